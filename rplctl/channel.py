@@ -1,0 +1,136 @@
+"""A replication channel: its name, the files that belong to it, and the locks that say who works on it.
+
+Layout under the instance folder (`--datadir`), as a MySQL/MariaDB server lays out its own:
+
+    master.info, relay-log.info                 repositories of the default channel (FILE)
+    master-CHAN.info, relay-log-CHAN.info       of a named channel; CHAN is lower-cased and filename-encoded (@ + 4 hex)
+    relay-bin[-CHAN].000001 …, relay-bin[-CHAN].index
+    run/CHAN/                                   locks, status files, thread logs, spool/ (`run/@` for the default channel)
+
+Liveness is the lock, never the pid: a killed process loses its flock at once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.durable import private_folder
+from rplctl.errors import LockBusy, UsageError
+
+MAX_CHANNEL_NAME = 64
+MAX_CHANNELS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    name: str  # '' is the default channel
+    datadir: Path
+
+    @property
+    def suffix(self) -> str:
+        return f"-{encode_channel_name(self.name)}" if self.name else ""
+
+    @property
+    def master_info_path(self) -> Path:
+        return self.datadir / f"master{self.suffix}.info"
+
+    @property
+    def relay_log_info_path(self) -> Path:
+        return self.datadir / f"relay-log{self.suffix}.info"
+
+    @property
+    def relay_log_base(self) -> str:
+        return f"relay-bin{self.suffix}"
+
+    @property
+    def relay_log_index_path(self) -> Path:
+        return self.datadir / f"{self.relay_log_base}.index"
+
+    @property
+    def run_folder(self) -> Path:
+        return self.datadir / "run" / (encode_channel_name(self.name) or "@")
+
+    @property
+    def spool_folder(self) -> Path:
+        return self.run_folder / "spool"
+
+    def lock_path(self, role: str) -> Path:
+        """`receiver`, `applier` or `admin`: one holder each."""
+        return self.run_folder / f"{role}.lock"
+
+    def status_path(self, role: str) -> Path:
+        return self.run_folder / f"{role}.status.json"
+
+    def log_path(self, role: str) -> Path:
+        return self.run_folder / f"{role}.log"
+
+
+def encode_channel_name(name: str) -> str:
+    """Channel name → part of a file name: lower case, all but letters, digits and `_` as `@` + 4 hex (MariaDB, MySQL)."""
+    units = name.lower().encode("utf-16-be")
+    code_points = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
+    return "".join(chr(c) if c < 128 and (chr(c).isalnum() or c == 0x5F) else f"@{c:04x}" for c in code_points)
+
+
+def decode_channel_name(encoded: str) -> str:
+    """The inverse of `encode_channel_name`, up to case."""
+    units = bytearray()
+    i = 0
+    while i < len(encoded):
+        width = 5 if encoded[i] == "@" else 1
+        unit = int(encoded[i + 1 : i + 5], 16) if width == 5 else ord(encoded[i])
+        units += unit.to_bytes(2, "big")
+        i += width
+    return units.decode("utf-16-be")
+
+
+def check_channel_name(name: str) -> None:
+    """Raises UsageError 3076 for a name the server would refuse."""
+    if len(name) > MAX_CHANNEL_NAME or any(ord(c) < 0x20 or ord(c) == 0x7F for c in name) or name != name.strip():
+        raise UsageError("Couldn't create channel: Channel name is either invalid or too long.", errno=3076, channel=name)
+
+
+@contextmanager
+def hold_lock(channel: Channel, role: str) -> Iterator[None]:
+    """Hold the channel's lock of that role for the block; our pid is written into it for people to read.
+
+    Raises LockBusy, naming the holder, when another process has it.
+    """
+    private_folder(channel.run_folder)
+    descriptor = os.open(channel.lock_path(role), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise LockBusy(
+                f"the {role} of channel '{channel.name}' is held by process {holder}",
+                channel=channel.name,
+                hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def lock_holder(channel: Channel, role: str) -> int | None:
+    """Pid of the live process that holds the lock, None when nobody does. Takes no lock that others would notice for long."""
+    try:
+        descriptor = os.open(channel.lock_path(role), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+        return int(text) if text.isdecimal() else 0
+    finally:
+        os.close(descriptor)
+    return None

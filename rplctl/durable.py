@@ -1,0 +1,79 @@
+"""The only place that makes bytes durable: fsync, rename, unlink, and the folder entry behind them.
+
+Invariant: after `replace_file` returns, a power cut leaves the new content; before it, the old content; never a mix
+(temporary file → fsync → rename → fsync of the folder). Files are created 0600 whatever the umask: they may hold secrets.
+Every fsync is counted, so that WL#5125's table of extra fsyncs can be measured (`sync_count`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from pathlib import Path
+
+PRIVATE_FILE = 0o600
+PRIVATE_FOLDER = 0o700
+
+sync_count: Counter[str] = Counter()  # file name → fsyncs by this process
+
+
+def sync(descriptor: int, name: str) -> None:
+    """fsync and count. An error is never retried: after it the kernel may have dropped the pages."""
+    sync_count[name] += 1
+    os.fsync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the entries of a folder durable (a created, renamed or removed name)."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        sync(descriptor, folder.name)
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write every byte or raise: a short write is continued, never a hole."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Put `data` in place of the file at once. `durable=False` skips the fsyncs: atomic against a killed process only."""
+    temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, PRIVATE_FILE)
+    try:
+        os.fchmod(descriptor, PRIVATE_FILE)
+        write_all(descriptor, data)
+        if durable:
+            sync(descriptor, path.name)
+    except BaseException:
+        os.close(descriptor)
+        temporary.unlink(missing_ok=True)
+        raise
+    os.close(descriptor)
+    os.replace(temporary, path)
+    if durable:
+        sync_folder(path.parent)
+
+
+def remove_file(path: Path) -> None:
+    """Unlink (a missing file is fine) and make that durable."""
+    path.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def private_folder(path: Path) -> Path:
+    """Create a 0700 folder with its parents where missing; an existing one keeps its mode."""
+    if not path.is_dir():
+        path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        path.chmod(PRIVATE_FOLDER)
+    return path
+
+
+def is_readable_by_others(path: Path) -> bool:
+    """True when group or others may read the file: a secret must not live there (design D14)."""
+    return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

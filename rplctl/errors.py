@@ -1,0 +1,91 @@
+"""The error tree: every error rplctl raises, its permanent number and its exit code.
+
+    RplError                         1   the operation failed
+    ├── UsageError                   2   a bad argument, or a confirmation that could not be asked
+    ├── NotRunning                   3   the channel's threads do not run
+    ├── NotConfigured                4   no such channel, or CHANGE MASTER never ran
+    ├── RepositoryConflict           5   FILE and TABLE both hold data (WL#2775 REQ-6)
+    ├── SourceError                  6   the source refused, is away or is the wrong server
+    ├── TargetError                  7   the target database refused or is away
+    ├── RelayLogError                8   the relay log or its index is damaged
+    │   └── BinlogFormatError        8   bytes that are no binary log event we know (design D12)
+    ├── WaitTimeout                  9   `wait` gave up
+    ├── LockBusy                    75   another process holds the lock; cron may try again
+    └── ConfigError                 78   an option file or an option value is wrong
+
+An error says what failed; `channel` and `position` say where; `hint` names the next command; `errno` is MySQL's
+number where MySQL has one; `transient` means that trying again by itself may help (Connect_Retry).
+Raise, never log and go on. Only `cli.main` and the two thread boundaries (receiver, applier) catch RplError.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class RplError(Exception):
+    """The root: an operation failed and nothing was lost."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        errno: int = 0,
+        channel: str | None = None,
+        position: str = "",
+        hint: str = "",
+        transient: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.errno = errno
+        self.channel = channel
+        self.position = position
+        self.hint = hint
+        self.transient = transient
+
+
+class UsageError(RplError):
+    exit_code = 2
+
+
+class NotRunning(RplError):
+    exit_code = 3
+
+
+class NotConfigured(RplError):
+    exit_code = 4
+
+
+class RepositoryConflict(RplError):
+    exit_code = 5
+
+
+class SourceError(RplError):
+    exit_code = 6
+
+
+class TargetError(RplError):
+    exit_code = 7
+
+
+class RelayLogError(RplError):
+    exit_code = 8
+
+
+class BinlogFormatError(RelayLogError):
+    """Bytes that are not a binary log event we know; `position` holds file and offset."""
+
+
+class WaitTimeout(RplError):
+    exit_code = 9
+
+
+class LockBusy(RplError):
+    exit_code = 75
+
+
+class ConfigError(RplError):
+    exit_code = 78

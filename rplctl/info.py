@@ -1,0 +1,113 @@
+"""The two records that positions and settings are kept in: MasterInfo and RelayLogInfo (WL#2775, WL#5125).
+
+Field order is the line order of the files of MySQL 8.0.30 (mission map 2.1); what follows the marked line is MariaDB's or
+ours and stands in the files' `key=value` section. The records know nothing of how they are stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
+
+DEFAULT_HEARTBEAT_PERIOD = 30.0  # seconds: half of replica_net_timeout
+
+
+@dataclass(frozen=True, slots=True)
+class MasterInfo:
+    """What the receiver needs: how to connect, and what to read next (`slave_master_info`)."""
+
+    master_log_name: str = ""
+    master_log_pos: int = FIRST_EVENT_POSITION
+    host: str = ""
+    user_name: str = ""
+    user_password: str = ""  # as stored: encrypted or a reference, never clear text (secret.py)
+    port: int = 3306
+    connect_retry: int = 60
+    enabled_ssl: bool = False
+    ssl_ca: str = ""
+    ssl_capath: str = ""
+    ssl_cert: str = ""
+    ssl_cipher: str = ""
+    ssl_key: str = ""
+    ssl_verify_server_cert: bool = False
+    heartbeat: float = DEFAULT_HEARTBEAT_PERIOD
+    bind: str = ""
+    ignored_server_ids: tuple[int, ...] = ()
+    uuid: str = ""  # of the source last seen (MySQL); '' for MariaDB
+    retry_count: int = 86400
+    ssl_crl: str = ""
+    ssl_crlpath: str = ""
+    enabled_auto_position: bool = False
+    channel_name: str = ""
+    tls_version: str = ""
+    public_key_path: str = ""
+    get_public_key: bool = False
+    network_namespace: str = ""
+    master_compression_algorithm: str = "uncompressed"
+    master_zstd_compression_level: int = 3
+    tls_ciphersuites: str | None = None
+    source_connection_auto_failover: bool = False
+    gtid_only: bool = False
+    # --- MariaDB's section
+    using_gtid: int = 0  # 0 No, 1 Current_Pos, 2 Slave_Pos
+    do_domain_ids: tuple[int, ...] = ()
+    ignore_domain_ids: tuple[int, ...] = ()
+    # --- ours
+    master_id: int = 0  # WL#2775's key, unique per instance
+    master_server_id: int = 0  # of the source last seen: the wrong-server guard
+    master_binlog_dir: str = ""  # a folder of binary logs instead of a server
+    flushed_relay_log_name: str = ""  # end of the relay log when this record was last flushed (WL#9452)
+    flushed_relay_log_pos: int = 0
+
+    @property
+    def read_position(self) -> BinlogPosition:
+        return BinlogPosition(self.master_log_name, self.master_log_pos)
+
+    def with_read_position(self, position: BinlogPosition) -> Self:
+        return replace(self, master_log_name=position.log_name, master_log_pos=position.log_pos)
+
+    @property
+    def is_configured(self) -> bool:
+        return bool(self.host or self.master_binlog_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class RelayLogInfo:
+    """What the applier needs: where it is, in both logs (`slave_relay_log_info`)."""
+
+    relay_log_name: str = ""  # base name; files write it as ./name
+    relay_log_pos: int = 0
+    master_log_name: str = ""
+    master_log_pos: int = 0
+    sql_delay: int = 0
+    number_of_workers: int = 0
+    id: int = 1
+    channel_name: str = ""
+    privilege_checks_username: str | None = None
+    privilege_checks_hostname: str | None = None
+    require_row_format: bool = False
+    require_table_primary_key_check: str = "STREAM"
+    assign_gtids_to_anonymous_transactions_type: str = "OFF"
+    assign_gtids_to_anonymous_transactions_value: str = ""
+    # --- ours
+    master_id: int = 0
+    gtid_executed: str = ""  # set of applied GTIDs, in the source's vendor's notation
+
+    @property
+    def exec_position(self) -> BinlogPosition:
+        return BinlogPosition(self.master_log_name, self.master_log_pos)
+
+    @property
+    def relay_log_position(self) -> RelayLogPosition:
+        return RelayLogPosition(self.relay_log_name, self.relay_log_pos)
+
+    def at(self, relay: RelayLogPosition, source: BinlogPosition) -> Self:
+        return replace(
+            self,
+            relay_log_name=relay.log_name,
+            relay_log_pos=relay.log_pos,
+            master_log_name=source.log_name,
+            master_log_pos=source.log_pos,
+        )

@@ -1,0 +1,65 @@
+"""What a running receiver or applier says of itself: one small JSON file per thread, replaced atomically.
+
+It feeds `show-status` (states, errors, lag) and never holds a position that anything starts from: the repositories are
+the authority. Whether the thread runs is its lock (channel.py), not this file.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+from rplctl.durable import replace_file
+
+
+@dataclass(slots=True)
+class ThreadStatus:
+    """Shared by both threads; unset numbers are 0, unset texts ''. Timestamps are Unix seconds."""
+
+    state: str = ""  # Slave_IO_State / Slave_SQL_Running_State, MySQL's words
+    connected: bool = False  # receiver: Yes (True) or Connecting (False)
+    last_errno: int = 0
+    last_error: str = ""
+    last_error_timestamp: float = 0.0
+    updated: float = field(default_factory=time.time)
+    # receiver
+    master_server_id: int = 0
+    master_uuid: str = ""
+    master_version: str = ""
+    read_log_name: str = ""  # live view of Read_Master_Log_Pos; MasterInfo is the authority
+    read_log_pos: int = 0
+    retrieved_gtid_set: str = ""
+    clock_difference: float = 0.0  # source's clock minus ours, seconds
+    received_heartbeats: int = 0
+    # applier
+    last_event_timestamp: int = 0  # of the last transaction applied, source's clock
+    relay_log_name: str = ""
+    relay_log_pos: int = 0
+    exec_log_name: str = ""
+    exec_log_pos: int = 0
+    commit_mode: str = ""  # transaction, marker, after (design D3)
+    executed_gtid_set: str = ""
+    transactions: int = 0
+    row_changes: int = 0
+    batches: int = 0
+    retried_transactions: int = 0
+    until_condition: str = "None"
+    until_log_name: str = ""
+    until_log_pos: int = 0
+    remaining_delay: int | None = None
+
+    def write(self, path: Path) -> None:
+        self.updated = time.time()
+        replace_file(path, json.dumps(asdict(self), ensure_ascii=True).encode() + b"\n", durable=False)
+
+
+def read_status(path: Path) -> ThreadStatus:
+    """The last status written; an empty one when there is none or it is unreadable. Unknown keys are ignored."""
+    try:
+        stored = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return ThreadStatus(updated=0.0)
+    known = {f.name for f in fields(ThreadStatus)}
+    return ThreadStatus(**{key: value for key, value in stored.items() if key in known})
