@@ -2,12 +2,64 @@
 
 Precedence: command line > RPLCTL_* environment > --config file > <datadir>/rplctl.toml >
 ~/.config/rplctl/rplctl.toml > /etc/rplctl/rplctl.toml > default (design section 4). No `$` expansion anywhere.
+A file holds options at its top and, for one channel, in `[channel.NAME]` (`[channel.""]` is the default channel), which
+wins within that file. Invariant: the fields of `Config` are the one table of options; whatever is not in it, or out of
+its range, is ConfigError 78 naming the file and the key.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from rplctl.durable import is_readable_by_others, private_folder, replace_file
+from rplctl.errors import ConfigError
+
+ENVIRONMENT_PREFIX = "RPLCTL_"
+DATADIR_VARIABLE = "RPLCTL_DATADIR"
+CONFIG_VARIABLE = "RPLCTL_CONFIG"
+INSTANCE_FILE = "rplctl.toml"
+SYSTEM_FILE = Path("/etc/rplctl/rplctl.toml")
+SYSTEM_DATADIR = Path("/var/lib/rplctl")
+UINT_MAX = (1 << 32) - 1
+
+T = TypeVar("T")
+Value = str | int | bool
+_SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row of the option table."""
+
+    name: str
+    type: type[Value]
+    default: Value
+    help: str
+    low: int
+    high: int
+    choices: tuple[str, ...]
+
+    @property
+    def environment(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+    @property
+    def range_text(self) -> str:
+        if self.choices:
+            return "|".join(self.choices)
+        return "true|false" if self.type is bool else f"{self.low}..{self.high}" if self.type is int else "text"
+
+
+def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, choices: tuple[str, ...] = ()) -> T:
+    """A field of `Config` with what the table says of it. Texts stay out of repr: a URL may hold a password."""
+    row = {"help": help, "low": low, "high": high, "choices": choices}
+    made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(choices))
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,24 +67,251 @@ class Config:
     """One instance's options, already merged for one channel."""
 
     datadir: Path
-    target: str = ""  # SQLAlchemy URL; '' = sqlite:///<datadir>/target.db
-    master_info_repository: str = "FILE"
-    relay_log_info_repository: str = "FILE"
-    rep_engine: str = ""  # engine of the repository tables; '' = the target's transactional default
-    server_id: int = 0
-    sync_master_info: int = 10_000  # events
-    sync_relay_log: int = 10_000  # events
-    sync_relay_log_info: int = 10_000  # transactions
-    relay_log_purge: bool = True
-    relay_log_space_limit: int = 0  # bytes, 0 = none
-    max_relay_log_size: int = 1 << 30  # bytes
-    replica_net_timeout: int = 60  # seconds
-    replica_transaction_retries: int = 10
-    max_batch_bytes: int = 64 << 20  # of relay log per Spark job
-    spark_master: str = ""  # '' = local[number of cores]
-    java_home: str = ""
-    on_unsupported_ddl: str = "stop"  # stop | skip
+    target: str = option("", "target database as an SQLAlchemy URL; empty: sqlite:///<datadir>/target.db")
+    target_password: str = option("", "password of the target as stored: env:NAME, file:PATH, or encrypted by init")
+    master_info_repository: str = option("FILE", "where MasterInfo is kept", choices=("FILE", "TABLE"))
+    relay_log_info_repository: str = option("FILE", "where RelayLogInfo is kept", choices=("FILE", "TABLE"))
+    rep_engine: str = option("", "engine of the repository tables; empty: the target's transactional default")
+    server_id: int = option(0, "our server id, unique among the source's replicas; 0: derived from the datadir")
+    sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0: only at rotation, change and stop")
+    sync_relay_log: int = option(10_000, "events between syncs of the relay log; 0: left to the operating system")
+    sync_relay_log_info: int = option(10_000, "transactions between syncs of RelayLogInfo when it is a file")
+    relay_log_purge: bool = option(True, "remove relay logs once they are applied")
+    relay_log_space_limit: int = option(0, "bytes of relay logs at which the receiver waits; 0: no limit", high=1 << 62)
+    max_relay_log_size: int = option(1 << 30, "bytes at which a relay log is rotated", low=4096, high=1 << 40)
+    replica_net_timeout: int = option(
+        60, "seconds without a byte until the source counts as gone", low=1, high=31536000
+    )
+    replica_transaction_retries: int = option(10, "times a batch is tried again after a transient error")
+    max_batch_bytes: int = option(64 << 20, "bytes of relay log per Spark job", low=1 << 16, high=1 << 40)
+    spark_master: str = option("", "Spark master; empty: local[number of cores]")
+    java_home: str = option("", "folder of the Java to start Spark with")
+    on_unsupported_ddl: str = option("stop", "at a statement that the target cannot have", choices=("stop", "skip"))
 
     @property
     def target_url(self) -> str:
-        return self.target or f"sqlite:///{self.datadir / 'target.db'}"
+        """The URL to connect with. It may hold the password in clear text: never show or pass it on."""
+        url = self.target or f"sqlite:///{self.datadir / 'target.db'}"
+        if not self.target_password:
+            return url
+        from rplctl.secret import reveal  # cryptography is loaded only when there is something to decrypt
+
+        return url_with_password(url, reveal(self.target_password, self.datadir))
+
+
+def _option_table() -> dict[str, Option]:
+    types = get_type_hints(Config)
+    table = {}
+    for f in fields(Config):
+        if f.default is not MISSING:
+            row: Mapping[str, Any] = f.metadata
+            table[f.name] = Option(f.name, types[f.name], f.default, **row)
+    return table
+
+
+OPTIONS: dict[str, Option] = _option_table()
+
+
+def load_config(
+    datadir: Path,
+    channel: str = "",
+    overrides: Mapping[str, Value] | None = None,
+    *,
+    config_file: Path | None = None,
+) -> Config:
+    """All sources of options merged for one channel. Raises ConfigError.
+
+    `overrides` come from the command line; `config_file` is `--config`, by default $RPLCTL_CONFIG.
+    """
+    merged: dict[str, Value] = {}
+    named = config_file or _path_from_environment(CONFIG_VARIABLE)
+    for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE):
+        if path.exists():
+            merged.update(_read_options(path, channel))
+    if named:
+        merged.update(_read_options(named, channel))
+    for o in OPTIONS.values():
+        if o.environment in os.environ:
+            merged[o.name] = check_value(o.name, os.environ[o.environment], f"environment variable {o.environment}")
+            if o.name == "target" and has_password(str(merged["target"])):
+                raise ConfigError(f"environment variable {o.environment} holds a password", hint=_PASSWORD_HINT)
+    for name, value in (overrides or {}).items():
+        merged[name] = check_value(name, value, "command line")
+    return Config(datadir, **merged)  # type: ignore[arg-type]  # check_value saw to the types
+
+
+_PASSWORD_HINT = 'leave it out of the URL and set target_password = "file:PATH", or: rplctl init --target-password-file'
+
+
+def check_value(name: str, value: object, where: str) -> Value:
+    """The value in the option's type and range; texts (environment, command line) are converted. Raises ConfigError."""
+    o = OPTIONS.get(name)
+    if o is None:
+        raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
+    converted = _convert(o, value)
+    if converted is None or (isinstance(converted, str) and not _is_clean(converted)):
+        raise ConfigError(f"{where}: {name} = {_shown(o, value)}: expected {o.range_text}", hint="man 5 rplctl.toml")
+    return converted
+
+
+def _convert(o: Option, value: object) -> Value | None:
+    """None when the value does not fit. TOML types are taken strictly; texts as mysqld reads them (`64M`, `ON`)."""
+    if o.type is bool:
+        words = {"1": True, "on": True, "true": True, "0": False, "off": False, "false": False}
+        return words.get(str(value).lower()) if isinstance(value, str | int) else None
+    if o.type is int:
+        number = _integer(value)
+        return number if number is not None and o.low <= number <= o.high else None
+    if not isinstance(value, str):
+        return None
+    if not o.choices:
+        return value
+    return next((choice for choice in o.choices if choice.lower() == value.lower()), None)
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if not isinstance(value, str) or not value:
+        return None
+    digits, unit = (value[:-1], value[-1].upper()) if value[-1].upper() in _SIZE_UNITS else (value, "")
+    return int(digits) * _SIZE_UNITS.get(unit, 1) if digits.isascii() and digits.isdecimal() else None
+
+
+def _is_clean(text: str) -> bool:
+    return all(ord(c) >= 0x20 and ord(c) != 0x7F for c in text)
+
+
+def _shown(o: Option, value: object) -> str:
+    return "(not shown)" if o.name in ("target", "target_password") else repr(value)
+
+
+def _did_you_mean(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name.replace("-", "_").lower(), [*OPTIONS, "datadir"], n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The TOML of one option file. Raises ConfigError for what cannot be read or parsed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}", hint="name a readable file with --config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", hint="the file is TOML: name = value, texts in quotes") from error
+
+
+def _read_options(path: Path, channel: str) -> Iterator[tuple[str, Value]]:
+    """(name, value) of the file's top, then of the channel's section. Other channels' sections are checked too."""
+    stored = read_file(path)
+    sections = stored.pop("channel", {})
+    if not isinstance(sections, dict) or not all(isinstance(s, dict) for s in sections.values()):
+        raise ConfigError(f"{path}: 'channel' must hold sections", hint='write [channel.NAME] or [channel.""]')
+    stored.pop("datadir", None)  # read by default_datadir
+    checked = {"": _check_section(path, "", stored)}
+    checked |= {f"[channel.{name}] ": _check_section(path, f"[channel.{name}] ", s) for name, s in sections.items()}
+    yield from checked[""].items()
+    for name in sections:
+        if name.lower() == channel.lower():
+            yield from checked[f"[channel.{name}] "].items()
+
+
+def _check_section(path: Path, section: str, values: Mapping[str, object]) -> dict[str, Value]:
+    checked = {name: check_value(name, value, f"{path}: {section}".rstrip(": ")) for name, value in values.items()}
+    if has_password(str(checked.get("target", ""))) and is_readable_by_others(path):
+        raise ConfigError(f"{path}: {section}target holds a password and others can read it", hint=f"chmod 600 {path}")
+    return checked
+
+
+def store_options(datadir: Path, channel: str, values: Mapping[str, Value]) -> Path:
+    """Set options in `<datadir>/rplctl.toml`, for the whole instance or one channel, durably; returns the file.
+
+    Raises ConfigError. Other options stay; comments of a hand-written file do not (the file is written anew).
+    """
+    path = private_folder(datadir) / INSTANCE_FILE
+    stored = read_file(path) if path.exists() else {}
+    section = stored.setdefault("channel", {}).setdefault(channel, {}) if channel else stored
+    section |= {name: check_value(name, value, "command line") for name, value in values.items()}
+    replace_file(path, to_toml(stored).encode())
+    return path
+
+
+def to_toml(stored: Mapping[str, Any]) -> str:
+    """Options and `[channel.NAME]` sections as TOML text; `tomllib.loads` gives them back."""
+    lines = [f"{name} = {_toml_value(value)}" for name, value in stored.items() if name != "channel"]
+    for name, section in stored.get("channel", {}).items():
+        lines += ["", f"[channel.{_toml_value(name)}]"]
+        lines += [f"{key} = {_toml_value(value)}" for key, value in section.items()]
+    return "\n".join(["# Options of this instance; see rplctl.toml(5). Rewritten by `rplctl init`.", *lines, ""])
+
+
+def _toml_value(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if _is_clean(c) else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+def default_datadir(config_file: Path | None = None) -> Path:
+    """The instance folder when `--datadir` is not given: $RPLCTL_DATADIR, `datadir` of an option file, then by user."""
+    from_environment = _path_from_environment(DATADIR_VARIABLE)
+    if from_environment:
+        return from_environment
+    for path in (config_file or _path_from_environment(CONFIG_VARIABLE), user_file(), SYSTEM_FILE):
+        if path and (path == config_file or path.exists()):
+            stored = read_file(path).get("datadir")
+            if stored is not None and not (isinstance(stored, str) and stored.startswith("/")):
+                raise ConfigError(f"{path}: datadir = {stored!r}: expected an absolute path")
+            if stored:
+                return Path(stored)
+    if os.geteuid() == 0:
+        return SYSTEM_DATADIR
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "rplctl"
+
+
+def user_file() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "rplctl" / INSTANCE_FILE
+
+
+def _path_from_environment(name: str) -> Path | None:
+    return Path(os.environ[name]) if os.environ.get(name) else None
+
+
+def has_password(url: str) -> bool:
+    """True for `kind://user:password@…` and for a `password=` parameter."""
+    return ":" in _user_part(url) or "password=" in url.partition("?")[2].lower()
+
+
+def _user_part(url: str) -> str:
+    authority = url.partition("://")[2].partition("/")[0]
+    return authority.rpartition("@")[0]
+
+
+def url_with_password(url: str, password: str) -> str:
+    """`mysql://user@host/db` → `mysql://user:password@host/db`, percent-encoded."""
+    from urllib.parse import quote
+
+    scheme, separator, rest = url.partition("://")
+    user = _user_part(url)
+    if not user:
+        raise ConfigError(
+            "target_password is set, but the target URL names no user", hint="write KIND://USER@HOST/DATABASE"
+        )
+    return f"{scheme}{separator}{user}:{quote(password, safe='')}{rest[len(user) :]}"
+
+
+def url_without_password(url: str) -> str:
+    """For people to read: the same URL with `***` in place of a password."""
+    user = _user_part(url)
+    if ":" in user:
+        url = url.replace(user, user.partition(":")[0] + ":***", 1)
+    path, mark, query = url.partition("?")
+    shown = ["password=***" if p.lower().startswith("password=") else p for p in query.split("&")]
+    return path + mark + "&".join(shown)

@@ -1,0 +1,187 @@
+"""Passwords: how they are found, kept and read back (design D14; WL#2775's open issue 1).
+
+What is stored in a repository or an option file is never clear text written by us, but one of
+
+    fernet:TOKEN     encrypted and authenticated with the instance's key (`<datadir>/rplctl.key`, 0600)
+    env:NAME         taken from that environment variable when needed
+    file:PATH        the first line of that file, which only its owner may read
+
+Anything else is taken as clear text: a hand-edited or imported `master.info` of a real server works (WL#5125).
+Invariant: no function here puts a secret into an exception, a log or a repr.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.durable import is_readable_by_others, private_folder, replace_file
+from rplctl.errors import ConfigError, RplError, UsageError
+
+KEY_FILE = "rplctl.key"
+ENCRYPTED = "fernet:"
+PASSWORD_VARIABLE = "RPLCTL_PASSWORD"
+CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"  # systemd LoadCredential=
+CREDENTIAL_NAME = "rplctl.password"
+OPTION_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
+OPTION_GROUPS = ("client", "rplctl")  # merged, the later wins
+MAX_SECRET_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordSources:
+    """What the operator gave on the command line; everything else is looked up."""
+
+    password_file: Path | None = None
+    password_stdin: bool = False
+    ask: Callable[[], str] | None = None  # --ask-password on a terminal
+    reference: str = ""  # env:NAME or file:PATH, stored as it is
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.password_file or self.password_stdin or self.ask or self.reference)
+
+
+def find_password(sources: PasswordSources, user: str, *, option_files: tuple[str, ...] = OPTION_FILES) -> str | None:
+    """The clear-text password by the order of design D14, None when nobody has one. Raises ConfigError, UsageError.
+
+    Option files count only when they name no user or this one: `[client]` is often somebody else's account.
+    """
+    if sources.password_file:
+        return read_secret_file(sources.password_file)
+    if sources.password_stdin:
+        return _first_line(sys.stdin.buffer.read(MAX_SECRET_BYTES + 1), "standard input")
+    if sources.ask:
+        return sources.ask()
+    folder = os.environ.get(CREDENTIALS_VARIABLE)
+    if folder and (Path(folder) / CREDENTIAL_NAME).exists():
+        return read_secret_file(Path(folder) / CREDENTIAL_NAME)
+    for found_user, password in _passwords_of_option_files(option_files):
+        if found_user in ("", user):
+            return password
+    return os.environ.get(PASSWORD_VARIABLE)
+
+
+def _passwords_of_option_files(option_files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(user, password) of the merged groups of all files that exist, the last file's word counting."""
+    merged: dict[str, str] = {}
+    for name in option_files:
+        path = Path(name).expanduser()
+        if path.is_file() and os.access(path, os.R_OK):
+            found = read_option_file(path)
+            if "password" in found and is_readable_by_others(path):
+                raise ConfigError(f"{path} holds a password and others can read it", hint=f"chmod 600 {path}")
+            merged |= found
+    if "password" in merged:
+        yield merged.get("user", ""), merged["password"]
+
+
+def read_option_file(path: Path) -> dict[str, str]:
+    """`[client]` and `[rplctl]` of a MySQL option file, merged; quotes are removed as the clients do."""
+    parser = configparser.ConfigParser(
+        allow_no_value=True, interpolation=None, strict=False, delimiters=("=",), comment_prefixes=("#", ";", "!")
+    )
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        # the parser's own text would quote the line, which may be the password
+        raise ConfigError(f"{path}: not an option file ({type(error).__name__})") from None
+    merged: dict[str, str] = {}
+    for group in OPTION_GROUPS:
+        if parser.has_section(group):
+            merged |= {key: value.strip("'\"") for key, value in parser.items(group) if value}
+    return merged
+
+
+def read_secret_file(path: Path) -> str:
+    """The first line of a file that only its owner can read. Raises ConfigError."""
+    try:
+        if path.is_file() and is_readable_by_others(path):
+            raise ConfigError(f"{path} holds a secret and others can read it", hint=f"chmod 600 {path}")
+        with path.open("rb") as file:  # also a pipe: --password-file <(pass show db)
+            return _first_line(file.read(MAX_SECRET_BYTES + 1), str(path))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
+def _first_line(data: bytes, where: str) -> str:
+    if len(data) > MAX_SECRET_BYTES:
+        raise ConfigError(f"{where}: a password of more than {MAX_SECRET_BYTES} bytes")
+    try:
+        return data.partition(b"\n")[0].rstrip(b"\r").decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{where}: the password is not UTF-8") from None
+
+
+def check_reference(reference: str) -> str:
+    """`env:NAME` or `file:PATH` (absolute). Raises UsageError."""
+    kind, _, name = reference.partition(":")
+    is_good = name.isidentifier() if kind == "env" else name.startswith("/") if kind == "file" else False
+    if not is_good or not name.isprintable():
+        raise UsageError("a password reference is env:NAME or file:/ABSOLUTE/PATH")
+    return reference
+
+
+def protect(clear: str, datadir: Path) -> str:
+    """The password as it may be stored. '' stays ''. Raises ConfigError when the key cannot be had."""
+    if not clear:
+        return ""
+    from cryptography.fernet import Fernet
+
+    return ENCRYPTED + Fernet(_key(datadir, create=True)).encrypt(clear.encode()).decode()
+
+
+def reveal(stored: str, datadir: Path) -> str:
+    """The clear-text password of what is stored. Raises ConfigError, RplError; never with the secret in the text."""
+    kind, _, rest = stored.partition(":")
+    if kind == "env":
+        if rest not in os.environ:
+            raise ConfigError(f"the password is kept in environment variable {rest}, which is not set")
+        return os.environ[rest]
+    if kind == "file":
+        return read_secret_file(Path(rest))
+    if not stored.startswith(ENCRYPTED):
+        return stored
+    from cryptography.fernet import Fernet, InvalidToken
+
+    try:
+        return Fernet(_key(datadir, create=False)).decrypt(rest.encode()).decode()
+    except (InvalidToken, ValueError):
+        raise RplError(
+            f"the stored password does not fit the key {datadir / KEY_FILE}",
+            hint="set it again: rplctl change-master --ask-password",
+        ) from None
+
+
+def _key(datadir: Path, *, create: bool) -> bytes:
+    path = datadir / KEY_FILE
+    if create and not path.exists():
+        _create_key(path)
+    try:
+        if is_readable_by_others(path):
+            raise ConfigError(f"{path} is the key of stored passwords and others can read it", hint=f"chmod 600 {path}")
+        return path.read_bytes().strip()
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path} is missing: stored passwords cannot be read",
+            hint="put the key back, or set the password again: rplctl change-master --ask-password",
+        ) from None
+
+
+def _create_key(path: Path) -> None:
+    """Make the key once: written whole beside its place, then linked exclusively, so that of two makers one wins."""
+    from cryptography.fernet import Fernet
+
+    private_folder(path.parent)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    replace_file(draft, Fernet.generate_key() + b"\n")
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
