@@ -1,0 +1,104 @@
+"""Fixtures shared by all tests: private servers (tests/servers.py), one of each kind per session, more from factories.
+
+A server that is not on the machine skips its tests, and the skip says what to install (`make test` prints the list).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import pytest
+
+from tests.private_server import PrivateServer, ServerUnavailable
+from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
+
+Server = TypeVar("Server", bound=PrivateServer)
+Factory = Callable[..., Server]
+
+# Which fixture makes a test a server test: such tests get the marker by themselves, so that `-m` never misses one.
+MARKER_OF_FIXTURE = {
+    "mariadb": "mariadb",
+    "mariadb_factory": "mariadb",
+    "mysql": "mysql",
+    "mysql_factory": "mysql",
+    "postgresql": "postgresql",
+    "postgresql_factory": "postgresql",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKER_OF_FIXTURE:
+                item.add_marker(MARKER_OF_FIXTURE[fixture])
+
+
+def _factory(kind: type[Server]) -> Iterator[Factory[Server]]:
+    """`factory("--option", …)` → a started server; all are killed and deleted at the end of the module."""
+    servers: list[Server] = []
+
+    def make(*options: str) -> Server:
+        try:
+            server = kind(options)
+        except ServerUnavailable as reason:
+            pytest.skip(str(reason))
+        servers.append(server)
+        server.start()
+        return server
+
+    yield make
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def mariadb_factory() -> Iterator[Factory[MariadbServer]]:
+    yield from _factory(MariadbServer)
+
+
+@pytest.fixture(scope="module")
+def mysql_factory() -> Iterator[Factory[MysqlServer]]:
+    yield from _factory(MysqlServer)
+
+
+@pytest.fixture(scope="module")
+def postgresql_factory() -> Iterator[Factory[PostgresqlServer]]:
+    yield from _factory(PostgresqlServer)
+
+
+def _shared(kind: type[Server]) -> Iterator[Server]:
+    """One started server for the whole session: tests make databases of their own in it and must not stop it."""
+    factory = _factory(kind)
+    yield next(factory)()
+    next(factory, None)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariadbServer]:
+    yield from _shared(MariadbServer)
+
+
+@pytest.fixture(scope="session")
+def mysql() -> Iterator[MysqlServer]:
+    yield from _shared(MysqlServer)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresqlServer]:
+    yield from _shared(PostgresqlServer)
+
+
+@pytest.fixture(autouse=True)
+def _hermetic_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The operator's own settings must not leak into tests: no RPLCTL_* option, no personal configuration."""
+    for name in [
+        name
+        for name in os.environ
+        if name.startswith("RPLCTL_") and name not in ("RPLCTL_SERVERS", "RPLCTL_TEST_MYSQL")
+    ]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-config"))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

@@ -1,0 +1,208 @@
+"""What every private test server shares: folder, port, start, crash, dump, and a cache of freshly initialised data.
+
+Invariant: nothing outside the server's folder and the cache ($RPLCTL_SERVERS, else ~/.cache/rplctl-servers) is touched,
+and no server outlives the process that started it (it gets SIGKILL when its parent dies).
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+USER = PASSWORD = "rpl"
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 60.0
+CACHE = Path(os.environ.get("RPLCTL_SERVERS", Path.home() / ".cache" / "rplctl-servers"))
+
+Row = tuple[Any, ...]
+
+
+class ServerUnavailable(Exception):
+    """This kind of server is not on the machine and cannot be had; the text says what to install."""
+
+
+class PrivateServer(abc.ABC):
+    """One server process. Subclasses say how it is made, run and asked."""
+
+    kind: ClassVar[str]
+    errors: ClassVar[tuple[type[Exception], ...]]  # what its driver raises while the server is not up
+
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        self.options = list(options)
+        self.folder = Path(
+            tempfile.mkdtemp(prefix=f"rpl-{self.kind[:2]}-", dir="/tmp")
+        )  # short: socket paths < 108 bytes
+        self.data = self.folder / "data"
+        self.socket = self.folder / "sock"
+        self.host = HOST
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # what differs
+
+    @property
+    @abc.abstractmethod
+    def version(self) -> str: ...
+
+    @abc.abstractmethod
+    def _initialise(self, data: Path) -> None: ...
+
+    @abc.abstractmethod
+    def _command(self) -> list[str]: ...
+
+    @abc.abstractmethod
+    def sql(self, text: str, database: str | None = None) -> list[Row]:
+        """Run one or more statements; rows of the last one that has any."""
+
+    @abc.abstractmethod
+    def url(self, database: str = "") -> str:
+        """SQLAlchemy URL with password."""
+
+    @abc.abstractmethod
+    def tables(self, database: str) -> list[str]: ...
+
+    @abc.abstractmethod
+    def rows(self, database: str, table: str) -> list[Row]:
+        """All rows as ints, floats, bytes and text as the server prints it; in no particular order."""
+
+    # what they share
+
+    def start(self) -> None:
+        """Start (on the same data, port and socket) and wait until it answers."""
+        assert self._process is None, "already running"
+        if not self.data.exists():
+            run_quietly(["cp", "-a", "--reflink=auto", str(self._template()), str(self.data)])
+            self._own(self.data)
+        with (self.folder / "server.log").open("ab") as log:
+            # the parent-death signal has no shell or pid file to clean up after: tests may be killed at any time
+            command = ["setpriv", "--pdeathsig", "KILL", *self._command()]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=self.folder
+            )
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self.answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError(f"{self.kind} did not start: {self.log_tail()}")
+            time.sleep(0.05)
+
+    def answers(self) -> bool:
+        try:  # a bare connection first: PyMySQL leaks its socket when nobody listens
+            socket.create_connection((self.host, self.port), timeout=5).close()
+            self.sql("SELECT 1")
+        except self.errors:
+            return False
+        return True
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """A clean shutdown; a no-op when it does not run."""
+        self._end(signal.SIGINT if self.kind == "postgresql" else signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL: the crash."""
+        self._end(signal.SIGKILL)
+
+    def restart(self, options: Sequence[str] | None = None) -> None:
+        """Stop cleanly and start again, with other server options if given."""
+        self.stop()
+        if options is not None:
+            self.options = list(options)
+        self.start()
+
+    def close(self) -> None:
+        """Kill and delete."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def dump(self, database: str, tables: Sequence[str] | None = None) -> dict[str, list[Row]]:
+        """Table → its rows in an order that depends on the values only, so that two dumps can be compared."""
+        names = self.tables(database) if tables is None else tables
+        return {table: sorted(self.rows(database, table), key=_row_order) for table in names}
+
+    def log_tail(self, lines: int = 12) -> str:
+        path = self.folder / "server.log"
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else "no log"
+
+    def __enter__(self) -> PrivateServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.send_signal(how)
+            try:
+                self._process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if how is signal.SIGKILL and self.kind == "postgresql":  # its children notice within a moment
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process = None
+
+    def _template(self) -> Path:
+        """A freshly initialised data folder of this very version, made once per machine."""
+        template = CACHE / "templates" / f"{self.kind}-{self.version}"
+        with cache_lock(template.name):
+            if not template.exists():
+                making = template.with_name(f"{template.name}.making")
+                shutil.rmtree(making, ignore_errors=True)
+                making.parent.mkdir(parents=True, exist_ok=True)
+                self._initialise(making)
+                making.rename(template)
+        return template
+
+    def _own(self, folder: Path) -> None:  # noqa: B027 - nothing to do is the usual case
+        """Hand the folder to the account the server runs as; ours unless a subclass needs another."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def find_program(name: str) -> str:
+    """Servers live in sbin, which is not on everyone's PATH; '' when absent."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin") or ""
+
+
+def run_quietly(command: list[str], *, stdin: str = "", timeout_s: float = 120) -> None:
+    """Run; on failure raise with the end of what it said."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, errors="replace", timeout=timeout_s)
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed: {(done.stdout + done.stderr)[-1500:]}")
+
+
+@contextlib.contextmanager
+def cache_lock(name: str) -> Iterator[None]:
+    """One test run at a time prepares a thing in the cache."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f".{name}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _row_order(row: Row) -> tuple[tuple[bool, str, str], ...]:
+    return tuple((value is not None, type(value).__name__, repr(value)) for value in row)
