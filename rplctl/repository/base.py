@@ -1,7 +1,7 @@
 """The protocol of a position repository (WL#2775 `Rpl_info_handler`): five operations on a whole record.
 
-Invariant: `read` returns a record that some `flush` wrote, whole; never a mix of two. MasterInfo and RelayLogInfo do not
-know where they are stored; only `open_repository` and the REQ-6 matrix know both kinds.
+Invariant: `read` returns a record that some `flush` wrote, whole; never a mix of two. MasterInfo and RelayLogInfo do
+not know where they are stored; only `open_repository` and the REQ-6 matrix know both kinds.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ class InfoRepository(Protocol[Info]):
         """The stored record. Raises NotConfigured when there is none, RplError 1201/1872 when it is damaged."""
         ...
 
-    def flush(self, info: Info, *, force: bool) -> None:
-        """Store the record. FILE writes always and fsyncs when forced or due (`sync_*`); TABLE writes when forced or due."""
+    def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
+        """Store the record. FILE writes always, fsyncs when forced or due (`sync_*`); TABLE writes when forced or due.
+
+        `events`: how many events (MasterInfo) or transactions (RelayLogInfo) went by since the last call.
+        """
         ...
 
     def remove(self) -> None:

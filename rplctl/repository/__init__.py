@@ -1,0 +1,114 @@
+"""Where positions live: FILE and TABLE behind one protocol (WL#2775, WL#5125). The factory (`Rpl_info_factory`).
+
+The SQLAlchemy engine comes as a callable: FILE neither opens nor imports it (design D16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rplctl.channel import Channel, decode_channel_name
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.base import Info, InfoRepository, RepositoryKind
+from rplctl.repository.file import FileRepository
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+__all__ = [
+    "InfoRepository",
+    "RepositoryKind",
+    "compare_and_swap",
+    "create_tables",
+    "list_channels",
+    "next_master_id",
+    "open_master_info",
+    "open_relay_log_info",
+    "open_repository",
+]
+
+
+def open_master_info(config: Config, channel: Channel, engine: Callable[[], Engine]) -> InfoRepository[MasterInfo]:
+    """The receiver's repository, of the kind that `master_info_repository` names."""
+    return open_repository(MASTER_INFO, MASTER_INFO.kind(config), config, channel, engine)
+
+
+def open_relay_log_info(config: Config, channel: Channel, engine: Callable[[], Engine]) -> InfoRepository[RelayLogInfo]:
+    """The applier's repository, of the kind that `relay_log_info_repository` names."""
+    return open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, engine)
+
+
+def open_repository(
+    record: Record[Info], kind: RepositoryKind, config: Config, channel: Channel, engine: Callable[[], Engine]
+) -> InfoRepository[Info]:
+    """The repository of that record in that kind, whatever the options say (switch.py opens both)."""
+    if kind is RepositoryKind.FILE:
+        return FileRepository(record, channel, record.sync_period(config))
+    from rplctl.repository.table import TableRepository  # SQLAlchemy only for TABLE
+
+    return TableRepository(record, channel.name, engine, record.sync_period(config))
+
+
+def create_tables(engine: Engine, rep_engine: str = "") -> None:
+    """Create or upgrade both tables; see install.py."""
+    from rplctl.repository import install
+
+    install.create_tables(engine, rep_engine)
+
+
+def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:
+    """Move the executed position inside the caller's transaction; see table.py."""
+    from rplctl.repository import table
+
+    return table.compare_and_swap(connection, expected, new)
+
+
+def list_channels(config: Config, engine: Callable[[], Engine]) -> list[str]:
+    """Names of the channels with an info file in the instance folder, or a row where a repository is TABLE; sorted."""
+    found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
+    for record in (MASTER_INFO, RELAY_LOG_INFO):
+        if record.kind(config) is RepositoryKind.TABLE:
+            found |= {name.casefold(): name for name in _channels_in_table(record, engine)}
+    return sorted(found.values())
+
+
+def next_master_id(config: Config, engine: Callable[[], Engine]) -> int:
+    """The smallest free Master_id above all in use: WL#2775's key, unique in the instance."""
+    used = [0]
+    for name in list_channels(config, engine):
+        repository = open_master_info(config, Channel(name, config.datadir), engine)
+        if repository.exists():
+            used.append(repository.read().master_id)
+    return max(used) + 1
+
+
+def _channels_in_files(datadir: Path) -> Iterator[str]:
+    """From the channel line, which keeps upper case; else from the file's name. A damaged file still has its name."""
+    for path in sorted(datadir.glob("master*.info")):
+        suffix = path.stem.removeprefix("master")
+        if suffix and not suffix.startswith("-"):
+            continue
+        try:
+            name = decode_channel_name(suffix[1:])
+        except ValueError:
+            continue
+        if Channel(name, datadir).master_info_path == path and path.stat().st_size:
+            yield _written_name(path) or name
+
+
+def _written_name(path: Path) -> str:
+    try:
+        return MASTER_INFO.parse(path.read_bytes()).channel_name
+    except (RplError, ValueError, OSError):
+        return ""
+
+
+def _channels_in_table(record: Record[Any], engine: Callable[[], Engine]) -> list[str]:
+    from rplctl.repository.table import stored_channels
+
+    return stored_channels(engine(), record)

@@ -1,0 +1,128 @@
+"""FILE: master.info and relay-log.info, in the layout of lines.py.
+
+Invariant: a reader sees one flushed record, whole: every flush replaces the file (temporary file, rename). A flush that
+is forced or due is durable when it returns; one in between reaches the OS only and may be lost in a power cut, never in
+a crash of the process (WL#2775 REQ-3: "we optimistically write to the OS' cache"). Mode 0600; a file that others may
+read and that holds a password is refused (design D14). Nothing here loads SQLAlchemy (D16).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Generic
+
+from rplctl.channel import Channel
+from rplctl.durable import is_readable_by_others, private_folder, remove_file, replace_file
+from rplctl.errors import ConfigError, NotConfigured
+from rplctl.repository.base import Info, RepositoryKind
+from rplctl.repository.fields import FieldError
+from rplctl.repository.record import Record
+
+MAX_FILE_BYTES = 64 << 20  # a GTID set can be long; more than this is not ours
+
+
+class FileRepository(Generic[Info]):
+    """One record in one file."""
+
+    def __init__(self, record: Record[Info], channel: Channel, sync_period: int) -> None:
+        self._record: Record[Info] = record
+        self._channel = channel
+        self._sync_period = sync_period
+        self._events_since_sync = 0
+
+    @property
+    def kind(self) -> RepositoryKind:
+        return RepositoryKind.FILE
+
+    @property
+    def path(self) -> Path:
+        return self._record.path(self._channel)
+
+    @property
+    def where(self) -> str:
+        return str(self.path)
+
+    def exists(self) -> bool:
+        """A file with data: not missing, not empty, not cleared by RESET. Raises 1201/1872 when it is damaged."""
+        info = self.stored()
+        return info is not None and self._record.has_data(info)
+
+    def read(self) -> Info:
+        info = self.stored()
+        if info is None:
+            raise NotConfigured(
+                f"channel '{self._channel.name}' is not configured: there is no {self.where}",
+                errno=1200,
+                channel=self._channel.name,
+                hint="rplctl change-master",
+            )
+        return info
+
+    def stored(self) -> Info | None:
+        """The record, cleared or not; None when there is no file or an empty one."""
+        data = self._load()
+        if not data:
+            return None
+        try:
+            info = self._record.parse(data)
+        except FieldError as error:
+            raise self._record.damaged(self._channel.name, f"{self.where}: {error}", self._repair_hint()) from None
+        self._refuse_other_channel(info)
+        self._refuse_readable_password(info)
+        return replace(info, channel_name=self._channel.name)
+
+    def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
+        """Write always; make it durable when forced or when `sync_…` events have gone by."""
+        self._events_since_sync += events
+        due = force or 0 < self._sync_period <= self._events_since_sync
+        try:
+            data = self._record.format(replace(info, channel_name=self._channel.name))
+        except FieldError as error:
+            raise self._record.damaged(self._channel.name, str(error)) from None
+        private_folder(self.path.parent)
+        replace_file(self.path, data, durable=due)
+        if due:
+            self._events_since_sync = 0
+
+    def remove(self) -> None:
+        remove_file(self.path)
+
+    def is_transactional(self) -> bool:
+        return False
+
+    def _load(self) -> bytes:
+        """The file's bytes, b'' when there is none. A pipe or device in its place is refused, not waited for."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return b""
+        except PermissionError:
+            raise ConfigError(
+                f"{self.where} cannot be read: permission denied", hint=f"run as the owner of {self.path.parent}"
+            ) from None
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+                raise self._record.damaged(self._channel.name, f"{self.where} is not an info file")
+            return file.read(MAX_FILE_BYTES)
+
+    def _refuse_other_channel(self, info: Info) -> None:
+        named = info.channel_name
+        if named and named.casefold() != self._channel.name.casefold():
+            raise self._record.damaged(
+                self._channel.name, f"{self.where} belongs to channel '{named}'", "rplctl import-info"
+            )
+
+    def _refuse_readable_password(self, info: Info) -> None:
+        if getattr(info, "user_password", "") and is_readable_by_others(self.path):
+            raise ConfigError(
+                f"{self.where} holds a password and others may read it",
+                channel=self._channel.name,
+                hint=f"chmod 600 {self.path}",
+            )
+
+    def _repair_hint(self) -> str:
+        return f"correct {self.path} by hand, or remove it and run rplctl change-master"

@@ -1,0 +1,76 @@
+"""Create the repository tables: `CREATE TABLE IF NOT EXISTS` through the alembic migrations (WL#2775 REQ-1).
+
+Invariant: running it again changes nothing and destroys no row; two processes at once end with one set of tables.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, text
+
+from rplctl.errors import ConfigError, RplError
+from rplctl.repository.table import mapped_errors
+from rplctl.repository.tables import READ_ONLY, SCHEMA, schema_of
+
+SCHEMA_VERSION = "0001"  # the newest revision in migrations/versions
+VERSION_TABLE = "rplctl_version"
+_LOCK_NUMBER = 0x72706C63  # 'rplc'
+_ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+
+
+def create_tables(engine: Engine, rep_engine: str = "") -> None:
+    """Bring both tables to the newest definition. `rep_engine`: MySQL's ENGINE name, or UNLOGGED on PostgreSQL.
+
+    Raises ConfigError for an engine name that is none, TargetError when the database refuses.
+    """
+    if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
+        raise ConfigError(f"'{rep_engine}' is not the name of a storage engine", hint="rplctl init --rep-engine InnoDB")
+    with mapped_errors(f"{schema_of(engine.dialect.name) or 'main'}.{VERSION_TABLE}", None):
+        if _stored_version(engine) != SCHEMA_VERSION:
+            with engine.connect() as connection, connection.begin():
+                _lock(connection)
+                _upgrade(connection, rep_engine)
+
+
+def _stored_version(engine: Engine) -> str | None:
+    """What is installed, without loading alembic; None when nothing is."""
+    schema = schema_of(engine.dialect.name)
+    with engine.connect() as plain:
+        connection = plain.execution_options(**READ_ONLY)
+        with connection.begin():
+            if not engine.dialect.has_table(connection, VERSION_TABLE, schema=schema):
+                return None
+            version = connection.execute(
+                text(f"SELECT version_num FROM {f'{schema}.' if schema else ''}{VERSION_TABLE}")
+            )
+            return version.scalar()
+
+
+def _lock(connection: Connection) -> None:
+    """One installer at a time; SQLite's transaction is that already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
+    elif connection.dialect.name in ("mysql", "mariadb"):
+        connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": f"{SCHEMA}.install"})
+
+
+def _upgrade(connection: Connection, rep_engine: str) -> None:
+    from alembic import command  # only at installation: alembic costs 0.2 s
+    from alembic.config import Config as AlembicConfig
+
+    config = AlembicConfig()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    config.attributes["rep_engine"] = rep_engine
+    command.upgrade(config, "head")
+
+
+def migrations_folder() -> Path:
+    """`migrations/` of a source tree, or the copy inside an installed package."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_migrations", package.parent / "migrations"):
+        if (folder / "env.py").is_file():
+            return folder
+    raise RplError("this installation of rplctl lacks its migrations folder", hint="install rplctl again")

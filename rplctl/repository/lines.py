@@ -1,0 +1,191 @@
+"""The bytes of master.info and relay-log.info: one value per line, then a `key=value` section (mission: WL#2775).
+
+    master.info                                   relay-log.info
+    1        count of lines, itself included: 33  1       count of lines, itself not included: 14
+    2..33    MASTER_INFO_LINES (fields.py)        2..15   RELAY_LOG_INFO_LINES
+    34..36   using_gtid= do_domain_ids=           16..17  rplctl_master_id= rplctl_gtid_executed=
+             ignore_domain_ids=  (MariaDB)
+    then     rplctl_master_id= …                  then    rplctl_…= for an empty, not NULL, value
+    last     END_MARKER                           last    END_MARKER
+
+Read besides: MySQL before 4.1.1 (7 and 4 lines without a count), 5.6 (23, 7), 5.7 (25, 7 although it writes a ninth
+line), 8.0.x (26 to 33), MariaDB 10.0 to 12 (22 fixed lines, blank lines, keys in any order). Servers rewrite these
+files from the start and never truncate them: what follows the counted lines is another file's tail unless it is exactly
+the section written here, up to END_MARKER. Line 23 tells the vendors apart: MySQL writes 0 or 1, MariaDB nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.fields import (
+    MARIADB_KEYS,
+    MASTER_INFO_KEYS,
+    MASTER_INFO_LINES,
+    RELAY_LOG_INFO_KEYS,
+    RELAY_LOG_INFO_LINES,
+    Field,
+    FieldError,
+    NullableText,
+)
+
+END_MARKER = "END_MARKER"
+_FIRST_COUNTED_MASTER_INFO = 14  # a smaller first line is a log name of the 7-line form
+_FIRST_COUNTED_RELAY_LOG_INFO = 5
+_SHARED_LINES = 22  # of master.info, where MySQL and MariaDB agree
+_OLD_MASTER_INFO = MASTER_INFO_LINES[:7]
+_OLD_RELAY_LOG_INFO = RELAY_LOG_INFO_LINES[:4]
+_BY_NAME = {field.name: field for field in MASTER_INFO_LINES}
+# keys that MariaDB 12 adds; a key without `=` means DEFAULT
+_MARIADB_12_KEYS = {
+    "connect_retry": _BY_NAME["connect_retry"],
+    "ssl": _BY_NAME["enabled_ssl"],
+    **{name: _BY_NAME[name] for name in ("ssl_ca", "ssl_capath", "ssl_cert", "ssl_cipher", "ssl_key", "ssl_crl")},
+    "ssl_crlpath": _BY_NAME["ssl_crlpath"],
+    "ssl_verify_server_cert": _BY_NAME["ssl_verify_server_cert"],
+    "heartbeat_period": _BY_NAME["heartbeat"],
+    "retry_count": _BY_NAME["retry_count"],
+}
+
+
+def format_master_info(info: MasterInfo) -> bytes:
+    """MySQL 8's 33 lines, MariaDB's keys, ours. Raises FieldError for a value that no line can hold."""
+    lines = [str(len(MASTER_INFO_LINES) + 1), *_value_lines(info, MASTER_INFO_LINES)]
+    lines += [f"{f.name}={f.notation.to_line(getattr(info, f.name))}" for f in MARIADB_KEYS]
+    lines += _key_lines(info, MASTER_INFO_KEYS, MASTER_INFO_LINES)
+    return _join(lines)
+
+
+def format_relay_log_info(info: RelayLogInfo) -> bytes:
+    """MySQL 8's 14 lines behind their count, then our keys."""
+    lines = [str(len(RELAY_LOG_INFO_LINES)), *_value_lines(info, RELAY_LOG_INFO_LINES)]
+    lines += _key_lines(info, RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
+    return _join(lines)
+
+
+def parse_master_info(data: bytes) -> MasterInfo:
+    """Any server's or our master.info. Raises FieldError naming the line."""
+    lines = _split(data)
+    count = _count(lines, _FIRST_COUNTED_MASTER_INFO)
+    if count is None:
+        return MasterInfo(**_read_lines(lines, _OLD_MASTER_INFO, first_line=1))
+    _expect_lines(lines, min(count, _SHARED_LINES))
+    if count <= _SHARED_LINES or lines[_SHARED_LINES : _SHARED_LINES + 1] not in ([], [""]):
+        _expect_lines(lines, count)
+        values = _read_lines(lines, MASTER_INFO_LINES[: count - 1], first_line=2)
+        values |= _read_section(lines[count:], (*MARIADB_KEYS, *MASTER_INFO_KEYS), MASTER_INFO_LINES)
+        return MasterInfo(**values)
+    values = _read_lines(lines, MASTER_INFO_LINES[: _SHARED_LINES - 1], first_line=2)
+    if values["retry_count"] == 0:  # MariaDB before 12 writes 0 and means its default, not "for ever"
+        del values["retry_count"]
+    return MasterInfo(**_apply_mariadb_keys(values, lines[_SHARED_LINES:]))
+
+
+def parse_relay_log_info(data: bytes) -> RelayLogInfo:
+    """Any server's or our relay-log.info. Raises FieldError naming the line."""
+    lines = _split(data)
+    count = _count(lines, _FIRST_COUNTED_RELAY_LOG_INFO)
+    if count is None:
+        return RelayLogInfo(**_read_lines(lines, _OLD_RELAY_LOG_INFO, first_line=1))
+    _expect_lines(lines, count + 1)
+    if count == 6 and lines[6] == "":  # MariaDB 12: one reserved, empty line
+        lines[6] = "0"
+    values = _read_lines(lines, RELAY_LOG_INFO_LINES[:count], first_line=2)
+    values |= _read_section(lines[count + 1 :], RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
+    return RelayLogInfo(**values)
+
+
+def _value_lines(info: object, fields: Sequence[Field]) -> list[str]:
+    return [field.notation.to_line(getattr(info, field.name)) for field in fields]
+
+
+def _key_lines(info: object, keys: Sequence[Field], lines: Sequence[Field]) -> list[str]:
+    """Our keys; besides, a key for each nullable field that is '' and not NULL, which its line cannot say."""
+    section = [f"{field.key}={field.notation.to_line(getattr(info, field.name))}" for field in keys]
+    empty = [field for field in lines if isinstance(field.notation, NullableText) and getattr(info, field.name) == ""]
+    return section + [f"{field.key}=" for field in empty]
+
+
+def _join(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in (*lines, END_MARKER)).encode()
+
+
+def _split(data: bytes) -> list[str]:
+    """Lines without their newline. Raises FieldError when it is no UTF-8 text."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise FieldError(f"byte {error.start} is not UTF-8") from None
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _count(lines: list[str], smallest: int) -> int | None:
+    """The count in line 1; None for the old form, whose first line is a log name."""
+    if not lines:
+        raise FieldError("the file is empty")
+    first = lines[0].strip()
+    return int(first) if first.isascii() and first.isdecimal() and smallest <= int(first[:9]) else None
+
+
+def _expect_lines(lines: list[str], wanted: int) -> None:
+    if len(lines) < wanted:
+        raise FieldError(f"it ends after line {len(lines)}, the first line promises {wanted}")
+
+
+def _read_lines(lines: list[str], fields: Sequence[Field], *, first_line: int) -> dict[str, Any]:
+    _expect_lines(lines, first_line - 1 + len(fields))
+    values: dict[str, Any] = {}
+    for number, field in enumerate(fields, first_line):
+        try:
+            values[field.name] = field.notation.from_line(lines[number - 1])
+        except FieldError as error:
+            raise FieldError(f"line {number} ({field.column}): {error}") from None
+    return values
+
+
+def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Field]) -> dict[str, Any]:
+    """The section we write right behind the counted lines; anything else there is a stale tail and says nothing."""
+    names = {_section_key(field): field for field in keys}
+    first = next(iter(names))
+    if not lines or not lines[0].startswith(f"{first}=") or END_MARKER not in lines:
+        return {}
+    names |= {field.key: field for field in fields if isinstance(field.notation, NullableText)}
+    values: dict[str, Any] = {}
+    for line in lines[: lines.index(END_MARKER)]:
+        key, _, text = line.partition("=")
+        if key in names and names[key].name not in values:
+            field = names[key]
+            values[field.name] = "" if isinstance(field.notation, NullableText) else _value(key, field, text)
+    return values
+
+
+def _section_key(field: Field) -> str:
+    return field.name if field in MARIADB_KEYS else field.key
+
+
+def _apply_mariadb_keys(values: dict[str, Any], lines: list[str]) -> dict[str, Any]:
+    """`key[=value]` lines up to END_MARKER: the first of a key counts, unknown ones and blank lines are passed over."""
+    known = {field.name: field for field in MARIADB_KEYS} | _MARIADB_12_KEYS
+    seen: set[str] = set()
+    for line in lines:
+        key, equals, text = line.partition("=")
+        if key == END_MARKER:
+            break
+        if key not in known or key in seen:
+            continue
+        seen.add(key)
+        if equals:
+            values[known[key].name] = _value(key, known[key], text)
+        else:
+            values.pop(known[key].name, None)
+    return values
+
+
+def _value(key: str, field: Field, text: str) -> Any:
+    try:
+        return field.notation.from_line(text)
+    except FieldError as error:
+        raise FieldError(f"key {key}: {error}") from None

@@ -1,0 +1,95 @@
+"""What MasterInfo and RelayLogInfo differ in for a repository: table, fields, error number, the option that places it.
+
+One literal row each (WL#2775 `Rpl_info_factory` knows both; nothing else does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic
+
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.base import Info, RepositoryKind
+from rplctl.repository.fields import (
+    MARIADB_KEYS,
+    MASTER_INFO_KEYS,
+    MASTER_INFO_LINES,
+    RELAY_LOG_INFO_KEYS,
+    RELAY_LOG_INFO_LINES,
+    Field,
+)
+from rplctl.repository.lines import (
+    format_master_info,
+    format_relay_log_info,
+    parse_master_info,
+    parse_relay_log_info,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Generic[Info]):
+    """One of the two kinds of record."""
+
+    name: str  # as `switch-repo --repository` spells it
+    table: str
+    option: str  # FILE or TABLE
+    sync_option: str
+    errno: int
+    message: str
+    fields: tuple[Field, ...]  # all columns but Number_of_lines
+    number_of_lines: int
+    empty: Callable[[str], Info]  # channel name → record without data
+    path: Callable[[Channel], Path]
+    parse: Callable[[bytes], Info]
+    format: Callable[[Info], bytes]
+    has_data: Callable[[Info], bool]
+
+    def kind(self, config: Config) -> RepositoryKind:
+        return RepositoryKind(str(getattr(config, self.option)).upper())
+
+    def sync_period(self, config: Config) -> int:
+        return int(getattr(config, self.sync_option))
+
+    def damaged(self, channel: str, why: str, hint: str = "") -> RplError:
+        """Error 1201 or 1872: the record is there and cannot be used."""
+        text = f"{self.message} for channel '{channel}': {why}"
+        return RplError(text, errno=self.errno, channel=channel, hint=hint)
+
+
+MASTER_INFO: Record[MasterInfo] = Record(
+    name="master-info",
+    table="slave_master_info",
+    option="master_info_repository",
+    sync_option="sync_master_info",
+    errno=1201,
+    message="Could not initialize master info structure",
+    fields=(*MASTER_INFO_LINES, *MARIADB_KEYS, *MASTER_INFO_KEYS),
+    number_of_lines=len(MASTER_INFO_LINES) + 1,
+    empty=lambda channel: MasterInfo(channel_name=channel),
+    path=lambda channel: channel.master_info_path,
+    parse=parse_master_info,
+    format=format_master_info,
+    has_data=lambda info: info.is_configured or bool(info.master_log_name),
+)
+
+# a record whose names are empty was cleared by RESET: settings, not data (the server's check_if_info_was_cleared)
+RELAY_LOG_INFO: Record[RelayLogInfo] = Record(
+    name="relay-log-info",
+    table="slave_relay_log_info",
+    option="relay_log_info_repository",
+    sync_option="sync_relay_log_info",
+    errno=1872,
+    message="Replica failed to initialize relay log info structure from the repository",
+    fields=(*RELAY_LOG_INFO_LINES, *RELAY_LOG_INFO_KEYS),
+    number_of_lines=len(RELAY_LOG_INFO_LINES),
+    empty=lambda channel: RelayLogInfo(channel_name=channel),
+    path=lambda channel: channel.relay_log_info_path,
+    parse=parse_relay_log_info,
+    format=format_relay_log_info,
+    has_data=lambda info: bool(info.relay_log_name or info.master_log_name),
+)

@@ -1,0 +1,261 @@
+"""TABLE: the records as rows of slave_master_info and slave_relay_log_info in the target (WL#2775 `Rpl_info_table`).
+
+Invariant: a row is written in one transaction, at once or not at all. Nothing is written before a flush is forced or
+due: "there is no optimistic write to a table" (REQ-3). The applier's position does not come this way: it is moved by
+`compare_and_swap` inside the transaction that moves the data (REQ-5, design D3, D4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Generic
+
+from sqlalchemy import Connection, Engine, Table, delete, func, insert, select, text, update
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+
+from rplctl.errors import NotConfigured, TargetError
+from rplctl.info import RelayLogInfo
+from rplctl.repository.base import Info, RepositoryKind
+from rplctl.repository.fields import FieldError
+from rplctl.repository.record import RELAY_LOG_INFO, Record
+from rplctl.repository.tables import (
+    KEY,
+    NUMBER_OF_LINES,
+    READ_ONLY,
+    check_definition,
+    info_tables,
+    qualified_name,
+    schema_of,
+    table_exists,
+)
+
+_MOVING = ("Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "Gtid_executed")
+_MYSQL = ("mysql", "mariadb")
+
+
+class TableRepository(Generic[Info]):
+    """One record in one row."""
+
+    def __init__(self, record: Record[Info], channel: str, engine: Callable[[], Engine], sync_period: int) -> None:
+        self._record: Record[Info] = record
+        self._channel = channel
+        self._open_engine = engine
+        self._sync_period = sync_period
+        self._events_since_write = 0
+        self._is_checked = False
+        self._flush_always: bool | None = None
+
+    @property
+    def kind(self) -> RepositoryKind:
+        return RepositoryKind.TABLE
+
+    @property
+    def where(self) -> str:
+        return qualified_name(self._open_engine().dialect.name, self._record.table)
+
+    def exists(self) -> bool:
+        """A row with data. No table and no database file is no data; a damaged table raises 1201/1872."""
+        info = self.stored()
+        return info is not None and self._record.has_data(info)
+
+    def read(self) -> Info:
+        with self._connect() as connection:
+            info = self._select(connection)
+        if info is None:
+            raise NotConfigured(
+                f"channel '{self._channel}' is not configured: {self.where} has no row for it",
+                errno=1200,
+                channel=self._channel,
+                hint="rplctl change-master",
+            )
+        return info
+
+    def stored(self) -> Info | None:
+        """The record, cleared or not; None when there is no row, no table or no database file."""
+        if is_file_missing(self._open_engine()):
+            return None
+        with self._connect(check=False) as connection:
+            if not table_exists(connection, self._record):
+                return None
+            self._check(connection)
+            return self._select(connection)
+
+    def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
+        """Write when forced or due; a transactional RelayLogInfo always (`sync_relay_log_info` has no say there)."""
+        self._events_since_write += events
+        due = force or 0 < self._sync_period <= self._events_since_write
+        if not due and not self._is_written_always():
+            return
+        with self._connect(write=True) as connection:
+            self._check(connection)
+            self._upsert(connection, replace(info, channel_name=self._channel))
+        self._events_since_write = 0
+
+    def remove(self) -> None:
+        if is_file_missing(self._open_engine()):
+            return
+        with self._connect(write=True, check=False) as connection:
+            if table_exists(connection, self._record):
+                table = self._table(connection)
+                connection.execute(delete(table).where(table.c[KEY] == self._channel))
+
+    def is_transactional(self) -> bool:
+        """Asked of the server each time: a super user may ALTER TABLE … ENGINE (REQ-1)."""
+        with self._connect() as connection:
+            return is_crash_safe(connection, self._record)
+
+    def _is_written_always(self) -> bool:
+        if self._record is not RELAY_LOG_INFO:
+            return False
+        if self._flush_always is None:
+            self._flush_always = self.is_transactional()
+        return self._flush_always
+
+    def _table(self, connection: Connection) -> Table:
+        return info_tables(connection.dialect.name)[self._record.table]
+
+    def _check(self, connection: Connection) -> None:
+        """Check the definition once per repository object: the tables do not change under a running channel."""
+        if not self._is_checked:
+            check_definition(connection, self._record, self._channel)
+            self._is_checked = True
+
+    def _select(self, connection: Connection) -> Info | None:
+        table = self._table(connection)
+        rows = connection.execute(select(table).where(table.c[KEY] == self._channel)).all()
+        if not rows:
+            return None
+        values: dict[str, Any] = {}
+        for field, stored in zip(self._record.fields, rows[0][1:], strict=True):
+            try:
+                values[field.name] = field.notation.from_column(stored)
+            except FieldError as error:
+                where = qualified_name(connection.dialect.name, self._record.table)
+                raise self._record.damaged(self._channel, f"{where}.{field.column}: {error}") from None
+        return replace(self._record.empty(self._channel), **values | {"channel_name": self._channel})
+
+    def _upsert(self, connection: Connection, info: Info) -> None:
+        table = self._table(connection)
+        values = self._values(info)
+        if info.master_id == 0:
+            del values["Master_id"]
+        changed = connection.execute(update(table).where(table.c[KEY] == self._channel).values(values)).rowcount
+        if changed == 0:
+            values.setdefault("Master_id", _next_master_id(connection, table))
+            connection.execute(insert(table).values(values))
+
+    def _values(self, info: Info) -> dict[str, Any]:
+        try:
+            values = {f.column: f.notation.to_column(getattr(info, f.name)) for f in self._record.fields}
+        except FieldError as error:
+            raise self._record.damaged(self._channel, str(error)) from None
+        return {NUMBER_OF_LINES: self._record.number_of_lines, **values}
+
+    @contextmanager
+    def _connect(self, *, write: bool = False, check: bool = True) -> Iterator[Connection]:
+        """A transaction of its own; foreign exceptions leave it as TargetError, without the statement's parameters."""
+        engine = self._open_engine()
+        with mapped_errors(self.where, self._channel), engine.connect() as plain:
+            connection = plain if write else plain.execution_options(**READ_ONLY)
+            with connection.begin():
+                if check:
+                    self._check(connection)
+                yield connection
+
+
+def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:
+    """Move the executed position in the caller's transaction; False when someone else moved it (design D4).
+
+    The row must still say what `expected` says: exactly one row is hit, or the caller rolls back. An `expected` without
+    positions inserts the first row. Only what moves is written: an operator's other settings in the row stay.
+    """
+    table = info_tables(connection.dialect.name)[RELAY_LOG_INFO.table]
+    stored = {f.column: f.notation.to_column(getattr(expected, f.name)) for f in RELAY_LOG_INFO.fields}
+    fresh = {f.column: f.notation.to_column(getattr(new, f.name)) for f in RELAY_LOG_INFO.fields}
+    with mapped_errors(qualified_name(connection.dialect.name, table.name), expected.channel_name):
+        same = [table.c[name] == stored[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
+        moved = update(table).where(*same).values({name: fresh[name] for name in _MOVING})
+        if connection.execute(moved).rowcount == 1:
+            return True
+        if RELAY_LOG_INFO.has_data(expected):
+            return False
+        if connection.execute(select(table.c[KEY]).where(table.c[KEY] == expected.channel_name)).first():
+            return False
+        if new.master_id == 0:
+            fresh["Master_id"] = _next_master_id(connection, table)
+        try:
+            connection.execute(insert(table).values({NUMBER_OF_LINES: RELAY_LOG_INFO.number_of_lines, **fresh}))
+        except IntegrityError:  # another committer inserted first
+            return False
+        return True
+
+
+def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
+    """Channels that have a row; none when there is no table or no database file."""
+    if is_file_missing(engine):
+        return []
+    where = qualified_name(engine.dialect.name, record.table)
+    with mapped_errors(where, None), engine.connect() as plain:
+        connection = plain.execution_options(**READ_ONLY)
+        with connection.begin():
+            if not table_exists(connection, record):
+                return []
+            column = info_tables(engine.dialect.name)[record.table].c[KEY]
+            return [str(name) for name in connection.execute(select(column)).scalars()]
+
+
+def is_crash_safe(connection: Connection, record: Record[Any]) -> bool:
+    """True when the table's engine takes part in transactions and keeps its rows in a crash."""
+    dialect = connection.dialect.name
+    names = {"schema": schema_of(dialect), "table": record.table}
+    if dialect in _MYSQL:
+        query = (
+            "SELECT e.TRANSACTIONS FROM information_schema.TABLES t JOIN information_schema.ENGINES e"
+            " ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = :schema AND t.TABLE_NAME = :table"
+        )
+        return str(connection.execute(text(query), names).scalar()) == "YES"
+    if dialect == "postgresql":
+        query = (
+            "SELECT c.relpersistence FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = :schema AND c.relname = :table"
+        )
+        persistence = connection.execute(text(query), names).scalar()
+        return persistence in ("p", b"p")  # UNLOGGED rows do not outlive a crash
+    return True
+
+
+def is_file_missing(engine: Engine) -> bool:
+    """True for a SQLite file that is not there: asking it a question would create it."""
+    database = engine.url.database
+    if engine.dialect.name != "sqlite" or not database or database == ":memory:" or database.startswith("file:"):
+        return False
+    return not Path(database).exists()
+
+
+@contextmanager
+def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
+    """SQLAlchemy's exceptions → TargetError. Their own text shows the parameters, which may hold a password."""
+    try:
+        yield
+    except DBAPIError as error:
+        reason = str(error.orig)
+        number = re.match(r"\((\d+),", reason)
+        transient = error.connection_invalidated or isinstance(error, OperationalError)
+        raise TargetError(
+            f"{where}: {reason}",
+            errno=int(number[1]) if number else 0,
+            channel=channel,
+            transient=transient,
+            hint="rplctl check",
+        ) from None
+    except SQLAlchemyError as error:
+        raise TargetError(f"{where}: {type(error).__name__}", channel=channel, hint="rplctl check") from None
+
+
+def _next_master_id(connection: Connection, table: Table) -> int:
+    """WL#2775 REQ-2: the id is unique in the table; a record that brings none gets the next."""
+    return int(connection.execute(select(func.coalesce(func.max(table.c.Master_id), 0))).scalar_one()) + 1

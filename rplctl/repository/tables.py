@@ -1,0 +1,88 @@
+"""The two tables as SQLAlchemy Core sees them, and where they live.
+
+Column names are MySQL's. Their DDL is in migrations/versions (alembic); here they are only named. SQLite keeps them in
+the main schema of the target; MySQL and MariaDB in the database `rplctl`, PostgreSQL in the schema `rplctl`, there in
+lower case, so that `SELECT Relay_log_pos FROM rplctl.slave_relay_log_info` is right on each.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Float, MetaData, Table, Text, inspect
+
+from rplctl.repository.base import Info
+from rplctl.repository.fields import Field, Number, Seconds, Switch
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+
+SCHEMA = "rplctl"
+NUMBER_OF_LINES = "Number_of_lines"
+KEY = "Channel_name"
+READ_ONLY = {"rplctl_read_only": True}  # execution option: this transaction only reads (SQLite: no BEGIN IMMEDIATE)
+
+
+def schema_of(dialect: str) -> str | None:
+    return None if dialect == "sqlite" else SCHEMA
+
+
+def stored_name(dialect: str, name: str) -> str:
+    return name.lower() if dialect == "postgresql" else name
+
+
+@cache
+def info_tables(dialect: str) -> dict[str, Table]:
+    """Both tables by name, for `engine.dialect.name`; column keys are MySQL's names everywhere."""
+    metadata = MetaData(schema=schema_of(dialect))
+    return {record.table: _table(record, metadata, dialect) for record in (MASTER_INFO, RELAY_LOG_INFO)}
+
+
+def _table(record: Record[Any], metadata: MetaData, dialect: str) -> Table:
+    columns = [Column(stored_name(dialect, NUMBER_OF_LINES), BigInteger, key=NUMBER_OF_LINES)]
+    for field in record.fields:
+        name = stored_name(dialect, field.column)
+        columns.append(Column(name, _type(field), key=field.column, primary_key=field.column == KEY))
+    return Table(record.table, metadata, *columns)
+
+
+def _type(field: Field) -> Any:
+    if isinstance(field.notation, Number):
+        return BigInteger
+    if isinstance(field.notation, Switch):
+        return Boolean
+    return Float(53) if isinstance(field.notation, Seconds) else Text
+
+
+def qualified_name(dialect: str, table: str) -> str:
+    """`rplctl.slave_master_info`; `main.…` on SQLite: how the server's messages name a table."""
+    return f"{schema_of(dialect) or 'main'}.{table}"
+
+
+def table_exists(connection: Connection, record: Record[Info]) -> bool:
+    return inspect(connection).has_table(record.table, schema=schema_of(connection.dialect.name))
+
+
+def check_definition(connection: Connection, record: Record[Info], channel: str) -> None:
+    """Raise 1201/1872 with the server's text when the table is not there, lost a column or has another primary key."""
+    dialect, inspector = connection.dialect.name, inspect(connection)
+    where = qualified_name(dialect, record.table)
+    if not table_exists(connection, record):
+        why = f"Info table is not ready to be used. Table '{where}' cannot be opened."
+        raise record.damaged(channel, why, "rplctl init")
+    present = {str(column["name"]).lower() for column in inspector.get_columns(record.table, schema_of(dialect))}
+    missing = [f.column for f in record.fields if f.column.lower() not in present]
+    if missing:
+        why = f"Corrupted table {where}. Check out table definition. It has no column '{missing[0]}'."
+        raise record.damaged(channel, why, _repair_hint(where))
+    key = inspector.get_pk_constraint(record.table, schema_of(dialect))["constrained_columns"]
+    if [column.lower() for column in key] != [KEY.lower()]:
+        found = ", ".join(key) or "no key"
+        why = (
+            "Info table has a problem with its key field(s). "
+            f"Table '{where}' expected field #1 to be '{KEY}' but found '{found}' instead."
+        )
+        raise record.damaged(channel, why, _repair_hint(where))
+
+
+def _repair_hint(where: str) -> str:
+    return f"rplctl export-info, drop {where}, rplctl init and rplctl import-info"
