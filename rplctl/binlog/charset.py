@@ -1,0 +1,253 @@
+"""MySQL's character sets: collation id to charset, bytes to text.
+
+Invariant: a decoded text is what the server itself sends after CONVERT(… USING utf8mb4); bytes it cannot convert raise
+(design D12), they never become "?". Where Python's codec and the server disagree, the difference is written down here;
+tests/binlog/test_charset.py compares every code of every charset with what real servers answered.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import Final
+
+from rplctl.errors import BinlogFormatError
+
+# Ids of each charset's collations, reserved ones included. From 2048 on: MariaDB's uca1400 collations.
+_COLLATIONS: Final = {
+    "utf8mb4": "45-46 224-247 255-323 608-639 2304-2559",
+    "utf8mb3": "33 76 83 192-215 223 576-607 2048-2303",
+    "latin1": "5 8 15 31 47-49 94",
+    "binary": "63",
+    "ascii": "11 65",
+    "armscii8": "32 64",
+    "big5": "1 84",
+    "cp1250": "26 34 44 66 99",
+    "cp1251": "14 23 50-52",
+    "cp1256": "57 67",
+    "cp1257": "29 58-59",
+    "cp850": "4 80",
+    "cp852": "40 81",
+    "cp866": "36 68",
+    "cp932": "95-96",
+    "dec8": "3 69",
+    "eucjpms": "97-98",
+    "euckr": "19 85",
+    "gb18030": "248-250",
+    "gb2312": "24 86",
+    "gbk": "28 87",
+    "geostd8": "92-93",
+    "greek": "25 70",
+    "hebrew": "16 71",
+    "hp8": "6 72",
+    "keybcs2": "37 73",
+    "koi8r": "7 74",
+    "koi8u": "22 75",
+    "latin2": "2 9 21 27 77",
+    "latin5": "30 78",
+    "latin7": "20 41-42 79",
+    "macce": "38 43",
+    "macroman": "39 53",
+    "sjis": "13 88",
+    "swe7": "10 82",
+    "tis620": "18 89",
+    "ucs2": "35 90 128-151 159 640-671 2560-2815",
+    "ujis": "12 91",
+    "utf16": "54-55 101-124 672-703 2816-3071",
+    "utf16le": "56 62",
+    "utf32": "60-61 160-183 736-767 3072-3327",
+}
+# MariaDB's NOPAD collations have the id of their PAD SPACE sister plus this
+_NOPAD: Final = range(1024, 2048)
+
+_UTF8: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii"})
+_CODECS: Final = {
+    "utf8mb4": "utf-8",
+    "utf8mb3": "utf-8",
+    "utf8": "utf-8",
+    "ascii": "ascii",
+    "utf16": "utf-16-be",
+    "utf16le": "utf-16-le",
+    "utf32": "utf-32-be",
+    "cp932": "cp932",
+    "euckr": "cp949",
+    "gb2312": "gb2312",
+    "gbk": "gbk",
+}
+_SINGLE_BYTE: Final[dict[str, tuple[str, dict[int, str]]]] = {
+    "cp1250": ("cp1250", {}),
+    "cp1251": ("cp1251", {}),
+    "cp1256": ("cp1256", {}),
+    "cp1257": ("cp1257", {}),
+    "cp850": ("cp850", {}),
+    "cp852": ("cp852", {}),
+    "cp866": ("cp866", {0xFC: "ⁿ", 0xFD: "²"}),
+    "greek": ("iso8859_7", {0xA1: "ʽ", 0xA2: "ʼ"}),
+    "hebrew": ("iso8859_8", {0xAF: "‾"}),
+    "hp8": ("hp_roman8", {}),
+    "koi8r": ("koi8_r", {}),
+    "koi8u": ("koi8_u", {0x95: "•"}),
+    "latin1": ("cp1252", {code: chr(code) for code in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}),
+    "latin2": ("iso8859_2", {}),
+    "latin5": ("iso8859_9", {}),
+    "latin7": ("iso8859_13", {}),
+    "macce": ("mac_latin2", {}),
+    "macroman": ("mac_roman", {}),
+    "swe7": ("ascii", dict(zip(b"@[\\]^`{|}~", "ÉÄÖÅÜéäöåü", strict=True)) | {0x7F: "\ufffe"}),
+    "tis620": ("tis_620", dict.fromkeys((0xA0, *range(0xDB, 0xDF), *range(0xFC, 0x100)), "\ufffd")),
+}
+# Charsets that Python does not know: the codes from the given one to 255; a space = no such character
+_UPPER_HALVES: Final = {
+    "armscii8": (
+        0xA0,
+        "\xa0❁§։)(»«—.՝,-՟…՜՛՞ԱաԲբԳգԴդԵեԶզԷէԸըԹթԺժԻիԼլԽխԾծԿկՀհՁձՂղՃճՄմՅյՆնՇշՈոՉչՊպՋջՌռՍսՎվՏտՐրՑցՒւՓփՔքՕօՖֆ’'",
+    ),
+    "dec8": (
+        0xA0,
+        "\xa0¡¢£ ¥ §¤©ª«    °±²³ µ¶· ¹º»¼½ ¿ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏ ÑÒÓÔÕÖŒØÙÚÛÜŸ ßàáâãäåæçèéêëìíîï ñòóôõöœøùúûüÿ  ",
+    ),
+    "geostd8": (
+        0x80,
+        "€ ‚ „…†‡ ‰ ‹     ‘’“”•–—   ›    \xa0¡¢£¤¥¦§¨©ª«¬\xad®¯"
+        "°±²³´µ¶·¸¹º»¼½¾¿აბგდევზჱთიკლმნჲოპჟრსტჳუფქღყშჩცძწ"
+        "ჭხჴჯჰჵ                       №  ",
+    ),
+    "keybcs2": (
+        0x80,
+        "ČüéďäĎŤčěĚĹÍľĺÄÁÉžŽôöÓůÚýÖÜŠĽÝŘťáíóúňŇŮÔšřŕŔ¼¡«»"
+        "░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
+        "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\xa0",
+    ),
+}
+_IBM_EXTENSIONS: Final = (  # eucjpms 8F F3F3-F3FE, 8F F4A1-F4FE
+    "ⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ＇＂㈱№℡炻仼僴凬匇匤﨎咊坙﨏塚增寬峵嵓﨑德悅愠敎昻晥晴"
+    "朗栁﨓﨔橫櫢淸淲瀨凞猪甁皂皞益礰礼神祥福竧靖精綠緖羽荢﨟薰蘒﨡蠇諸譿賴赶﨣﨤逸郞都鄕﨧﨨閒隆﨩霻"
+    "靍靑飯飼館馞髙魲鶴黑"
+)
+# How the multi-byte charsets below cut bytes into characters
+_SJIS: Final = re.compile(rb"[\x81-\x9f\xe0-\xfc].|.", re.DOTALL)
+_EUC: Final = re.compile(rb"\x8f..|[\x8e\xa1-\xfe].|.", re.DOTALL)
+_BIG5: Final = re.compile(rb"[\x81-\xfe].|.", re.DOTALL)
+_GB18030: Final = re.compile(rb"[\x81-\xfe][0-9]..|[\x81-\xfe].|.", re.DOTALL)
+
+Decoder = Callable[[bytes], str]
+
+
+@cache
+def _charsets_by_id() -> dict[int, str]:
+    found: dict[int, str] = {}
+    for charset, ranges in _COLLATIONS.items():
+        for part in ranges.split():
+            first, _, last = part.partition("-")
+            found.update(dict.fromkeys(range(int(first), int(last or first) + 1), charset))
+    return found
+
+
+def charset_of(collation_id: int) -> str:
+    """MySQL's charset name of a collation id. Raises BinlogFormatError for an id nobody defined."""
+    base = collation_id - _NOPAD.start if collation_id in _NOPAD else collation_id
+    charset = _charsets_by_id().get(base)
+    if charset is None:
+        raise BinlogFormatError(f"Unknown collation id {collation_id}", errno=1273)  # ER_UNKNOWN_COLLATION
+    return charset
+
+
+def is_utf8(charset: str) -> bool:
+    """True when the stored bytes already are UTF-8."""
+    return charset in _UTF8
+
+
+def decode_text(raw: bytes, charset: str) -> str:
+    """Text of `raw`. Raises BinlogFormatError for an unknown charset or bytes that are no text in it."""
+    try:
+        return decoder(charset)(raw)
+    except UnicodeDecodeError as error:
+        head = raw[max(0, error.start - 8) : error.start + 56].hex(" ")
+        raise BinlogFormatError(f"Bytes that are not {charset} text: {head}", errno=1366) from error
+
+
+@cache
+def decoder(charset: str) -> Decoder:
+    """The function from bytes to text; it raises UnicodeDecodeError. BinlogFormatError for an unknown charset."""
+    if charset in _CODECS:
+        return partial(_decode_by_codec, _CODECS[charset])
+    if charset == "ucs2":  # no surrogate pairs: each half is a character of its own
+        return partial(str, encoding="utf-16-be", errors="surrogatepass")
+    if charset in _SINGLE_BYTE or charset in _UPPER_HALVES:
+        return partial(_decode_by_table, _single_byte_table(charset))
+    if charset == "sjis":
+        return partial(_decode_with_exceptions, "shift_jis", _SJIS, {b"\x81\x5f": "\\"})
+    if charset == "big5":
+        return partial(_decode_with_exceptions, "big5", _BIG5, _big5_exceptions())
+    if charset == "gb18030":
+        return partial(_decode_with_exceptions, "gb18030", _GB18030, {b"\xa8\xbc": "ḿ", b"\x81\x35\xf4\x37": "\ue7c7"})
+    if charset == "ujis":
+        return partial(_decode_with_exceptions, "euc_jp", _EUC, {b"\xa1\xc0": "\\"} | _euc_private_use())
+    if charset == "eucjpms":
+        return partial(_decode_with_exceptions, "euc_jp", _EUC, _eucjpms_exceptions())
+    raise BinlogFormatError(f"Unknown character set: '{charset}'", errno=1115)  # ER_UNKNOWN_CHARACTER_SET
+
+
+def _decode_by_codec(codec: str, raw: bytes) -> str:
+    return raw.decode(codec)
+
+
+def _decode_by_table(table: str, raw: bytes) -> str:
+    return codecs.charmap_decode(raw, "strict", table)[0]
+
+
+def _decode_with_exceptions(codec: str, characters: re.Pattern[bytes], exceptions: dict[bytes, str], raw: bytes) -> str:
+    if raw.isascii():
+        return raw.decode("ascii")
+    return "".join(exceptions.get(character) or character.decode(codec) for character in characters.findall(raw))
+
+
+def _single_byte_table(charset: str) -> str:
+    """256 characters; U+FFFE marks a code without a character."""
+    if charset in _UPPER_HALVES:
+        first, upper = _UPPER_HALVES[charset]
+        return "".join(map(chr, range(first))) + upper.replace(" ", "\ufffe")
+    codec, exceptions = _SINGLE_BYTE[charset]
+    table = []
+    for code in range(256):
+        try:
+            table.append(exceptions.get(code) or bytes([code]).decode(codec))
+        except UnicodeDecodeError:
+            table.append("\ufffe")
+    return "".join(table)
+
+
+def _big5_exceptions() -> dict[bytes, str]:
+    """The ETEN extension, and the codes that the server keeps for nothing."""
+    eten = {bytes([0xF9, 0xD6 + i]): character for i, character in enumerate("碁銹裏墻恒粧嫺")}
+    nothing = ("a15a", "a1c3", "a1c5", "a1fe", "a240", "a2cc", "a2ce")
+    return eten | {bytes.fromhex(code): "\ufffd" for code in nothing}
+
+
+def _euc_rows(first: int) -> Iterable[tuple[int, int]]:
+    return ((row, column) for row in range(first, 0xFF) for column in range(0xA1, 0xFF))
+
+
+def _euc_private_use() -> dict[bytes, str]:
+    """Rows F5-FE of both planes are U+E000 onwards."""
+    cells = list(_euc_rows(0xF5))
+    two = {bytes([row, column]): chr(0xE000 + i) for i, (row, column) in enumerate(cells)}
+    three = {bytes([0x8F, row, column]): chr(0xE000 + len(cells) + i) for i, (row, column) in enumerate(cells)}
+    return two | three
+
+
+def _eucjpms_exceptions() -> dict[bytes, str]:
+    """JIS X 0208 as cp932 has it (NEC's row 13 included), IBM's extensions in plane 2, private use."""
+    found = _euc_private_use()
+    for row, column in _euc_rows(0xA1):
+        r, c = row - 0xA1, column - 0xA1
+        lead = (0x81 if r < 62 else 0xC1) + r // 2
+        trail = c + 0x9F if r % 2 else c + (0x40 if c < 63 else 0x41)
+        text = bytes([lead, trail]).decode("cp932", "ignore")
+        if text and row < 0xF5:
+            found[bytes([row, column])] = text
+    codes = [(0xF3, column) for column in range(0xF3, 0xFF)] + [(0xF4, column) for column in range(0xA1, 0xFF)]
+    found |= {bytes([0x8F, *code]): text for code, text in zip(codes, _IBM_EXTENSIONS, strict=True)}
+    return found | {b"\x8f\xa2\xb7": "～", b"\x8f\xa2\xc3": "￤"}
