@@ -1,0 +1,20 @@
+"""Little-endian numbers at an offset, for kernels. The caller has checked the bounds."""
+
+from __future__ import annotations
+
+from rplctl.binlog.jit import ByteArray, kernel
+
+
+@kernel
+def u16(data: ByteArray, at: int) -> int:
+    return int(data[at]) | int(data[at + 1]) << 8
+
+
+@kernel
+def u24(data: ByteArray, at: int) -> int:
+    return int(data[at]) | int(data[at + 1]) << 8 | int(data[at + 2]) << 16
+
+
+@kernel
+def u32(data: ByteArray, at: int) -> int:
+    return int(data[at]) | int(data[at + 1]) << 8 | int(data[at + 2]) << 16 | int(data[at + 3]) << 24

@@ -1,0 +1,98 @@
+"""CRC32 over many events at once: what the receiver and recovery verify with. `trailer` has the same for one event.
+
+Slice-by-8: eight table look-ups per eight bytes. The algorithm in force changes at a FORMAT_DESCRIPTION, which itself
+always carries a checksum, computed with its in-use flag cleared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rplctl.binlog.bytes_at import u32
+from rplctl.binlog.group_kernel import description_checksum
+from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventType
+from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
+from rplctl.binlog.trailer import append_checksum, event_crc, has_valid_checksum
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["append_checksum", "event_crc", "has_valid_checksum", "verify_events"]
+
+_POLYNOMIAL: Final = 0xEDB88320
+_DESCRIPTION: Final = int(EventType.FORMAT_DESCRIPTION)
+
+
+def _tables() -> NDArray[np.uint32]:
+    tables = np.zeros((8, 256), dtype=np.uint32)
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
+        tables[0, byte] = value
+    for number in range(1, 8):
+        previous = tables[number - 1]
+        tables[number] = (previous >> 8) ^ tables[0][previous & 0xFF]
+    tables.flags.writeable = False
+    return tables
+
+
+_TABLES: Final = _tables()
+
+
+def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) -> int:
+    """Index of the first event `data[offsets[i]:offsets[i + 1]]` whose checksum is wrong, or -1.
+
+    `algorithm` is the one in force before the first event (0: not checked until a FORMAT_DESCRIPTION switches it on).
+    """
+    return int(_verify(byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64), algorithm, _TABLES))
+
+
+@kernel
+def _crc(data: ByteArray, start: int, end: int, tables: NDArray[np.uint32], crc: np.uint32) -> np.uint32:
+    t0, t1, t2, t3 = tables[0], tables[1], tables[2], tables[3]
+    t4, t5, t6, t7 = tables[4], tables[5], tables[6], tables[7]
+    at = start
+    while at + 8 <= end:
+        low = crc ^ np.uint32(u32(data, at))
+        crc = (
+            t7[low & np.uint32(0xFF)]
+            ^ t6[(low >> np.uint32(8)) & np.uint32(0xFF)]
+            ^ t5[(low >> np.uint32(16)) & np.uint32(0xFF)]
+            ^ t4[low >> np.uint32(24)]
+            ^ t3[data[at + 4]]
+            ^ t2[data[at + 5]]
+            ^ t1[data[at + 6]]
+            ^ t0[data[at + 7]]
+        )
+        at += 8
+    while at < end:
+        crc = t0[(crc ^ np.uint32(data[at])) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
+        at += 1
+    return crc
+
+
+@kernel
+def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables: NDArray[np.uint32]) -> int:
+    ones = np.uint32(0xFFFFFFFF)
+    checked = algorithm != 0
+    for index in range(len(offsets) - 1):
+        start, end = offsets[index], offsets[index + 1] - CHECKSUM_LENGTH
+        is_description = data[start + 4] == _DESCRIPTION
+        if not checked and not is_description:
+            continue
+        if end < start + HEADER_LENGTH:
+            return index
+        if is_description:
+            checked = description_checksum(data, start, end + CHECKSUM_LENGTH) != 0
+            crc = _crc(data, start, start + 17, tables, ones)
+            first = np.uint32(data[start + 17] & 0xFE)
+            crc = tables[0][(crc ^ first) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
+            crc = _crc(data, start + 18, end, tables, crc)
+        else:
+            crc = _crc(data, start, end, tables, ones)
+        if np.uint32(crc ^ ones) != np.uint32(u32(data, end)):
+            return index
+    return -1

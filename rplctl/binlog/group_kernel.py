@@ -1,0 +1,399 @@
+"""The state machine that finds transactions, as kernels over raw bytes. `groups` is its public face and holds the rules.
+
+    IDLE ──GTID, INTVAR …──▶ PENDING ──BEGIN──▶ TRANSACTION ──XID, COMMIT, ROLLBACK──▶ group
+      └──BEGIN──▶ TRANSACTION    │  └──XA START──▶ XA ──XA_PREPARE──▶ group
+                                 └──any other statement, payload, incident──▶ group
+A MariaDB GTID without the standalone flag is its own BEGIN; with the prepared-XA flag its own XA START.
+Only offsets that lie inside a whole event are read; `run_groups` checks the lengths before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rplctl.binlog.bytes_at import u16, u32
+from rplctl.binlog.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
+from rplctl.binlog.jit import ByteArray, kernel
+from rplctl.binlog.words import (
+    COMPRESSED_QUERY,
+    CONTROL,
+    DESCRIPTION,
+    ENCRYPTION,
+    GTID,
+    INCIDENT,
+    MARIADB_GTID,
+    NEUTRAL,
+    PAYLOAD,
+    QUERY,
+    ROTATE,
+    ROWS,
+    STATEMENT,
+    STATEMENT_END,
+    STOP,
+    TABLE_MAP,
+    UNKNOWN,
+    WORD_BEGIN,
+    WORD_COMMIT,
+    WORD_OTHER,
+    WORD_ROLLBACK,
+    WORD_SAVEPOINT,
+    WORD_XA_END,
+    WORD_XA_FINISH,
+    WORD_XA_START,
+    XA_PREPARE,
+    XID,
+    query_word,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Errors of run_groups.
+BAD_LENGTH: Final = 1
+SHORT_EVENT: Final = 2
+PARTIAL_BEFORE_RECONNECT: Final = 3
+BACKWARDS: Final = 4
+NESTED: Final = 5
+ENCRYPTED: Final = 6
+
+# Columns of the result; the first eight are those of GroupScan.
+COLUMNS: Final = 9
+FLAG_ROWS: Final = 1
+FLAG_STATEMENT: Final = 2
+FLAG_SAVEPOINT: Final = 4
+FLAG_XA: Final = 8
+FLAG_ROLLBACK: Final = 16
+FLAG_INCIDENT: Final = 32
+FLAG_UNKNOWN: Final = 64
+FLAG_PAYLOAD: Final = 128
+FLAG_QUERY: Final = 256
+FLAG_HALF_ALTER: Final = 512
+
+# Registers of the state machine (int64). The first two are set by the caller.
+POSITION: Final = 0  # source position after the last exact event
+CHECKSUM: Final = 1  # checksum length in force
+INEXACT: Final = 2  # bytes of events without end_log_pos since then
+PHASE: Final = 3
+START: Final = 4
+TIMESTAMP: Final = 5
+GTID_AT: Final = 6
+ROW_EVENTS: Final = 7
+FLAGS: Final = 8
+REGISTERS: Final = 9
+
+IDLE: Final = 0
+PENDING: Final = 1
+TRANSACTION: Final = 2
+IN_XA: Final = 3
+
+_GOES_ON: Final = 0
+_ENDS: Final = 1
+_NESTED: Final = 2
+_SHORT: Final = 3
+
+_STANDALONE: Final = 1
+_PREPARED_XA: Final = 64
+_COMPLETED_XA: Final = 128
+_START_ALTER: Final = 2
+_ROLLBACK_ALTER: Final = 8
+_LOW_32: Final = 0xFFFFFFFF
+_BACKWARDS_FROM: Final = 3 << 30
+
+
+@kernel
+def _open(registers: NDArray[np.int64], phase: int, at: int, timestamp: int) -> None:
+    registers[PHASE] = phase
+    registers[START] = at
+    registers[TIMESTAMP] = timestamp
+    registers[GTID_AT] = -1
+    registers[ROW_EVENTS] = 0
+    registers[FLAGS] = 0
+
+
+@kernel
+def _kind(flags: int) -> int:
+    """GroupKind of a finished group; the strongest reason for care wins."""
+    if flags & FLAG_UNKNOWN:
+        return 9
+    if flags & FLAG_INCIDENT:
+        return 7
+    if flags & FLAG_XA:
+        return 6
+    if flags & FLAG_ROLLBACK:
+        return 5
+    if flags & FLAG_STATEMENT:
+        return 3
+    if flags & FLAG_QUERY:
+        return 0 if flags & FLAG_HALF_ALTER else 2
+    return 4 if flags & FLAG_SAVEPOINT else 1
+
+
+@kernel
+def _mariadb_gtid(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
+    """Opens a group by the flags of a MariaDB GTID event: flags2 at 12 of its body, then commit id, XID, more flags."""
+    body = at + HEADER_LENGTH
+    if end - body < HEADER_LENGTH:
+        return _SHORT
+    flags = int(data[body + 12])
+    if flags & _PREPARED_XA:
+        registers[PHASE] = IN_XA
+        registers[FLAGS] = FLAG_XA
+        return _GOES_ON
+    if flags & (_STANDALONE | _COMPLETED_XA) == 0:
+        registers[PHASE] = TRANSACTION
+        return _GOES_ON
+    more = body + 13
+    if flags & 2:  # a group commit id
+        more += 8
+    if flags & _COMPLETED_XA:
+        registers[FLAGS] = FLAG_XA
+    elif more < end and int(data[more]) & (_START_ALTER | _ROLLBACK_ALTER):
+        registers[FLAGS] = FLAG_HALF_ALTER
+    return _GOES_ON
+
+
+@kernel
+def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
+    """A QUERY event inside an open group (IDLE was made PENDING before)."""
+    body = at + HEADER_LENGTH
+    if end - body < 13:
+        return _SHORT
+    text = body + 13 + u16(data, body + 11) + int(data[body + 8]) + 1
+    if text > end:
+        return _SHORT
+    word = query_word(data, text, end)
+    if word == WORD_BEGIN:
+        if registers[PHASE] != PENDING:
+            return _NESTED
+        registers[PHASE] = TRANSACTION
+        return _GOES_ON
+    if word == WORD_XA_START or word == WORD_XA_END:
+        registers[FLAGS] |= FLAG_XA
+        registers[PHASE] = IN_XA
+        return _GOES_ON
+    if word == WORD_XA_FINISH:
+        registers[FLAGS] |= FLAG_XA
+        return _ENDS
+    if word == WORD_COMMIT:
+        return _ENDS
+    if word == WORD_ROLLBACK:
+        registers[FLAGS] |= FLAG_ROLLBACK
+        return _ENDS
+    if word == WORD_SAVEPOINT and registers[PHASE] != PENDING:
+        registers[FLAGS] |= FLAG_SAVEPOINT
+        return _GOES_ON
+    return _statement(registers)
+
+
+@kernel
+def _statement(registers: NDArray[np.int64]) -> int:
+    if registers[PHASE] == PENDING:
+        registers[FLAGS] |= FLAG_QUERY
+        return _ENDS
+    registers[FLAGS] |= FLAG_STATEMENT
+    return _GOES_ON
+
+
+@kernel
+def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
+    """One event of a group; `end` is before its checksum. Control events do not come here unless a group is open."""
+    if event_class == GTID or event_class == MARIADB_GTID:
+        if registers[PHASE] != IDLE:
+            return _NESTED
+        _open(registers, PENDING, at, u32(data, at))
+        registers[GTID_AT] = at
+        return _mariadb_gtid(data, registers, at, end) if event_class == MARIADB_GTID else _GOES_ON
+    if registers[PHASE] == IDLE:
+        _open(registers, PENDING, at, u32(data, at))
+    if event_class == QUERY:
+        return _query(data, registers, at, end)
+    if event_class == ROWS or event_class == TABLE_MAP:
+        registers[FLAGS] |= FLAG_ROWS
+        registers[ROW_EVENTS] += 1 if event_class == ROWS else 0
+        if registers[PHASE] == PENDING:
+            registers[PHASE] = TRANSACTION
+        return _GOES_ON
+    if event_class == XID:
+        return _ENDS
+    if event_class == XA_PREPARE:
+        if end - at <= HEADER_LENGTH:
+            return _SHORT
+        registers[FLAGS] |= FLAG_XA
+        if data[at + HEADER_LENGTH] != 0:  # one phase: a commit like any other
+            registers[FLAGS] &= ~FLAG_XA
+        return _ENDS
+    return _rare_step(registers, event_class)
+
+
+@kernel
+def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
+    if event_class == COMPRESSED_QUERY:
+        return _statement(registers)
+    if event_class == STATEMENT:
+        registers[FLAGS] |= FLAG_STATEMENT
+    elif event_class == STATEMENT_END:
+        registers[FLAGS] |= FLAG_STATEMENT
+        return _ENDS if registers[PHASE] == PENDING else _GOES_ON
+    elif event_class == INCIDENT:
+        registers[FLAGS] |= FLAG_INCIDENT
+        return _ENDS if registers[PHASE] == PENDING else _GOES_ON
+    elif event_class == PAYLOAD:
+        registers[FLAGS] |= FLAG_PAYLOAD | FLAG_ROWS
+        registers[ROW_EVENTS] += 1
+        return _ENDS if registers[PHASE] == PENDING else _GOES_ON
+    elif event_class == UNKNOWN:
+        registers[FLAGS] |= FLAG_UNKNOWN
+        return _ENDS
+    return _GOES_ON
+
+
+@kernel
+def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags: int, event_class: int) -> bool:
+    """Move the source position past an event that is no ROTATE; False when it would go backwards."""
+    if flags & FLAG_RELAY_LOG:
+        return True
+    if event_class == DESCRIPTION:
+        if registers[POSITION] < end_log_pos:
+            registers[POSITION] = end_log_pos
+        return True
+    if end_log_pos == 0:
+        if flags & FLAG_ARTIFICIAL == 0:
+            registers[INEXACT] += length
+        return True
+    distance = (end_log_pos - registers[POSITION]) & _LOW_32
+    if distance > _BACKWARDS_FROM:
+        return flags & FLAG_ARTIFICIAL != 0
+    registers[POSITION] += distance
+    registers[INEXACT] = 0
+    return True
+
+
+@kernel
+def description_checksum(data: ByteArray, at: int, end: int) -> int:
+    """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none."""
+    version = np.zeros(3, np.int64)
+    part = 0
+    cursor = at + HEADER_LENGTH + 2
+    while cursor < at + HEADER_LENGTH + 52 and part < 3:
+        byte = int(data[cursor])
+        if 48 <= byte <= 57:
+            version[part] = version[part] * 10 + byte - 48
+        elif byte == 46:
+            part += 1
+        else:
+            break
+        cursor += 1
+    number = version[0] * 1000000 + version[1] * 1000 + version[2]
+    has_algorithm = number >= 5006001 or (number >= 5003000 and data[cursor] == 45 and data[cursor + 1] == 77)  # -M
+    return 4 if has_algorithm and data[end - 5] == 1 else 0
+
+
+@kernel
+def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
+    if len(first) != len(second):
+        return False
+    for index in range(len(first)):
+        if first[index] != second[index]:
+            return False
+    return True
+
+
+@kernel
+def _emit(
+    table: NDArray[np.int64], count: int, registers: NDArray[np.int64], end: int, kind: int, log_index: int
+) -> NDArray[np.int64]:
+    """Write one group as row `count`, growing the table; the machine is IDLE again."""
+    if count == len(table):
+        larger = np.empty((2 * len(table), COLUMNS), np.int64)
+        larger[:count] = table
+        table = larger
+    row = table[count]
+    row[0], row[1], row[2] = registers[START], end, kind
+    row[3] = registers[TIMESTAMP]
+    row[4] = registers[POSITION] + registers[INEXACT]
+    row[5], row[6], row[7], row[8] = log_index, registers[GTID_AT], registers[ROW_EVENTS], registers[FLAGS]
+    registers[PHASE] = IDLE
+    return table
+
+
+@kernel
+def _grow_marks(marks: NDArray[np.int64], used: int) -> NDArray[np.int64]:
+    if used < len(marks):
+        return marks
+    larger = np.empty((2 * len(marks), 2), np.int64)
+    larger[:used] = marks
+    return larger
+
+
+@kernel
+def run_groups(
+    data: ByteArray, at: int, limit: int, initial: NDArray[np.int64], log_name: ByteArray, class_table: ByteArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+    """(groups, marks, error, its offset). A mark is (offset, length of the new log name), or (offset of a description, 0)."""
+    registers = np.zeros(REGISTERS, np.int64)
+    registers[:2] = initial
+    table, count = np.empty((256, COLUMNS), np.int64), 0
+    marks, mark_count, log_index = np.empty((8, 2), np.int64), 0, 0
+    begin = at
+    while at + HEADER_LENGTH <= len(data):
+        length, flags = u32(data, at + 9), u16(data, at + 17)
+        if length < HEADER_LENGTH or length > MAX_EVENT_LENGTH:
+            return table[:count], marks[:mark_count], BAD_LENGTH, at
+        if length > len(data) - at:
+            break
+        event_class = int(class_table[data[at + 4]])
+        if event_class == UNKNOWN and flags & FLAG_IGNORABLE:
+            event_class = NEUTRAL
+        end = at + length
+        own = flags & FLAG_RELAY_LOG != 0
+        end_body = end - (4 if event_class == DESCRIPTION else registers[CHECKSUM])
+        minimum = 57 + 5 if event_class == DESCRIPTION else (8 if event_class == ROTATE else 0)
+        if event_class == ENCRYPTION:
+            return table[:count], marks[:mark_count], ENCRYPTED, at
+        if end_body - at - HEADER_LENGTH < minimum - (4 if event_class == DESCRIPTION else 0):
+            return table[:count], marks[:mark_count], SHORT_EVENT, at
+        cuts = (event_class == ROTATE or event_class == DESCRIPTION or event_class == STOP) and not own
+        if cuts and registers[PHASE] != IDLE:
+            again = flags & FLAG_ARTIFICIAL != 0 and event_class == ROTATE
+            if again and _same_bytes(data[at + HEADER_LENGTH + 8 : end_body], log_name):
+                return table[:count], marks[:mark_count], PARTIAL_BEFORE_RECONNECT, at
+            registers[GTID_AT] = -1
+            registers[ROW_EVENTS] = 0
+            table = _emit(table, count, registers, at, 0, log_index)
+            count += 1
+        if event_class == ROTATE and not own:
+            registers[POSITION] = u32(data, at + HEADER_LENGTH) + (u32(data, at + HEADER_LENGTH + 4) << 32)
+            registers[INEXACT] = 0
+            log_name = data[at + HEADER_LENGTH + 8 : end_body]
+            marks = _grow_marks(marks, mark_count)
+            marks[mark_count, 0], marks[mark_count, 1] = at, len(log_name)
+            mark_count += 1
+            log_index += 1
+        elif event_class != ROTATE and not _advance(registers, u32(data, at + 13), length, flags, event_class):
+            return table[:count], marks[:mark_count], BACKWARDS, at
+        if event_class == DESCRIPTION:
+            registers[CHECKSUM] = description_checksum(data, at, end)
+            marks = _grow_marks(marks, mark_count)
+            marks[mark_count, 0], marks[mark_count, 1] = at, 0
+            mark_count += 1
+        control = event_class <= DESCRIPTION and event_class != UNKNOWN or event_class in (STOP, NEUTRAL)
+        if control and registers[PHASE] == IDLE:
+            _open(registers, IDLE, at, u32(data, at))
+            table = _emit(table, count, registers, end, 0, log_index)
+            count += 1
+        else:
+            outcome = _step(data, registers, at, end_body, event_class)
+            if outcome >= _NESTED:
+                return table[:count], marks[:mark_count], NESTED if outcome == _NESTED else SHORT_EVENT, at
+            if outcome == _ENDS:
+                kind = _kind(registers[FLAGS])
+                table = _emit(table, count, registers, end, kind, log_index)
+                count += 1
+                if kind == 9:
+                    break
+        at = end
+        if registers[PHASE] == IDLE and end - begin >= limit:
+            break
+    return table[:count], marks[:mark_count], 0, 0

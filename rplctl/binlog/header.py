@@ -1,0 +1,170 @@
+"""The first 19 bytes of every event, the type codes and the flags (binary log format v4).
+
+    offset size field            (all little-endian)
+    0      4    timestamp        seconds since 1970 on the source; 0 in artificial events
+    4      1    type code        EventType
+    5      4    server id
+    9      4    event length     header, body and checksum
+    13     4    end_log_pos      low 32 bits of the position after the event; 0 = artificial, or MariaDB >= 11.4 in a group
+    17     2    flags
+
+A log file begins with the magic `fe 62 69 6e`; `fd 62 69 6e` is a file that MySQL encrypted.
+Unknown means stop (D12): `format_error` carries offset, type code and a hex dump.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from rplctl.errors import BinlogFormatError
+
+HEADER_LENGTH: Final = 19
+CHECKSUM_LENGTH: Final = 4
+BINLOG_MAGIC: Final = b"\xfebin"
+ENCRYPTED_MAGIC: Final = b"\xfdbin"
+MAX_EVENT_LENGTH: Final = 1 << 31  # no server writes or sends more than 1 GiB in one event; leave room for doubt
+
+FLAG_BINLOG_IN_USE: Final = 0x0001  # on a FORMAT_DESCRIPTION: the file was not closed; not part of its checksum
+FLAG_THREAD_SPECIFIC: Final = 0x0004  # a QUERY that uses temporary tables
+FLAG_SUPPRESS_USE: Final = 0x0008
+FLAG_ARTIFICIAL: Final = 0x0020  # made by the dump thread, in no file of the source
+FLAG_RELAY_LOG: Final = 0x0040  # written by the replica itself: its end_log_pos is none of the source's
+FLAG_IGNORABLE: Final = 0x0080
+FLAG_NO_FILTER: Final = 0x0100
+FLAG_MTS_ISOLATE: Final = 0x0200
+FLAG_ACCEPT_OWN: Final = 0x4000  # MariaDB
+FLAG_SKIP_REPLICATION: Final = 0x8000  # MariaDB: @@skip_replication was set
+
+_HEADER = struct.Struct("<IBIIIH")
+_DUMP_BYTES = 64
+
+
+class EventType(IntEnum):
+    """Type codes; names are those of the manuals. 160 and above are MariaDB's."""
+
+    UNKNOWN = 0
+    START_V3 = 1
+    QUERY = 2
+    STOP = 3
+    ROTATE = 4
+    INTVAR = 5
+    LOAD = 6
+    SLAVE = 7
+    CREATE_FILE = 8
+    APPEND_BLOCK = 9
+    EXEC_LOAD = 10
+    DELETE_FILE = 11
+    NEW_LOAD = 12
+    RAND = 13
+    USER_VAR = 14
+    FORMAT_DESCRIPTION = 15
+    XID = 16
+    BEGIN_LOAD_QUERY = 17
+    EXECUTE_LOAD_QUERY = 18
+    TABLE_MAP = 19
+    PRE_GA_WRITE_ROWS = 20
+    PRE_GA_UPDATE_ROWS = 21
+    PRE_GA_DELETE_ROWS = 22
+    WRITE_ROWS_V1 = 23
+    UPDATE_ROWS_V1 = 24
+    DELETE_ROWS_V1 = 25
+    INCIDENT = 26
+    HEARTBEAT = 27
+    IGNORABLE = 28
+    ROWS_QUERY = 29
+    WRITE_ROWS = 30
+    UPDATE_ROWS = 31
+    DELETE_ROWS = 32
+    GTID = 33
+    ANONYMOUS_GTID = 34
+    PREVIOUS_GTIDS = 35
+    TRANSACTION_CONTEXT = 36
+    VIEW_CHANGE = 37
+    XA_PREPARE = 38
+    PARTIAL_UPDATE_ROWS = 39
+    TRANSACTION_PAYLOAD = 40
+    HEARTBEAT_V2 = 41
+    GTID_TAGGED = 42
+    ANNOTATE_ROWS = 160
+    BINLOG_CHECKPOINT = 161
+    MARIADB_GTID = 162
+    GTID_LIST = 163
+    START_ENCRYPTION = 164
+    QUERY_COMPRESSED = 165
+    WRITE_ROWS_COMPRESSED_V1 = 166
+    UPDATE_ROWS_COMPRESSED_V1 = 167
+    DELETE_ROWS_COMPRESSED_V1 = 168
+    WRITE_ROWS_COMPRESSED = 169
+    UPDATE_ROWS_COMPRESSED = 170
+    DELETE_ROWS_COMPRESSED = 171
+
+
+@dataclass(frozen=True, slots=True)
+class EventHeader:
+    timestamp: int
+    type_code: int
+    server_id: int
+    event_length: int
+    end_log_pos: int
+    flags: int
+
+    @property
+    def is_artificial(self) -> bool:
+        return bool(self.flags & FLAG_ARTIFICIAL)
+
+
+def event_name(type_code: int) -> str:
+    """`QUERY`, or `type 99` for a code nobody defined."""
+    try:
+        return EventType(type_code).name
+    except ValueError:
+        return f"type {type_code}"
+
+
+def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> BinlogFormatError:
+    """The error of design D12 for the event at `offset`: what, where, type code, the first 64 bytes in hex."""
+    head = bytes(data[offset : offset + _DUMP_BYTES])
+    type_text = f", event type {head[4]} ({event_name(head[4])})" if len(head) > 4 else ""
+    return BinlogFormatError(
+        f"{message}{type_text}, at offset {offset}: {head.hex(' ')}",
+        errno=1594,  # ER_SLAVE_RELAY_LOG_READ_FAILURE
+        position=str(offset),
+    )
+
+
+def parse_header(data: bytes | memoryview, offset: int = 0) -> EventHeader:
+    """The header at `offset`. Raises BinlogFormatError when it is cut short or its length is impossible."""
+    if offset < 0 or len(data) - offset < HEADER_LENGTH:
+        raise format_error("Event header is cut short", data, max(offset, 0))
+    header = EventHeader(*_HEADER.unpack_from(data, offset))
+    if not HEADER_LENGTH <= header.event_length <= MAX_EVENT_LENGTH:
+        raise format_error(f"Impossible event length {header.event_length}", data, offset)
+    return header
+
+
+def build_header(header: EventHeader) -> bytes:
+    """The 19 bytes of a header."""
+    return _HEADER.pack(
+        header.timestamp,
+        header.type_code,
+        header.server_id,
+        header.event_length,
+        header.end_log_pos,
+        header.flags,
+    )
+
+
+def check_magic(data: bytes | memoryview) -> None:
+    """Raises BinlogFormatError unless `data` begins like a binary log; an encrypted one is named as such."""
+    magic = bytes(data[:4])
+    if magic == ENCRYPTED_MAGIC:
+        raise BinlogFormatError(
+            "The binary log file is encrypted (binlog_encryption=ON); its key is in the server's keyring",
+            position="0",
+            hint="read it from the server instead: change-master --master-host",
+        )
+    if magic != BINLOG_MAGIC:
+        raise BinlogFormatError(f"Not a binary log: the file begins with {magic.hex(' ') or 'nothing'}", position="0")

@@ -1,0 +1,102 @@
+"""Cutting a range of row transactions into pieces for Spark tasks.
+
+Invariant: pieces tile [start, end); each carries the TABLE_MAP events in force at its start (those since the last
+end-of-statement flag), so a piece decodes without its neighbours, even inside one huge transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rplctl.binlog.bytes_at import u16, u32
+from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
+from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
+from rplctl.binlog.words import CLASS_TABLE, GTID, MARIADB_GTID, ROWS, TABLE_MAP, XID
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_STATEMENT_END: Final = 1  # flag of a row event: the table maps are no longer in force
+_SHORT_TABLE_ID: Final = 6  # fixed-part length of MySQL 5.1.4-: 4-byte table ids
+
+
+@dataclass(frozen=True, slots=True)
+class RowSplit:
+    start: int
+    end: int
+    table_map_offsets: tuple[int, ...]  # in force at `start`, oldest first
+
+
+def split_rows(
+    data: Buffer, start: int, end: int, split_bytes: int, description: FormatDescription | None = None
+) -> list[RowSplit]:
+    """Cut `data[start:end]` (whole events) into pieces of about `split_bytes`: at the next transaction once a piece is that
+    large; a quarter above it, before any TABLE_MAP or row event. Raises BinlogFormatError for broken lengths."""
+    if description is not None and description.fixed_length(EventType.TABLE_MAP) == _SHORT_TABLE_ID:
+        raise format_error("4-byte table ids (MySQL 5.1.3 and older) are not supported", b"")
+    view = byte_view(data)
+    cuts, map_counts, maps, bad = _split(view, start, end, max(split_bytes, 1), CLASS_TABLE)
+    if bad >= 0:
+        raise format_error("Impossible event length", memoryview(view), bad)
+    pieces: list[RowSplit] = []
+    first_map = 0
+    bounds = [*cuts.tolist(), end]
+    for index, map_count in enumerate(map_counts.tolist()):
+        offsets = tuple(maps[first_map : first_map + map_count].tolist())
+        first_map += map_count
+        pieces.append(RowSplit(bounds[index], bounds[index + 1], offsets))
+    return pieces
+
+
+@kernel
+def _grown(values: NDArray[np.int64], used: int) -> NDArray[np.int64]:
+    if used < len(values):
+        return values
+    larger = np.empty(2 * len(values), np.int64)
+    larger[:used] = values[:used]
+    return larger
+
+
+@kernel
+def _split(
+    data: ByteArray, start: int, end: int, split_bytes: int, class_table: ByteArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """(starts of pieces, table maps of each, their offsets one after another, offset of a broken event or -1)."""
+    cuts, map_counts = np.empty(16, np.int64), np.empty(16, np.int64)
+    maps, in_force = np.empty(16, np.int64), np.empty(16, np.int64)
+    after_xid = False
+    pieces, used, forced = 0, 0, 0
+    piece_start = start
+    at = start
+    while at < end:
+        if at + HEADER_LENGTH > end or not HEADER_LENGTH <= u32(data, at + 9) <= end - at:
+            return cuts[:pieces], map_counts[:pieces], maps[:used], at
+        event_class = class_table[data[at + 4]]
+        is_boundary = event_class == GTID or event_class == MARIADB_GTID or after_xid
+        after_xid = event_class == XID
+        if is_boundary:
+            forced = 0
+        size = at - piece_start
+        inner = event_class == ROWS or event_class == TABLE_MAP
+        if at == start or (is_boundary and size >= split_bytes) or (inner and size >= split_bytes + split_bytes // 4):
+            cuts, map_counts = _grown(cuts, pieces), _grown(map_counts, pieces)
+            cuts[pieces], map_counts[pieces] = at, forced
+            pieces += 1
+            for index in range(forced):
+                maps = _grown(maps, used)
+                maps[used] = in_force[index]
+                used += 1
+            piece_start = at
+        length = u32(data, at + 9)
+        if event_class == TABLE_MAP:
+            in_force = _grown(in_force, forced)
+            in_force[forced] = at
+            forced += 1
+        elif event_class == ROWS and length >= HEADER_LENGTH + 8 and u16(data, at + 25) & _STATEMENT_END:
+            forced = 0
+        at += length
+    return cuts[:pieces], map_counts[:pieces], maps[:used], -1
