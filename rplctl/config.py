@@ -228,14 +228,15 @@ def _check_section(path: Path, section: str, values: Mapping[str, object]) -> di
     return checked
 
 
-def store_options(datadir: Path, channel: str, values: Mapping[str, Value]) -> Path:
+def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, only_this_channel: bool = False) -> Path:
     """Set options in `<datadir>/rplctl.toml`, for the whole instance or one channel, durably; returns the file.
 
+    `''` is the whole instance; with `only_this_channel` it is the default channel alone, `[channel.""]`.
     Raises ConfigError. Other options stay; comments of a hand-written file do not (the file is written anew).
     """
     path = private_folder(datadir) / INSTANCE_FILE
     stored = read_file(path) if path.exists() else {}
-    section = stored.setdefault("channel", {}).setdefault(channel, {}) if channel else stored
+    section = stored.setdefault("channel", {}).setdefault(channel, {}) if channel or only_this_channel else stored
     section |= {name: check_value(name, value, "command line") for name, value in values.items()}
     replace_file(path, to_toml(stored).encode())
     return path

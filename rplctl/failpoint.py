@@ -33,6 +33,13 @@ CRASH_POINTS = frozenset(
         "crash_purge_critical_after_update_index",
         "crash_after_relay_log_append",
         "crash_before_flush_master_info",
+        "crash_recovery_before_truncate",
+        "crash_recovery_after_truncate",
+        # switch-repo (design D6)
+        "switch_after_journal",
+        "switch_after_write",
+        "switch_after_mark",
+        "switch_after_delete",
     }
 )
 

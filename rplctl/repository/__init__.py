@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel, decode_channel_name
-from rplctl.config import Config
+from rplctl.config import INSTANCE_FILE, Config, read_file
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
@@ -19,6 +19,8 @@ from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
+
+    from rplctl.repository.table import TableRepository
 
 __all__ = [
     "InfoRepository",
@@ -45,7 +47,7 @@ def open_relay_log_info(config: Config, channel: Channel, engine: Callable[[], E
 
 def open_repository(
     record: Record[Info], kind: RepositoryKind, config: Config, channel: Channel, engine: Callable[[], Engine]
-) -> InfoRepository[Info]:
+) -> FileRepository[Info] | TableRepository[Info]:
     """The repository of that record in that kind, whatever the options say (switch.py opens both)."""
     if kind is RepositoryKind.FILE:
         return FileRepository(record, channel, record.sync_period(config))
@@ -72,7 +74,7 @@ def list_channels(config: Config, engine: Callable[[], Engine]) -> list[str]:
     """Names of the channels with an info file in the instance folder, or a row where a repository is TABLE; sorted."""
     found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
     for record in (MASTER_INFO, RELAY_LOG_INFO):
-        if record.kind(config) is RepositoryKind.TABLE:
+        if RepositoryKind.TABLE in _kinds_in_use(config, record):
             found |= {name.casefold(): name for name in _channels_in_table(record, engine)}
     return sorted(found.values())
 
@@ -85,6 +87,14 @@ def next_master_id(config: Config, engine: Callable[[], Engine]) -> int:
         if repository.exists():
             used.append(repository.read().master_id)
     return max(used) + 1
+
+
+def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
+    """The options' kind, and those that `switch-repo` stored for single channels."""
+    path = config.datadir / INSTANCE_FILE
+    sections = read_file(path).get("channel", {}) if path.exists() else {}
+    stored = {str(section.get(record.option, "")).upper() for section in sections.values()}
+    return {record.kind(config)} | {RepositoryKind(kind) for kind in stored if kind in set(RepositoryKind)}
 
 
 def _channels_in_files(datadir: Path) -> Iterator[str]:

@@ -1,0 +1,308 @@
+"""FILE ↔ TABLE: the matrix of WL#2775 REQ-6, and the journalled change of a repository's kind (design D6).
+
+Invariant: at every instant the repository that the options name, or the one that the next command makes them name,
+holds the whole record; the last copy is never deleted. MySQL's own switch is not crash-safe; this one may be killed
+anywhere and ends, after the next command, in the old or the new state:
+
+    1 journal   `run/CHAN/switch-….json`, state `copying`: from, to, digest of the record        switch_after_journal
+    2 write     the record into the new repository, durably                                      switch_after_write
+    3 mark      the journal's state becomes `decided`, the options name the new repository       switch_after_mark
+    4 delete    the record in the old repository                                                 switch_after_delete
+    5 forget    the journal
+
+A crash before 3 is undone (the copy is removed), one after it is carried on. Both present without a journal stays an
+error, with the server's text, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rplctl.channel import Channel, hold_lock, lock_holder
+from rplctl.config import Config, store_options
+from rplctl.durable import remove_file, replace_file
+from rplctl.errors import LockBusy, RepositoryConflict, RplError, UsageError
+from rplctl.failpoint import crash_point
+from rplctl.repository import create_tables, open_repository
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from rplctl.repository.file import FileRepository
+    from rplctl.repository.table import TableRepository
+
+    _Place = FileRepository[Any] | TableRepository[Any]
+
+RECORDS: dict[str, Record[Any]] = {record.name: record for record in (MASTER_INFO, RELAY_LOG_INFO)}
+LOCK_PATIENCE = 30.0  # seconds that a start waits for another command's switch
+FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
+
+
+class Action(StrEnum):
+    """What REQ-6 says for a cell."""
+
+    READ = "read"
+    FILL_IN = "fill in"
+    UPDATE_AND_DELETE = "update, and delete the other"
+    ERROR = "error"
+
+
+# (table has data, file has data), wanted → action
+DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], Action] = {
+    ((False, True), TABLE): Action.UPDATE_AND_DELETE,
+    ((False, True), FILE): Action.READ,
+    ((True, True), TABLE): Action.ERROR,
+    ((True, True), FILE): Action.ERROR,
+    ((False, False), TABLE): Action.FILL_IN,
+    ((False, False), FILE): Action.FILL_IN,
+    ((True, False), TABLE): Action.READ,
+    ((True, False), FILE): Action.UPDATE_AND_DELETE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPlan:
+    """One cell and what follows from it; `switch-repo --dry-run` prints it."""
+
+    repository: str  # master-info or relay-log-info
+    channel: str
+    wanted: RepositoryKind
+    table_has_data: bool
+    file_has_data: bool
+    action: Action
+    file_where: str
+    table_where: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Intent:
+    """The journal. It holds a digest, never the record: that may hold a password."""
+
+    repository: str
+    to: str
+    state: str  # copying | decided
+    digest: str
+    store: bool  # the options file is to name the new kind
+
+
+def plan_switch(
+    config: Config, channel: Channel, engine: Callable[[], Engine], repository: str, wanted: RepositoryKind
+) -> SwitchPlan:
+    """Look at both places and find the cell; changes nothing. `repository`: a key of RECORDS."""
+    record = RECORDS[repository]
+    file, table = (open_repository(record, kind, config, channel, engine) for kind in (FILE, TABLE))
+    cell = (table.exists(), file.exists())
+    action = DECISION[cell, wanted]
+    new, old = (table, file) if wanted is TABLE else (file, table)
+    steps = {
+        Action.READ: (f"read {new.where}",),
+        Action.FILL_IN: (f"fill in {new.where}",),
+        Action.UPDATE_AND_DELETE: (f"update {new.where} from {old.where}", f"delete {old.where}"),
+        Action.ERROR: (),
+    }[action]
+    return SwitchPlan(repository, channel.name, wanted, *cell, action, file.where, table.where, steps)
+
+
+def carry_out(
+    plan: SwitchPlan, config: Config, channel: Channel, engine: Callable[[], Engine], *, store: bool = True
+) -> Config:
+    """Do what the plan says; returns the options that name the new repository.
+
+    `store`: write the kind into rplctl.toml for this channel (`switch-repo`); a start whose options say so already does
+    not. Raises UsageError 3081 while a thread of the channel runs, RepositoryConflict when both places hold data.
+    """
+    with _exclusive(channel):
+        _refuse_while_running(channel)
+        if plan_switch(config, channel, engine, plan.repository, plan.wanted) != plan:
+            raise RplError(
+                f"{plan.repository} changed since the switch was planned", channel=channel.name, hint="try again"
+            )
+        if plan.action is Action.ERROR:
+            raise conflict(plan)
+        switch = _Switch(config, channel, engine, RECORDS[plan.repository], plan.wanted)
+        if plan.action is Action.UPDATE_AND_DELETE:
+            switch.copy_and_delete(store)
+        else:
+            if plan.action is Action.FILL_IN:
+                switch.fill_in()
+            if store:
+                switch.store_option()
+            if plan.action is Action.FILL_IN:
+                switch.old.remove()
+        return switch.new_config()
+
+
+def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Config:
+    """Finish or undo a switch that was cut off: the first thing a start does. No journal: it costs two `stat`s."""
+    if not any(_journal_path(channel, record).exists() for record in RECORDS.values()):
+        return config
+    with _exclusive(channel):
+        for record in RECORDS.values():
+            intent = _read_intent(channel, record)
+            if intent is not None:
+                config = _Switch(config, channel, engine, record, RepositoryKind(intent.to)).resume(intent)
+    return config
+
+
+def settle_repositories(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Config:
+    """REQ-6 at start-up: resume a cut switch, then bring both repositories to the kinds that the options name."""
+    config = resume_switch(config, channel, engine)
+    for record in RECORDS.values():
+        if record.kind(config) is FILE and not _may_have_table(config, engine):
+            continue
+        plan = plan_switch(config, channel, engine, record.name, record.kind(config))
+        if plan.action is not Action.READ:
+            config = carry_out(plan, config, channel, engine, store=False)
+    return config
+
+
+def conflict(plan: SwitchPlan) -> RepositoryConflict:
+    return RepositoryConflict(
+        "Multiple replication metadata repository instances found with data in them. Unable to decide which is the "
+        f"correct one to choose: {plan.file_where} and {plan.table_where} (channel '{plan.channel}')",
+        channel=plan.channel,
+        hint=f"keep one: remove {plan.file_where}, or DELETE the channel's row from {plan.table_where}",
+    )
+
+
+class _Switch:
+    """One change of one record's place, from the other kind to `wanted`."""
+
+    def __init__(
+        self,
+        config: Config,
+        channel: Channel,
+        engine: Callable[[], Engine],
+        record: Record[Any],
+        wanted: RepositoryKind,
+    ) -> None:
+        other = FILE if wanted is TABLE else TABLE
+        self.config, self.channel, self.engine, self.record, self.wanted = config, channel, engine, record, wanted
+        self.new: _Place = open_repository(record, wanted, config, channel, engine)
+        self.old: _Place = open_repository(record, other, config, channel, engine)
+
+    def copy_and_delete(self, store: bool) -> None:
+        info = self.old.read()
+        intent = _Intent(self.record.name, str(self.wanted), "copying", self._digest(info), store)
+        self._write_intent(intent)
+        crash_point("switch_after_journal")
+        self._write(info)
+        crash_point("switch_after_write")
+        self._finish(intent)
+
+    def fill_in(self) -> None:
+        """A record without data, in the place wanted; what RESET left of the settings is kept."""
+        if self.new.stored() is None:
+            self._write(self.old.stored() or self.record.empty(self.channel.name))
+
+    def resume(self, intent: _Intent) -> Config:
+        """From any point where a crash may have left it. Raises RepositoryConflict when someone wrote since."""
+        new, old = self.new.stored(), self.old.stored()
+        has_new, has_old = (info is not None and self.record.has_data(info) for info in (new, old))
+        mine_new, mine_old = (info is not None and self._digest(info) == intent.digest for info in (new, old))
+        if has_new and (intent.state == "decided" or not has_old):
+            if has_old and not mine_old:
+                raise conflict(plan_switch(self.config, self.channel, self.engine, self.record.name, self.wanted))
+            self._finish(intent)
+            return self.new_config() if intent.store else self.config
+        if has_new and not mine_new:
+            raise conflict(plan_switch(self.config, self.channel, self.engine, self.record.name, self.wanted))
+        if has_new:
+            self.new.remove()
+        remove_file(_journal_path(self.channel, self.record))
+        return self.config
+
+    def new_config(self) -> Config:
+        option: dict[str, Any] = {self.record.option: str(self.wanted)}
+        return replace(self.config, **option)
+
+    def store_option(self) -> None:
+        values = {self.record.option: str(self.wanted)}
+        store_options(self.config.datadir, self.channel.name, values, only_this_channel=True)
+
+    def _write(self, info: Any) -> None:
+        if self.wanted is TABLE:
+            create_tables(self.engine(), self.config.rep_engine)
+        self.new.flush(info, force=True)
+
+    def _finish(self, intent: _Intent) -> None:
+        """From the decision on: every step may be done twice."""
+        self._write_intent(replace(intent, state="decided"))
+        if intent.store:
+            self.store_option()
+        crash_point("switch_after_mark")
+        self.old.remove()
+        crash_point("switch_after_delete")
+        remove_file(_journal_path(self.channel, self.record))
+
+    def _digest(self, info: Any) -> str:
+        """Of what both kinds store alike: the table gives a Master_id to a record without one."""
+        return hashlib.sha256(self.record.format(replace(info, master_id=0))).hexdigest()
+
+    def _write_intent(self, intent: _Intent) -> None:
+        replace_file(_journal_path(self.channel, self.record), json.dumps(asdict(intent)).encode() + b"\n")
+
+
+def _journal_path(channel: Channel, record: Record[Any]) -> Path:
+    return channel.run_folder / f"switch-{record.name}.json"
+
+
+def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
+    path = _journal_path(channel, record)
+    try:
+        intent = _Intent(**json.loads(path.read_bytes()))
+        RepositoryKind(intent.to)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise RplError(
+            f"{path} is not a switch journal: {error}", channel=channel.name, hint=f"remove {path}"
+        ) from None
+    return intent
+
+
+def _may_have_table(config: Config, engine: Callable[[], Engine]) -> bool:
+    """False when the target is a SQLite file that is not there yet: then FILE need not load SQLAlchemy."""
+    if config.target_url != f"sqlite:///{config.datadir / 'target.db'}":
+        return True
+    return (config.datadir / "target.db").exists()
+
+
+def _refuse_while_running(channel: Channel) -> None:
+    holders = {lock_holder(channel, role) for role in ("receiver", "applier")}
+    if holders - {None, os.getpid()}:
+        raise UsageError(
+            "This operation cannot be performed with running replication threads; "
+            f"run STOP SLAVE FOR CHANNEL '{channel.name}' first",
+            errno=3081,
+            channel=channel.name,
+            hint="rplctl stop",
+        )
+
+
+@contextmanager
+def _exclusive(channel: Channel) -> Iterator[None]:
+    """One switch per channel at a time; whoever comes second waits a while. Raises LockBusy."""
+    deadline = time.monotonic() + LOCK_PATIENCE
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(hold_lock(channel, "switch"))
+                break
+            except LockBusy:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+        yield
