@@ -1,0 +1,92 @@
+"""One Spark context per channel: how it is started, and nothing of what it runs.
+
+A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; no Hive, no UI and no warehouse come
+with it. Invariant (design D14, D15): in local mode nothing listens but on 127.0.0.1, Spark's own files stay in the
+channel's private folder, and its configuration holds no secret: tasks get bytes and table shapes, never a target's URL.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rplctl.applier.java import Java, find_java
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.durable import private_folder, replace_file
+from rplctl.errors import RplError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+LOGGING_FILE = "log4j2.properties"
+LOOPBACK = "127.0.0.1"
+# A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
+FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+
+
+# Errors only, on stderr, from the first line on: the applier's log is for the operator.
+LOGGING = """\
+rootLogger.level = error
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
+"""
+
+
+def open_session(config: Config, channel: Channel) -> SparkContext:
+    """Start the channel's Spark. Raises ConfigError without a Java, RplError when Spark does not start.
+
+    The caller stops it (`context.stop()`); Spark dies with this process in any case.
+    """
+    java = find_java(config.java_home, channel.run_folder / "java")
+    local_mode = config.spark_master.startswith("local") or not config.spark_master
+    _set_environment(java, local_mode=local_mode)
+
+    from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
+    from pyspark.errors import PySparkException
+
+    settings = spark_settings(config, channel)
+    replace_file(Path(settings["spark.local.dir"]) / LOGGING_FILE, LOGGING.encode(), durable=False)
+    try:
+        return SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
+    except (PySparkException, OSError) as error:
+        raise RplError(
+            f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {error}",
+            channel=channel.name,
+            hint=f"see {channel.log_path('applier')}, then rplctl doctor",
+        ) from error
+
+
+def spark_settings(config: Config, channel: Channel) -> dict[str, str]:
+    """Every Spark property we set."""
+    folder = private_folder(channel.run_folder / "spark")
+    logging = folder / LOGGING_FILE
+    settings = {
+        "spark.master": config.spark_master or f"local[{os.cpu_count() or 1}]",
+        "spark.app.name": f"rplctl applier '{channel.name}'",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.speculation": "false",  # a second copy of a task would only write a second spool file
+        "spark.task.maxFailures": "4",
+        "spark.driver.extraJavaOptions": f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.local.dir": str(folder),
+    }
+    if settings["spark.master"].startswith("local"):
+        settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+    return settings
+
+
+def _set_environment(java: Java, *, local_mode: bool) -> None:
+    """What pyspark and its launcher script read from the environment."""
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if local_mode:
+        os.environ["SPARK_LOCAL_IP"] = LOOPBACK
