@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from rplctl.binlog.bytes_at import u16, u32
 from rplctl.binlog.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
 from rplctl.binlog.jit import ByteArray, kernel
@@ -36,7 +34,6 @@ from rplctl.binlog.words import (
     UNKNOWN,
     WORD_BEGIN,
     WORD_COMMIT,
-    WORD_OTHER,
     WORD_ROLLBACK,
     WORD_SAVEPOINT,
     WORD_XA_END,
@@ -48,6 +45,7 @@ from rplctl.binlog.words import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 # Errors of run_groups.
@@ -57,6 +55,7 @@ PARTIAL_BEFORE_RECONNECT: Final = 3
 BACKWARDS: Final = 4
 NESTED: Final = 5
 ENCRYPTED: Final = 6
+TABLE_FULL: Final = 7
 
 # Columns of the result; the first eight are those of GroupScan.
 COLUMNS: Final = 9
@@ -100,6 +99,8 @@ _START_ALTER: Final = 2
 _ROLLBACK_ALTER: Final = 8
 _LOW_32: Final = 0xFFFFFFFF
 _BACKWARDS_FROM: Final = 3 << 30
+_SHORTEST_DESCRIPTION: Final = 57 + 5  # its fixed part, algorithm and checksum
+_UNKNOWN_KIND: Final = 9
 
 
 @kernel
@@ -273,19 +274,18 @@ def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags:
 @kernel
 def description_checksum(data: ByteArray, at: int, end: int) -> int:
     """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none."""
-    version = np.zeros(3, np.int64)
-    part = 0
+    number, part, value = 0, 0, 0
     cursor = at + HEADER_LENGTH + 2
-    while cursor < at + HEADER_LENGTH + 52 and part < 3:
+    while cursor < at + HEADER_LENGTH + 48:
         byte = int(data[cursor])
         if 48 <= byte <= 57:
-            version[part] = version[part] * 10 + byte - 48
-        elif byte == 46:
-            part += 1
+            value = value * 10 + byte - 48
+        elif byte == 46 and part < 2:
+            number, part, value = number * 1000 + value, part + 1, 0
         else:
             break
         cursor += 1
-    number = version[0] * 1000000 + version[1] * 1000 + version[2]
+    number = number * 1000 + value
     has_algorithm = number >= 5006001 or (number >= 5003000 and data[cursor] == 45 and data[cursor + 1] == 77)  # -M
     return 4 if has_algorithm and data[end - 5] == 1 else 0
 
@@ -303,97 +303,123 @@ def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
 @kernel
 def _emit(
     table: NDArray[np.int64], count: int, registers: NDArray[np.int64], end: int, kind: int, log_index: int
-) -> NDArray[np.int64]:
-    """Write one group as row `count`, growing the table; the machine is IDLE again."""
-    if count == len(table):
-        larger = np.empty((2 * len(table), COLUMNS), np.int64)
-        larger[:count] = table
-        table = larger
-    row = table[count]
-    row[0], row[1], row[2] = registers[START], end, kind
-    row[3] = registers[TIMESTAMP]
-    row[4] = registers[POSITION] + registers[INEXACT]
-    row[5], row[6], row[7], row[8] = log_index, registers[GTID_AT], registers[ROW_EVENTS], registers[FLAGS]
+) -> None:
+    """Write one group as row `count`; the machine is IDLE again."""
+    table[count, 0] = registers[START]
+    table[count, 1] = end
+    table[count, 2] = kind
+    table[count, 3] = registers[TIMESTAMP]
+    table[count, 4] = registers[POSITION] + registers[INEXACT]
+    table[count, 5] = log_index
+    table[count, 6] = registers[GTID_AT]
+    table[count, 7] = registers[ROW_EVENTS]
+    table[count, 8] = registers[FLAGS]
     registers[PHASE] = IDLE
-    return table
 
 
 @kernel
-def _grow_marks(marks: NDArray[np.int64], used: int) -> NDArray[np.int64]:
-    if used < len(marks):
-        return marks
-    larger = np.empty((2 * len(marks), 2), np.int64)
-    larger[:used] = marks
-    return larger
+def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> int:
+    """0, or the error of an event that cannot be whole or cannot be read. The caller has checked that its bytes are there."""
+    length = u32(data, at + 9)
+    if event_class == ENCRYPTION:
+        return ENCRYPTED
+    if event_class == DESCRIPTION:
+        return SHORT_EVENT if length < HEADER_LENGTH + _SHORTEST_DESCRIPTION else 0
+    body = length - HEADER_LENGTH - registers[CHECKSUM]
+    return SHORT_EVENT if body < 0 or (event_class == ROTATE and body <= 8) else 0
+
+
+@kernel
+def _cuts_open_group(
+    data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int, log_name: ByteArray
+) -> int:
+    """Whether the open transaction was cut short by the source (_ENDS), or by a reconnect (_NESTED)."""
+    flags = u16(data, at + 17)
+    if registers[PHASE] == IDLE or flags & FLAG_RELAY_LOG != 0:
+        return _GOES_ON
+    if event_class == DESCRIPTION or event_class == STOP:
+        return _ENDS
+    if event_class != ROTATE:
+        return _GOES_ON
+    if flags & FLAG_ARTIFICIAL != 0 and _same_bytes(data[at + HEADER_LENGTH + 8 : end], log_name):
+        return _NESTED
+    return _ENDS
+
+
+@kernel
+def _move(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> bool:
+    """Move the source position past one event; False when it would go backwards."""
+    flags, length = u16(data, at + 17), u32(data, at + 9)
+    if event_class == ROTATE and flags & FLAG_RELAY_LOG == 0:
+        registers[POSITION] = u32(data, at + HEADER_LENGTH) + (u32(data, at + HEADER_LENGTH + 4) << 32)
+        registers[INEXACT] = 0
+        return True
+    moved = _advance(registers, u32(data, at + 13), length, flags, event_class)
+    if event_class == DESCRIPTION:
+        registers[CHECKSUM] = description_checksum(data, at, at + length)
+    return moved
 
 
 @kernel
 def run_groups(
-    data: ByteArray, at: int, limit: int, initial: NDArray[np.int64], log_name: ByteArray, class_table: ByteArray
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
-    """(groups, marks, error, its offset). A mark is (offset, length of the new log name), or (offset of a description, 0)."""
-    registers = np.zeros(REGISTERS, np.int64)
-    registers[:2] = initial
-    table, count = np.empty((256, COLUMNS), np.int64), 0
-    marks, mark_count, log_index = np.empty((8, 2), np.int64), 0, 0
+    data: ByteArray,
+    at: int,
+    limit: int,
+    registers: NDArray[np.int64],
+    log_name: ByteArray,
+    class_table: ByteArray,
+    table: NDArray[np.int64],
+    marks: NDArray[np.int64],
+) -> tuple[int, int, int, int]:
+    """(groups, marks, error or 0, its offset). A mark is (offset, length of a new log name), or (of a description, 0)."""
+    count, mark_count, log_index = 0, 0, 0
     begin = at
     while at + HEADER_LENGTH <= len(data):
-        length, flags = u32(data, at + 9), u16(data, at + 17)
+        length = u32(data, at + 9)
         if length < HEADER_LENGTH or length > MAX_EVENT_LENGTH:
-            return table[:count], marks[:mark_count], BAD_LENGTH, at
+            return count, mark_count, BAD_LENGTH, at
         if length > len(data) - at:
             break
+        if count + 2 > len(table) or mark_count + 1 > len(marks):
+            return count, mark_count, TABLE_FULL, at
         event_class = int(class_table[data[at + 4]])
+        flags = u16(data, at + 17)
         if event_class == UNKNOWN and flags & FLAG_IGNORABLE:
             event_class = NEUTRAL
+        error = _check(data, registers, at, event_class)
+        if error:
+            return count, mark_count, error, at
         end = at + length
-        own = flags & FLAG_RELAY_LOG != 0
-        end_body = end - (4 if event_class == DESCRIPTION else registers[CHECKSUM])
-        minimum = 57 + 5 if event_class == DESCRIPTION else (8 if event_class == ROTATE else 0)
-        if event_class == ENCRYPTION:
-            return table[:count], marks[:mark_count], ENCRYPTED, at
-        if end_body - at - HEADER_LENGTH < minimum - (4 if event_class == DESCRIPTION else 0):
-            return table[:count], marks[:mark_count], SHORT_EVENT, at
-        cuts = (event_class == ROTATE or event_class == DESCRIPTION or event_class == STOP) and not own
-        if cuts and registers[PHASE] != IDLE:
-            again = flags & FLAG_ARTIFICIAL != 0 and event_class == ROTATE
-            if again and _same_bytes(data[at + HEADER_LENGTH + 8 : end_body], log_name):
-                return table[:count], marks[:mark_count], PARTIAL_BEFORE_RECONNECT, at
-            registers[GTID_AT] = -1
-            registers[ROW_EVENTS] = 0
-            table = _emit(table, count, registers, at, 0, log_index)
+        body_end = end - (0 if event_class == DESCRIPTION else registers[CHECKSUM])
+        cut = _cuts_open_group(data, registers, at, body_end, event_class, log_name)
+        if cut == _NESTED:
+            return count, mark_count, PARTIAL_BEFORE_RECONNECT, at
+        if cut == _ENDS:
+            registers[GTID_AT], registers[ROW_EVENTS], registers[FLAGS] = -1, 0, 0
+            _emit(table, count, registers, at, 0, log_index)
             count += 1
-        if event_class == ROTATE and not own:
-            registers[POSITION] = u32(data, at + HEADER_LENGTH) + (u32(data, at + HEADER_LENGTH + 4) << 32)
-            registers[INEXACT] = 0
-            log_name = data[at + HEADER_LENGTH + 8 : end_body]
-            marks = _grow_marks(marks, mark_count)
-            marks[mark_count, 0], marks[mark_count, 1] = at, len(log_name)
-            mark_count += 1
-            log_index += 1
-        elif event_class != ROTATE and not _advance(registers, u32(data, at + 13), length, flags, event_class):
-            return table[:count], marks[:mark_count], BACKWARDS, at
-        if event_class == DESCRIPTION:
-            registers[CHECKSUM] = description_checksum(data, at, end)
-            marks = _grow_marks(marks, mark_count)
+        if not _move(data, registers, at, event_class):
+            return count, mark_count, BACKWARDS, at
+        if event_class == DESCRIPTION or (event_class == ROTATE and flags & FLAG_RELAY_LOG == 0):
             marks[mark_count, 0], marks[mark_count, 1] = at, 0
+            if event_class == ROTATE:
+                log_name = data[at + HEADER_LENGTH + 8 : body_end]
+                marks[mark_count, 1] = len(log_name)
+                log_index += 1
             mark_count += 1
-        control = event_class <= DESCRIPTION and event_class != UNKNOWN or event_class in (STOP, NEUTRAL)
-        if control and registers[PHASE] == IDLE:
+        outcome = _ENDS
+        if registers[PHASE] == IDLE and (CONTROL <= event_class <= DESCRIPTION or event_class in (STOP, NEUTRAL)):
             _open(registers, IDLE, at, u32(data, at))
-            table = _emit(table, count, registers, end, 0, log_index)
-            count += 1
+            kind = 0
         else:
-            outcome = _step(data, registers, at, end_body, event_class)
-            if outcome >= _NESTED:
-                return table[:count], marks[:mark_count], NESTED if outcome == _NESTED else SHORT_EVENT, at
-            if outcome == _ENDS:
-                kind = _kind(registers[FLAGS])
-                table = _emit(table, count, registers, end, kind, log_index)
-                count += 1
-                if kind == 9:
-                    break
+            outcome = _step(data, registers, at, body_end, event_class)
+            kind = _kind(registers[FLAGS])
+        if outcome >= _NESTED:
+            return count, mark_count, NESTED if outcome == _NESTED else SHORT_EVENT, at
+        if outcome == _ENDS:
+            _emit(table, count, registers, end, kind, log_index)
+            count += 1
+            if kind == _UNKNOWN_KIND or end - begin >= limit:
+                break
         at = end
-        if registers[PHASE] == IDLE and end - begin >= limit:
-            break
-    return table[:count], marks[:mark_count], 0, 0
+    return count, mark_count, 0, 0

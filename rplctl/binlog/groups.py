@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -22,11 +22,14 @@ from rplctl.binlog.format_description import FormatDescription, encrypted_error,
 from rplctl.binlog.group_kernel import (
     BACKWARDS,
     BAD_LENGTH,
+    COLUMNS,
     ENCRYPTED,
     FLAG_PAYLOAD,
     NESTED,
     PARTIAL_BEFORE_RECONNECT,
+    REGISTERS,
     SHORT_EVENT,
+    TABLE_FULL,
     run_groups,
 )
 from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, format_error
@@ -37,6 +40,7 @@ from rplctl.position import BinlogPosition
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_TYPICAL_GROUP = 256  # bytes of a small transaction
 _MESSAGES = {
     BAD_LENGTH: "Impossible event length",
     SHORT_EVENT: "Event is too short for its type",
@@ -113,10 +117,8 @@ def scan_groups(
     view = byte_view(data)
     name = byte_view(source.log_name.encode("utf-8", "surrogateescape"))
     algorithm = description.checksum_algorithm if description is not None else 0
-    state = np.array([source.log_pos, algorithm * CHECKSUM_LENGTH], dtype=np.int64)
-    table, marks, error, error_at = run_groups(view, offset, max(limit_bytes, 1), state, name, CLASS_TABLE)
-    if error:
-        _raise(error, view, error_at)
+    checksum = algorithm * CHECKSUM_LENGTH
+    table, marks = _run(view, offset, max(limit_bytes, 1), (source.log_pos, checksum), name)
     columns = np.ascontiguousarray(table.T)
     names = [source.log_name]
     descriptions = [(0, description)] if description is not None else []
@@ -137,7 +139,27 @@ def scan_groups(
     )
 
 
-def _raise(error: int, view: ByteArray, at: int) -> None:
+def _run(
+    view: ByteArray, offset: int, limit: int, initial: tuple[int, int], name: ByteArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The kernel's groups and marks; again with larger tables until they fit (kernels do not allocate)."""
+    group_room, mark_room = 64 + min(len(view) - offset, limit) // _TYPICAL_GROUP, 16
+    while True:
+        registers = np.zeros(REGISTERS, np.int64)
+        registers[:2] = initial
+        table, marks = np.empty((group_room, COLUMNS), np.int64), np.empty((mark_room, 2), np.int64)
+        count, mark_count, error, at = run_groups(
+            view, offset, limit, registers, name, CLASS_TABLE, table, marks
+        )
+        if error == TABLE_FULL:
+            group_room, mark_room = 4 * group_room, 4 * mark_room
+            continue
+        if error:
+            _raise(error, view, at)
+        return table[:count], marks[:mark_count]
+
+
+def _raise(error: int, view: ByteArray, at: int) -> NoReturn:
     if error == ENCRYPTED:
         raise encrypted_error(view[at : at + 64].tobytes())
     raise format_error(_MESSAGES[error], memoryview(view), at)

@@ -91,6 +91,12 @@ def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
 
 
 @kernel
+def _copy(target: ByteArray, origin: ByteArray) -> None:
+    for index in range(len(origin)):  # a slice assignment would cost 4 s to compile
+        target[index] = origin[index]
+
+
+@kernel
 def _deframe(
     buffer: ByteArray, events: ByteArray, offsets: NDArray[np.int64], sequence: int
 ) -> tuple[int, int, int, int, int, int]:
@@ -112,7 +118,7 @@ def _deframe(
         chunk_at, chunk_size, skip = at, first_size, 1
         while True:
             chunk = chunk_size - skip
-            events[size : size + chunk] = buffer[chunk_at + 4 + skip : chunk_at + 4 + chunk_size]
+            _copy(events[size : size + chunk], buffer[chunk_at + 4 + skip : chunk_at + 4 + chunk_size])
             size += chunk
             chunk_at += 4 + chunk_size
             if chunk_at >= end:

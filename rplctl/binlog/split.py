@@ -39,64 +39,70 @@ def split_rows(
     if description is not None and description.fixed_length(EventType.TABLE_MAP) == _SHORT_TABLE_ID:
         raise format_error("4-byte table ids (MySQL 5.1.3 and older) are not supported", b"")
     view = byte_view(data)
-    cuts, map_counts, maps, bad = _split(view, start, end, max(split_bytes, 1), CLASS_TABLE)
+    split_bytes = max(split_bytes, 1)
+    piece_room, map_room = (end - start) // split_bytes + 2, 256
+    while True:
+        cuts, maps = np.empty((piece_room, 2), np.int64), np.empty((2, map_room), np.int64)
+        count, bad = _split(view, start, end, split_bytes, CLASS_TABLE, cuts, maps)
+        if count >= 0:
+            break
+        map_room *= 4
     if bad >= 0:
         raise format_error("Impossible event length", memoryview(view), bad)
     pieces: list[RowSplit] = []
     first_map = 0
-    bounds = [*cuts.tolist(), end]
-    for index, map_count in enumerate(map_counts.tolist()):
-        offsets = tuple(maps[first_map : first_map + map_count].tolist())
+    bounds = [*cuts[:count, 0].tolist(), end]
+    for index, map_count in enumerate(cuts[:count, 1].tolist()):
+        offsets = tuple(maps[0, first_map : first_map + map_count].tolist())
         first_map += map_count
         pieces.append(RowSplit(bounds[index], bounds[index + 1], offsets))
     return pieces
 
 
 @kernel
-def _grown(values: NDArray[np.int64], used: int) -> NDArray[np.int64]:
-    if used < len(values):
-        return values
-    larger = np.empty(2 * len(values), np.int64)
-    larger[:used] = values[:used]
-    return larger
-
-
-@kernel
 def _split(
-    data: ByteArray, start: int, end: int, split_bytes: int, class_table: ByteArray
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
-    """(starts of pieces, table maps of each, their offsets one after another, offset of a broken event or -1)."""
-    cuts, map_counts = np.empty(16, np.int64), np.empty(16, np.int64)
-    maps, in_force = np.empty(16, np.int64), np.empty(16, np.int64)
+    data: ByteArray,
+    start: int,
+    end: int,
+    split_bytes: int,
+    class_table: ByteArray,
+    cuts: NDArray[np.int64],
+    maps: NDArray[np.int64],
+) -> tuple[int, int]:
+    """(pieces or -1 when the tables are too small, offset of a broken event or -1).
+
+    A row of `cuts` is a piece's start and how many entries of maps[0] are its table maps; maps[1] holds those in force.
+    """
+    pieces, used, in_force = 0, 0, 0
     after_xid = False
-    pieces, used, forced = 0, 0, 0
     piece_start = start
     at = start
     while at < end:
         if at + HEADER_LENGTH > end or not HEADER_LENGTH <= u32(data, at + 9) <= end - at:
-            return cuts[:pieces], map_counts[:pieces], maps[:used], at
+            return pieces, at
         event_class = class_table[data[at + 4]]
         is_boundary = event_class == GTID or event_class == MARIADB_GTID or after_xid
         after_xid = event_class == XID
         if is_boundary:
-            forced = 0
+            in_force = 0
         size = at - piece_start
         inner = event_class == ROWS or event_class == TABLE_MAP
         if at == start or (is_boundary and size >= split_bytes) or (inner and size >= split_bytes + split_bytes // 4):
-            cuts, map_counts = _grown(cuts, pieces), _grown(map_counts, pieces)
-            cuts[pieces], map_counts[pieces] = at, forced
+            if pieces == len(cuts) or used + in_force > maps.shape[1]:
+                return -1, -1
+            cuts[pieces, 0], cuts[pieces, 1] = at, in_force
             pieces += 1
-            for index in range(forced):
-                maps = _grown(maps, used)
-                maps[used] = in_force[index]
-                used += 1
+            for index in range(in_force):
+                maps[0, used + index] = maps[1, index]
+            used += in_force
             piece_start = at
         length = u32(data, at + 9)
         if event_class == TABLE_MAP:
-            in_force = _grown(in_force, forced)
-            in_force[forced] = at
-            forced += 1
+            if in_force == maps.shape[1]:
+                return -1, -1
+            maps[1, in_force] = at
+            in_force += 1
         elif event_class == ROWS and length >= HEADER_LENGTH + 8 and u16(data, at + 25) & _STATEMENT_END:
-            forced = 0
+            in_force = 0
         at += length
-    return cuts[:pieces], map_counts[:pieces], maps[:used], -1
+    return pieces, -1
