@@ -1,0 +1,56 @@
+"""Events that a server's dump makes up, and what it changes in a FORMAT_DESCRIPTION before it sends it.
+
+    ROTATE, artificial: timestamp 0, end_log_pos 0, flag 0x20; body u64 position, file name, checksum of the file's kind
+    FORMAT_DESCRIPTION: in-use flag cleared; when the dump begins inside the file also created = 0 and end_log_pos = 0,
+                        so that it neither ends an open transaction nor moves the position; checksum made anew
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from rplctl.binlog.format_description import CHECKSUM_CRC32, parse_format_description
+from rplctl.binlog.header import (
+    CHECKSUM_LENGTH,
+    FLAG_ARTIFICIAL,
+    FLAG_BINLOG_IN_USE,
+    HEADER_LENGTH,
+    EventHeader,
+    EventType,
+    build_header,
+    parse_header,
+)
+
+_CREATED_OFFSET = HEADER_LENGTH + 52
+_END_LOG_POS_OFFSET = 13
+_FLAGS_OFFSET = 17
+
+
+def checksum_length(format_description: bytes) -> int:
+    """4 when the events after this FORMAT_DESCRIPTION carry a CRC32, else 0."""
+    has_crc = parse_format_description(format_description).checksum_algorithm == CHECKSUM_CRC32
+    return CHECKSUM_LENGTH if has_crc else 0
+
+
+def artificial_rotate(log_name: str, position: int, format_description: bytes) -> bytes:
+    """The ROTATE that says 'what follows is `log_name` from `position`', checksummed as the log's events are."""
+    body = struct.pack("<Q", position) + log_name.encode()
+    trailer = checksum_length(format_description)
+    server_id = parse_header(format_description).server_id
+    length = HEADER_LENGTH + len(body) + trailer
+    event = build_header(EventHeader(0, EventType.ROTATE, server_id, length, 0, FLAG_ARTIFICIAL)) + body
+    return event + struct.pack("<I", zlib.crc32(event)) if trailer else event
+
+
+def sent_format_description(event: bytes, *, at_start: bool) -> bytes:
+    """A file's FORMAT_DESCRIPTION as a dump sends it; `at_start`: the dump includes the file's first event."""
+    changed = bytearray(event)
+    flags = parse_header(event).flags & ~FLAG_BINLOG_IN_USE
+    if not at_start:
+        struct.pack_into("<I", changed, _CREATED_OFFSET, 0)
+        struct.pack_into("<I", changed, _END_LOG_POS_OFFSET, 0)
+    struct.pack_into("<H", changed, _FLAGS_OFFSET, flags)
+    if checksum_length(event):
+        struct.pack_into("<I", changed, len(changed) - CHECKSUM_LENGTH, zlib.crc32(changed[:-CHECKSUM_LENGTH]))
+    return bytes(changed)

@@ -1,0 +1,252 @@
+"""A folder of binary logs as a source: an archive (`mysqlbinlog --raw`), a backup, a stopped server's data folder.
+
+It says what a live server's dump says: an artificial ROTATE and the FORMAT_DESCRIPTION at the start and before each
+next file, then the events byte for byte; the same 1236 texts when a file is missing, purged or cut. Files may grow and
+appear while it is read; at the end of what is there `read_batch` gives None. Files are never written.
+
+Invariant: an event is handed out only when all of it is in the file. Which files: those of the one `.index` in the folder,
+else every `NAME.NNNNNN` with one NAME; order is by number.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rplctl.binlog.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, EventType, parse_header
+from rplctl.binlog.scan import scan_events
+from rplctl.errors import BinlogFormatError, SourceError
+from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
+from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
+from rplctl.source.base import DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
+from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
+
+CHUNK: Final = 4 << 20
+POLL_S: Final = 0.1
+_MAX_INDEX = 1 << 20
+
+
+@dataclass(slots=True)
+class _OpenLog:
+    """The log being read: `offset` is the next byte to hand out."""
+
+    name: str
+    descriptor: int
+    offset: int
+    format_description: bytes
+    next_name: str = ""  # from the ROTATE at its end
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.descriptor).st_size
+
+
+class FolderStream:
+    """`SourceStream` over a folder."""
+
+    def __init__(self, folder: Path, start: DumpStart) -> None:
+        self._folder = folder
+        self._start = start
+        self._filter: GtidFilter | None = gtid_filter(start)
+        self._log: _OpenLog | None = None
+        self._pending: list[bytes] = []  # events to hand out before the file's own
+
+    def identity(self) -> SourceIdentity:
+        """Of the oldest log: a folder has no server to ask."""
+        names = log_names(self._folder)
+        if not names:
+            raise _no_first_log(self._folder)
+        event = read_head(self._folder / names[0])
+        version = event[21:71].split(b"\0", 1)[0].decode("latin-1")
+        server_id = parse_header(event).server_id
+        return SourceIdentity(server_id, "", version, "mariadb" in version.lower(), 0.0, checksum_length(event) > 0)
+
+    def read_batch(self, timeout_s: float) -> EventBatch | None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            batch = self._read_once()
+            if batch is not None:
+                return batch
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            time.sleep(min(POLL_S, left))
+
+    def close(self) -> None:
+        if self._log is not None:
+            os.close(self._log.descriptor)
+            self._log = None
+
+    def _read_once(self) -> EventBatch | None:
+        if self._log is None:
+            self._open_first()
+        if self._pending:
+            events, self._pending = self._pending, []
+            lengths = np.cumsum([0, *map(len, events)], dtype=np.int64)
+            return EventBatch(np.frombuffer(b"".join(events), np.uint8), lengths)
+        log = self._log
+        assert log is not None
+        size = log.size
+        if size < log.offset:
+            raise fatal_reading_binlog(f"binary log {log.name} became shorter while it was read")
+        batch = self._whole_events(log, size)
+        if batch is not None:
+            return self._filter.keep(batch) if self._filter else batch
+        return self._read_once() if self._next_log(log, size) else None
+
+    def _whole_events(self, log: _OpenLog, size: int) -> EventBatch | None:
+        """Up to a chunk of whole events from the offset on; one event when it is larger; None when none is whole yet."""
+        length = min(CHUNK, size - log.offset)
+        if length < HEADER_LENGTH:
+            return None
+        data = np.frombuffer(os.pread(log.descriptor, length, log.offset), np.uint8)
+        try:
+            index = scan_events(data, 0)
+            if len(index.offsets) < 2:
+                event_length = parse_header(data[:HEADER_LENGTH].tobytes()).event_length
+                if event_length > size - log.offset:
+                    return None
+                data = np.frombuffer(os.pread(log.descriptor, event_length, log.offset), np.uint8)
+                index = scan_events(data, 0)
+        except BinlogFormatError as error:
+            raise fatal_reading_binlog(f"bogus data in log event; {log.name} at {log.offset}: {error.message}") from error
+        end = int(index.offsets[-1])
+        last = int(index.offsets[-2])
+        if index.type_codes[-1] == EventType.ROTATE:
+            event = data[last:end].tobytes()
+            name = event[HEADER_LENGTH + 8 : len(event) - checksum_length(log.format_description)]
+            log.next_name = name.decode("utf-8", "replace")
+        log.offset += end
+        return EventBatch(data[:end], index.offsets)
+
+    def _open_first(self) -> None:
+        names = log_names(self._folder)
+        wanted = self._start.position
+        if not names:
+            raise _no_first_log(self._folder)
+        if self._start.by_gtid:
+            self._open(self._first_log_for_gtids(names), FIRST_EVENT_POSITION)
+        elif not wanted.log_name:
+            self._open(names[0], FIRST_EVENT_POSITION)
+        elif wanted.log_name not in names:
+            raise _no_first_log(self._folder)
+        else:
+            self._open(wanted.log_name, max(FIRST_EVENT_POSITION, wanted.log_pos))
+
+    def _first_log_for_gtids(self, names: list[str]) -> str:
+        """The newest log before which there is nothing that we lack."""
+        for name in reversed(names):
+            if has_all_before(self._folder / name, self._start):
+                return name
+        raise fatal_reading_binlog(
+            "Could not find GTID state requested by slave in any binlog files. "
+            "Probably the slave state is too old and required binlog files have been purged.",
+            hint="put the older logs into the folder, or provision the target anew and change-master",
+        )
+
+    def _open(self, name: str, position: int) -> None:
+        path = self._folder / name
+        head = read_head(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if self._log is not None:
+            os.close(self._log.descriptor)
+        self._log = _OpenLog(name, descriptor, position, head)
+        if position > self._log.size:
+            raise fatal_reading_binlog(
+                "Client requested master to start replication from impossible position; "
+                f"the first event '{name}' at {position}, the last byte of '{name}' at {self._log.size}."
+            )
+        at_start = position == FIRST_EVENT_POSITION
+        self._pending = [artificial_rotate(name, position, head), sent_format_description(head, at_start=at_start)]
+        if at_start:
+            self._log.offset += len(head)
+
+    def _next_log(self, log: _OpenLog, size: int) -> bool:
+        """At the end of what `log` holds: go on to the next one if there is one. Raises SourceError 1236."""
+        later = [name for name in log_names(self._folder) if log_number(name) > log_number(log.name)]
+        if not later:
+            return False
+        if log.size != size:
+            return True  # it grew before the next one appeared
+        following = log.next_name or later[0]
+        if log.offset < size:
+            raise fatal_reading_binlog(
+                "binlog truncated in the middle of event; consider out of disk space on master; "
+                f"the last event read from '{log.name}' at {log.offset}, the last byte read from '{log.name}' at {size}."
+            )
+        if following not in later or log_number(following) != log_number(log.name) + 1:
+            raise fatal_reading_binlog(
+                f"could not find next log; the last event read from '{log.name}' at {log.offset}, the next log there is "
+                f"'{later[0]}'",
+                hint=f"put the missing log into {self._folder}",
+            )
+        if os.path.getsize(self._folder / following) < FIRST_EVENT_POSITION + HEADER_LENGTH:
+            return False  # just created
+        self._open(following, FIRST_EVENT_POSITION)
+        return True
+
+
+def log_names(folder: Path) -> list[str]:
+    """The binary logs of the folder in order. Raises SourceError when it is unclear which they are."""
+    try:
+        entries = sorted(os.listdir(folder))
+    except OSError as error:
+        raise SourceError(f"--master-binlog-dir: {folder}: {error.strerror}", errno=2003, transient=True) from error
+    indexes = [name for name in entries if name.endswith(".index")]
+    if len(indexes) == 1:
+        lines = (folder / indexes[0]).read_bytes()[:_MAX_INDEX].decode("utf-8", "replace").splitlines()
+        names = [Path(line).name for line in lines if line.strip()]
+        found = [name for name in names if is_log_name(name)]
+    else:
+        found = [name for name in entries if is_log_name(name) and (folder / name).is_file()]
+    bases = {name.rpartition(".")[0] for name in found}
+    if len(bases) > 1:
+        raise SourceError(
+            f"--master-binlog-dir: {folder} holds logs of several names: {', '.join(sorted(bases))}",
+            errno=1236,
+            hint="one folder for each source",
+        )
+    return sorted(set(found), key=log_number)
+
+
+def read_head(path: Path) -> bytes:
+    """The FORMAT_DESCRIPTION event of a log. Raises SourceError 1236 for anything that is no readable binary log."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(FIRST_EVENT_POSITION)
+            start = file.read(CHUNK >> 10)
+    except OSError as error:
+        raise fatal_reading_binlog(f"could not open log file '{path.name}': {error.strerror}") from error
+    if magic == ENCRYPTED_MAGIC:
+        raise _encrypted(path.name)
+    if magic != BINLOG_MAGIC:
+        raise fatal_reading_binlog(f"Binlog has bad magic number, fix it: '{path.name}' is no binary log")
+    try:
+        header = parse_header(start)
+    except BinlogFormatError as error:
+        raise fatal_reading_binlog(f"bogus data in log event; {path.name}: {error.message}") from error
+    if header.type_code != EventType.FORMAT_DESCRIPTION or header.event_length > len(start):
+        raise fatal_reading_binlog(f"Could not find format_description_event in binlog file '{path.name}'")
+    following = start[header.event_length :]
+    if len(following) > HEADER_LENGTH and following[4] == EventType.START_ENCRYPTION:
+        raise _encrypted(path.name)
+    return start[: header.event_length]
+
+
+def _encrypted(name: str) -> SourceError:
+    return fatal_reading_binlog(
+        f"'{name}' is an encrypted binlog; its key stays with the server",
+        hint="replicate from the server, or write the archive with mysqlbinlog --read-from-remote-server --raw",
+    )
+
+
+def _no_first_log(folder: Path) -> SourceError:
+    return fatal_reading_binlog(
+        "Could not find first log file name in binary log index file",
+        hint=f"ls {folder}; a later start: rplctl change-master --master-log-file … --master-log-pos …",
+    )

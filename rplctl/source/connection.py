@@ -1,0 +1,213 @@
+"""A connection to a live server: socket, TLS, authentication, session set-up; it ends where the dump begins.
+
+PyMySQL does the handshake. What it would do for a rogue source is refused (design D14): see authentication.py; LOAD DATA
+LOCAL is never answered, TLS never falls back to none. Foreign exceptions become SourceError with MySQL's number here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pymysql import err
+from pymysql.connections import Connection
+
+from rplctl.config import Config
+from rplctl.errors import ConfigError, SourceError
+from rplctl.info import MasterInfo
+from rplctl.source import flavor
+from rplctl.source.authentication import PLUGINS, Trust
+from rplctl.source.base import CR_SERVER_LOST, ER_SLAVE_FATAL_ERROR, DumpStart, ReplicaIdentity, SourceIdentity
+from rplctl.source.tls import tls_context
+
+CR_CONN_HOST_ERROR = 2003
+CR_SSL_CONNECTION_ERROR = 2026
+CR_MALFORMED_PACKET = 2027
+# What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
+_FATAL = frozenset({2059, 2061})
+_KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConnection:
+    """An authenticated session, set up as a replica's and registered. `mysql` is PyMySQL's, past its public face."""
+
+    mysql: Any
+    identity: SourceIdentity
+    address: str  # user@host:port, for messages
+
+    @property
+    def socket(self) -> socket.socket:
+        raw: socket.socket = self.mysql._sock
+        return raw
+
+    def send_command(self, code: int, payload: bytes) -> None:
+        with map_errors(self.address):
+            self.mysql._execute_command(code, payload)
+
+    def close(self) -> None:
+        self.mysql._force_close()
+
+
+def connect(
+    info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
+) -> ServerConnection:
+    """Connect, authenticate, check the server, register as its replica. Raises SourceError, ConfigError."""
+    address = f"{info.user_name}@{info.host}:{info.port}"
+    with map_errors(address):
+        mysql = _login(info, password, config.replica_net_timeout)
+        try:
+            identity = _identify(mysql)
+            check_identity(identity, info, start, replica)
+            _set_up_session(mysql, identity, info, start, replica)
+            mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
+            mysql._read_packet()
+            has_checksums = _checksum_algorithm(mysql) != "NONE"
+        except BaseException:
+            mysql._force_close()
+            raise
+    known = SourceIdentity(
+        identity.server_id, identity.uuid, identity.version, identity.is_mariadb, identity.clock_difference, has_checksums
+    )
+    return ServerConnection(mysql, known, address)
+
+
+def _login(info: MasterInfo, password: str, timeout_s: int) -> Any:
+    context = tls_context(info)
+    mysql: Any = Connection(
+        host=info.host,
+        port=info.port,
+        user=info.user_name,
+        password=password.encode(),  # type: ignore[arg-type]
+        connect_timeout=timeout_s,
+        read_timeout=timeout_s,
+        write_timeout=timeout_s,
+        ssl=context,  # type: ignore[arg-type]
+        ssl_disabled=context is None,
+        auth_plugin_map=PLUGINS,
+        program_name="rplctl",
+        charset="utf8mb4",
+        autocommit=None,
+        local_infile=False,
+        defer_connect=True,
+    )
+    verified = context is not None and context.verify_mode.name == "CERT_REQUIRED"
+    mysql.rplctl_trust = Trust(context is not None, verified, info.public_key_path, info.get_public_key)
+    mysql.connect(_open_socket(info, timeout_s))
+    return mysql
+
+
+def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
+    """A TCP connection on which a vanished peer is noticed: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
+    bind = (info.bind, 0) if info.bind else None
+    try:
+        connection = socket.create_connection((info.host, info.port), timeout_s, source_address=bind)
+    except OSError as error:
+        reason = f"({error.errno})" if error.errno else f"({error})"
+        raise err.OperationalError(
+            CR_CONN_HOST_ERROR, f"Can't connect to MySQL server on '{info.host}:{info.port}' {reason}"
+        ) from error
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_s * 1000)
+    return connection
+
+
+def _identify(mysql: Any) -> SourceIdentity:
+    version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10 hides behind it from old replicas
+    is_mariadb = "mariadb" in version.lower()
+    clock = float(_value(mysql, "SELECT UNIX_TIMESTAMP()")) - int(time.time())
+    server_id = int(_value(mysql, "SELECT @@GLOBAL.server_id"))
+    uuid = "" if is_mariadb else _value(mysql, "SELECT @@GLOBAL.server_uuid")
+    return SourceIdentity(server_id, uuid, version, is_mariadb, clock)
+
+
+def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity) -> None:
+    """Refuse ourselves, and by file and position also a server other than the one these positions belong to."""
+    if found.server_id == replica.server_id:
+        raise SourceError(
+            "Fatal error: The slave I/O thread stops because master and slave have equal MySQL server ids; "
+            "these ids must be different for replication to work",
+            errno=ER_SLAVE_FATAL_ERROR,
+            hint="give this instance its own --server-id",
+        )
+    if start.by_gtid or not start.position.log_name:
+        return  # positions mean the same on every server, or there is none yet
+    other_uuid = bool(info.uuid and found.uuid and info.uuid != found.uuid)
+    other_id = bool(info.master_server_id and info.master_server_id != found.server_id)
+    if other_uuid or other_id:
+        raise SourceError(
+            f"Fatal error: the server at {info.host}:{info.port} is not the one that {start.position} belongs to: "
+            f"server_id {found.server_id}, uuid '{found.uuid}' instead of {info.master_server_id}, '{info.uuid}'",
+            errno=ER_SLAVE_FATAL_ERROR,
+            hint="rplctl change-master --master-host … --master-log-file … --master-log-pos …",
+        )
+
+
+def _set_up_session(
+    mysql: Any, identity: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity
+) -> None:
+    for statement in flavor.session_statements(identity.is_mariadb, info.heartbeat, replica):
+        mysql.query(statement)
+    if start.mariadb_gtid is not None:
+        _require(identity.is_mariadb, "MASTER_USE_GTID needs a MariaDB source")
+        for statement in flavor.mariadb_gtid_statements(start.mariadb_gtid):
+            mysql.query(statement)
+    if start.mysql_gtid_set is not None:
+        _require(not identity.is_mariadb, "MASTER_AUTO_POSITION needs a MySQL source")
+        mode = _value(mysql, "SELECT @@GLOBAL.gtid_mode")
+        _require(
+            mode == "ON",
+            "The replication receiver thread cannot start in AUTO_POSITION mode: "
+            f"the source has GTID_MODE = {mode} instead of ON",
+        )
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise SourceError(f"Fatal error: {otherwise}", errno=ER_SLAVE_FATAL_ERROR)
+
+
+def _checksum_algorithm(mysql: Any) -> str:
+    return _value(mysql, "SELECT @master_binlog_checksum").upper()
+
+
+def _value(mysql: Any, query: str) -> str:
+    """The one value of a query as text. Raises SourceError when the answer has another shape."""
+    with mysql.cursor() as cursor:
+        cursor.execute(query)
+        row = cursor.fetchone()
+    if not row or row[0] is None:
+        raise SourceError(f"the source did not answer {query}", errno=CR_MALFORMED_PACKET)
+    cell = row[0]
+    return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
+
+
+@contextlib.contextmanager
+def map_errors(address: str) -> Iterator[None]:
+    """PyMySQL's, the socket's and a nonsense packet's exceptions → SourceError with errno, transient where MySQL retries."""
+    try:
+        yield
+    except err.MySQLError as error:
+        number = error.args[0] if error.args and isinstance(error.args[0], int) else CR_SERVER_LOST
+        text = str(error.args[1]) if len(error.args) > 1 else str(error)
+        raise SourceError(f"error connecting to master '{address}': {text}", errno=number, transient=number not in _FATAL) from None
+    except OSError as error:  # ssl.SSLError is one
+        number = CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else CR_CONN_HOST_ERROR
+        raise SourceError(f"error connecting to master '{address}': {error}", errno=number, transient=True) from None
+    except (RuntimeError, ValueError, LookupError, struct.error, AssertionError, TypeError) as error:
+        # what PyMySQL raises on bytes that are no MySQL, and on a request for a local file
+        reason = "it asks for a local file (LOAD DATA LOCAL)" if "LOAD_LOCAL" in str(error) else f"it does not speak MySQL: {error!r}"
+        raise SourceError(
+            f"error connecting to master '{address}': {reason}", errno=CR_MALFORMED_PACKET, hint="check --master-host and --master-port"
+        ) from None
+
+
+__all__ = ["ConfigError", "ServerConnection", "check_identity", "connect", "map_errors"]

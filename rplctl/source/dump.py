@@ -1,0 +1,167 @@
+"""The dump of a live server: one request, then raw events until someone ends it.
+
+PyMySQL has authenticated; from the dump request on its socket is ours: recv() into one large buffer, framing stripped by a
+kernel for all events at once, no Python per event. Invariant: the buffer holds a logical packet's beginning at offset 0 and
+is grown only for bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it) is a lost connection.
+"""
+
+from __future__ import annotations
+
+import select
+import ssl
+import time
+from typing import Final
+
+import numpy as np
+
+from rplctl.binlog.scan import Deframed, PacketEnd, deframe
+from rplctl.config import Config
+from rplctl.errors import BinlogFormatError, SourceError
+from rplctl.source import flavor
+from rplctl.source.base import (
+    ER_MASTER_FATAL_ERROR_READING_BINLOG,
+    DumpStart,
+    EventBatch,
+    ReplicaIdentity,
+    SourceIdentity,
+    fatal_reading_binlog,
+    lost_connection,
+)
+from rplctl.source.connection import ServerConnection
+
+BUFFER_BYTES: Final = 4 << 20
+MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing
+ER_NET_PACKET_TOO_LARGE: Final = 1153
+ER_MALFORMED_PACKET: Final = 1835
+
+
+class LiveStream:
+    """`SourceStream` over an established connection."""
+
+    def __init__(self, connection: ServerConnection, start: DumpStart, replica: ReplicaIdentity, config: Config) -> None:
+        self._connection = connection
+        self._net_timeout_s = config.replica_net_timeout
+        self._buffer = np.empty(BUFFER_BYTES, np.uint8)
+        self._filled = 0
+        self._needed = 0  # bytes below which de-framing again is useless
+        self._sequence = 1
+        self._closed = ""  # why no more bytes will come; what came before is still handed out
+        command, payload = flavor.dump_request(start, connection.identity.is_mariadb, replica)
+        connection.send_command(command, payload)
+        self._socket = connection.socket
+        self._socket.setblocking(False)
+        self._last_byte = time.monotonic()
+
+    def identity(self) -> SourceIdentity:
+        return self._connection.identity
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def read_batch(self, timeout_s: float) -> EventBatch | None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            if not self._closed:
+                self._receive(deadline)
+            if self._filled > max(self._needed - 1, 0):
+                batch = self._deframe()
+                if batch is not None:
+                    return batch
+            if self._closed:
+                raise lost_connection(self._closed)
+            now = time.monotonic()
+            if now - self._last_byte > self._net_timeout_s:
+                raise lost_connection(f"nothing received for {self._net_timeout_s} seconds")
+            if now >= deadline:
+                return None
+
+    def _deframe(self) -> EventBatch | None:
+        try:
+            found = deframe(self._buffer, self._filled, self._sequence)
+        except BinlogFormatError as error:
+            raise SourceError(
+                f"Malformed packet from master: {error.message}", errno=ER_MALFORMED_PACKET, transient=True
+            ) from error
+        left = self._filled - found.consumed
+        if left:
+            self._buffer[:left] = self._buffer[found.consumed : self._filled].copy()
+        self._filled, self._needed, self._sequence = left, found.needed, found.sequence
+        if len(found.offsets) > 1:
+            if found.end is not PacketEnd.NONE:
+                self._put_back(found)
+            return EventBatch(found.events, found.offsets)
+        if found.end is not PacketEnd.NONE:
+            raise end_of_dump(found.end_payload)
+        return None
+
+    def _put_back(self, found: Deframed) -> None:
+        """The events before an end packet go out first; the packet waits for the next call."""
+        packet = len(found.end_payload).to_bytes(3, "little") + bytes([(found.sequence - 1) & 0xFF]) + found.end_payload
+        self._buffer[: len(packet)] = np.frombuffer(packet, np.uint8)
+        self._filled, self._needed, self._sequence = len(packet), 0, (found.sequence - 1) & 0xFF
+
+    def _receive(self, deadline: float) -> None:
+        """Wait for bytes until the deadline, then take what is there, up to a full buffer."""
+        if self._needed > len(self._buffer) or self._filled == len(self._buffer):
+            self._grow()
+        wait = True
+        while self._filled < len(self._buffer):
+            try:
+                count = self._socket.recv_into(memoryview(self._buffer)[self._filled :])
+            except (BlockingIOError, ssl.SSLWantReadError):
+                if not wait or not self._readable(deadline):
+                    return
+                continue
+            except (OSError, ValueError) as error:
+                self._closed = str(error)
+                return
+            if count == 0:
+                self._closed = "the source closed the connection"
+                return
+            self._filled += count
+            self._last_byte = time.monotonic()
+            wait = self._filled < self._needed
+
+    def _readable(self, deadline: float) -> bool:
+        timeout = max(0.0, deadline - time.monotonic())
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(timeout * 1000))
+
+    def _grow(self) -> None:
+        """Double; a packet's announced length alone never makes memory."""
+        size = min(2 * len(self._buffer), MAX_BUFFER_BYTES)
+        if size == len(self._buffer):
+            raise SourceError(
+                f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",
+                errno=ER_NET_PACKET_TOO_LARGE,
+            )
+        larger = np.empty(size, np.uint8)
+        larger[: self._filled] = self._buffer[: self._filled]
+        self._buffer = larger
+
+
+def end_of_dump(payload: bytes) -> SourceError:
+    """What an error or end packet means: 1236 is final, as MySQL takes it; anything else is a reason to reconnect."""
+    if payload[0] != PacketEnd.ERROR:
+        return lost_connection("the source ended the dump: it shuts down, or the dump thread was killed")
+    number = int.from_bytes(payload[1:3], "little")
+    text = payload[3:].decode("utf-8", "replace")
+    if text.startswith("#") and len(text) >= 6:
+        text = text[6:]
+    if number == ER_MASTER_FATAL_ERROR_READING_BINLOG:
+        return fatal_reading_binlog(text, hint=_hint(text))
+    if number == ER_NET_PACKET_TOO_LARGE:
+        return SourceError(f"Got fatal error {number} from master: '{text}'", errno=number)
+    return SourceError(f"Error reading packet from server: {text} (server_errno={number})", errno=number, transient=True)
+
+
+def _hint(text: str) -> str:
+    lowered = text.lower()
+    if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
+        return "the source purged what this channel needs: provision the target anew, then rplctl change-master"
+    if "same server_uuid/server_id" in lowered or "same server_id" in lowered:
+        return "another replica uses this server id: give this instance its own --server-id"
+    if "position" in lowered:
+        return "rplctl change-master --master-log-file … --master-log-pos … with a position of this source"
+    return ""

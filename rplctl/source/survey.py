@@ -1,0 +1,69 @@
+"""Asking a live server plain questions: what its binary log is set to, where it ends, how its tables look.
+
+A session of its own beside the receiver's, closed after the questions; nothing here changes the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rplctl.config import Config
+from rplctl.errors import SourceError
+from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition
+from rplctl.source.connection import _login, map_errors
+
+Query = Callable[[str], list[tuple[Any, ...]]]
+
+ER_PARSE_ERROR = 1064
+ER_SPECIFIC_ACCESS_DENIED = 1227
+
+
+@contextmanager
+def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
+    """A function that runs one SELECT or SHOW and gives its rows. Raises SourceError, also from the function."""
+    address = f"{info.user_name}@{info.host}:{info.port}"
+    with map_errors(address):
+        mysql = _login(info, password, config.replica_net_timeout)
+
+    def query(sql: str) -> list[tuple[Any, ...]]:
+        with map_errors(address), mysql.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
+    try:
+        yield query
+    finally:
+        mysql._force_close()
+
+
+def log_end(query: Query) -> BinlogPosition:
+    """Where the server's binary log ends now. Raises SourceError when it writes none or may not be asked."""
+    try:
+        rows = _log_status(query)
+    except SourceError as error:
+        if error.errno != ER_SPECIFIC_ACCESS_DENIED:
+            raise
+        raise SourceError(
+            f"the source does not tell where its binary log ends: {error.message}",
+            errno=error.errno,
+            hint="GRANT REPLICATION CLIENT ON *.* to the replication account (MariaDB: BINLOG MONITOR)",
+        ) from None
+    if not rows:
+        raise SourceError(
+            "Got fatal error 1236 from master when reading data from binary log: 'Binary log is not open'",
+            errno=1236,
+            hint="start the source with log_bin",
+        )
+    return BinlogPosition(str(rows[0][0]), int(rows[0][1]))
+
+
+def _log_status(query: Query) -> list[tuple[Any, ...]]:
+    try:
+        return query("SHOW MASTER STATUS")
+    except SourceError as error:
+        if error.errno != ER_PARSE_ERROR:
+            raise
+    return query("SHOW BINARY LOG STATUS")  # MySQL 8.4 took the old words away
