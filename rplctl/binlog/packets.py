@@ -109,7 +109,7 @@ def _deframe(
             return count, size, at, sequence, 0, end
         if status < 0:
             return count, size, at, sequence, status, 0
-        first_size = u24(buffer, at)
+        first_size = np.int64(u24(buffer, at))
         if first_size > 0 and (buffer[at + 4] == 0xFF or (buffer[at + 4] == 0xFE and first_size < 9)):
             return count, size, at, sequence, _END, first_size
         if first_size < 1 + HEADER_LENGTH or buffer[at + 4] != 0:
