@@ -63,6 +63,7 @@ def deframe(buffer: Buffer, length: int, sequence: int) -> Deframed:
     if status == _BAD_LENGTH:
         raise format_error("A packet's length is not that of its event", memoryview(view), consumed)
     end, payload = PacketEnd.NONE, b""
+    needed = int(needed)  # the kernel unifies it to a float
     if status == _END:
         payload = view[consumed + 4 : consumed + 4 + needed].tobytes()
         end = PacketEnd.ERROR if payload[0] == PacketEnd.ERROR else PacketEnd.EOF
@@ -109,7 +110,7 @@ def _deframe(
             return count, size, at, sequence, 0, end
         if status < 0:
             return count, size, at, sequence, status, 0
-        first_size = np.int64(u24(buffer, at))
+        first_size = u24(buffer, at)
         if first_size > 0 and (buffer[at + 4] == 0xFF or (buffer[at + 4] == 0xFE and first_size < 9)):
             return count, size, at, sequence, _END, first_size
         if first_size < 1 + HEADER_LENGTH or buffer[at + 4] != 0:
