@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 USER = PASSWORD = "rpl"
 HOST = "127.0.0.1"
@@ -139,7 +139,7 @@ class PrivateServer(abc.ABC):
         path = self.folder / "server.log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else "no log"
 
-    def __enter__(self) -> PrivateServer:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

@@ -140,9 +140,9 @@ class MariadbServer(PrivateServer):
     def tables(self, database: str) -> list[str]:
         found = self.sql(
             "SELECT table_name FROM information_schema.tables WHERE table_type='BASE TABLE'"
-            f" AND table_schema='{database}' ORDER BY 1"
+            f" AND table_schema='{database}'"
         )
-        return [row[0] for row in found]
+        return sorted(row[0] for row in found)
 
     def rows(self, database: str, table: str) -> list[Row]:
         return self.sql(f"SELECT * FROM `{database}`.`{table}`")

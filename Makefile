@@ -1,0 +1,76 @@
+# make demo    show it working, on recorded data: nothing but Python 3.11+ is needed
+# make test    everything: also real MariaDB, MySQL, PostgreSQL and Spark (as root it installs what is missing)
+# make quick   the tests that need no server and no Spark: seconds
+# make lint    ruff, mypy, import layers        make bench   measurements        make clean   all that is made here
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+PYTHON := $(firstword $(foreach p,$(PYTHON3) python3.13 python3.12 python3.11 python3 python3.14,\
+	$(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
+ROOT := $(filter 0,$(shell id -u))
+APT := $(if $(ROOT),$(shell command -v apt-get))
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help demo test quick lint bench clean servers
+
+help:
+	@sed -n '1,/^SHELL/{/^#/s/^# //p}' Makefile
+
+demo: $(READY)
+	@$(BIN)/rplctl demo
+
+test: $(READY) servers
+	@$(PYTEST)
+
+quick: $(READY)
+	@$(PYTEST) -m 'not slow and not spark and not mariadb and not mysql and not postgresql'
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY) servers
+	@$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV) dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find rplctl tests migrations -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@$(if $(PYTHON),,$(if $(APT),$(call install,python3 python3-venv),) \
+		echo 'rplctl needs Python 3.11 or newer (apt-get install python3 python3-venv, or make PYTHON3=/path/to/python3)' >&2; exit 1)
+	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+		$(if $(APT),$(call install,python3-venv),echo 'the venv module of $(PYTHON) is missing: apt-get install python3-venv' >&2; exit 1); fi
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@echo 'installing rplctl and its tools into $(VENV) (about 1 GB with Spark; once)' >&2
+	@mkdir -p man migrations
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# Servers for the tests. Installed by name only; policy-rc.d keeps the packages from starting anything.
+MISSING = $(if $(wildcard /usr/sbin/mariadbd /usr/local/sbin/mariadbd),,mariadb-server) \
+	$(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql) \
+	$(if $(shell command -v java),,default-jre-headless)
+
+servers:
+	@$(if $(strip $(MISSING)),$(if $(APT),$(call install,$(MISSING)),\
+		echo 'not installed, their tests are skipped: apt-get install $(strip $(MISSING))' >&2),:)
+
+# Non-interactive; a failure is told and the rest runs (those tests are skipped, and say so).
+define install
+( echo 'installing $(strip $(1))' >&2; \
+policy=/usr/sbin/policy-rc.d; made=; \
+if [ ! -e $$policy ]; then printf '#!/bin/sh\nexit 101\n' > $$policy; chmod +x $$policy; made=1; fi; \
+trap '[ -z "$$made" ] || rm -f $$policy' EXIT; \
+export DEBIAN_FRONTEND=noninteractive; \
+apt-get -qq -o Acquire::Retries=2 update </dev/null >/dev/null || true; \
+apt-get -qq -y --no-install-recommends install $(strip $(1)) </dev/null >/dev/null \
+	|| echo 'could not install $(strip $(1)); going on without' >&2 );
+endef

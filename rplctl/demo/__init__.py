@@ -1,0 +1,46 @@
+"""A recorded source for `rplctl demo`: the binary logs of a small shop and what its tables held in the end.
+
+Recorded once from a real MariaDB server by tests/record_demo.py, and shipped as package data, so that the demo needs no
+server. Invariant: `source_state()` describes the end of the last recorded binary log, nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+BINLOG_FOLDER = Path(__file__).parent / "data"
+STATE_FILE = BINLOG_FOLDER / "source_state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """One table of the source at the end of the recording; `sha256` is that of `checksum.rows_checksum`."""
+
+    database: str
+    name: str
+    columns: tuple[str, ...]
+    primary_key: tuple[str, ...]
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    server: str  # version as the server prints it
+    transactions: int
+    first_log: str
+    end_log: str
+    end_position: int
+    tables: tuple[TableState, ...]
+
+
+def source_state() -> SourceState:
+    """What the recording leaves behind."""
+    stored = json.loads(STATE_FILE.read_text())
+    tables = tuple(
+        TableState(**{**table, "columns": tuple(table["columns"]), "primary_key": tuple(table["primary_key"])})
+        for table in stored.pop("tables")
+    )
+    return SourceState(**stored, tables=tables)
