@@ -23,29 +23,13 @@ CLOCK_START = 1_772_352_000  # 2026-03-01 08:00:00 UTC
 DATABASE = "shop"
 NAMES = (
     *("Ada Lovelace", "Jürgen Müller", "Žofie Nováková", "François Dupré", "Øystein Bråten", "Łukasz Wójcik"),
-    *(
-        "Σωκράτης Παπαδόπουλος",
-        "Ольга Смирнова",
-        "محمد الأمين",
-        "नीला शर्मा",
-        "王小明",
-        "田中 さくら",
-        "김서연",
-        "Zoë 🦄 O'Hara",
-    ),
+    *("Σωκράτης Παπαδόπουλος", "Ольга Смирнова", "محمد الأمين", "नीला शर्मा"),
+    *("王小明", "田中 さくら", "김서연", "Zoë 🦄 O'Hara"),
 )
 CITIES = ("Praha", "København", "São Paulo", "Αθήνα", "東京", "Reykjavík", None)
 GOODS = (
-    "Fahrradklingel",
-    "Café crème",
-    "茶碗",
-    "Smørrebrød",
-    "Tool\\box"),
-    *(
-    "Tab\there",
-    "Квас",
-    "Stroopwafel",
-    "☂ umbrella",
+    *("Fahrradklingel", "Café crème", "茶碗", "Smørrebrød", "Tool\\box", "Tab\there"),
+    *("Квас", "Stroopwafel", "☂ umbrella"),
 )
 STATUSES = ("new", "paid", "shipped", "returned")
 
@@ -120,8 +104,8 @@ class Shop:
             item = "INSERT INTO order_items SELECT %s, %s, id, %s, price FROM products WHERE id = %s"
             statements.append((item, (number, line, quantity, product)))
             statements.append(("UPDATE products SET stock = stock - %s WHERE id = %s", (quantity, product)))
-        total = "UPDATE orders SET total = (SELECT SUM(quantity * price) FROM order_items WHERE order_id = %s) WHERE id = %s"
-        statements.append((total, (number, number)))
+        total = "(SELECT SUM(quantity * price) FROM order_items WHERE order_id = %s)"
+        statements.append((f"UPDATE orders SET total = {total} WHERE id = %s", (number, number)))
         self.transaction(*statements)
         self.order_lines[number] = lines
 
@@ -183,7 +167,8 @@ def table_state(server: MariadbServer, table: str) -> TableState:
     where = f"table_schema = '{DATABASE}' AND table_name = '{table}'"
     columns = server.sql(f"SELECT column_name FROM information_schema.columns WHERE {where} ORDER BY ordinal_position")
     key = server.sql(
-        f"SELECT column_name FROM information_schema.statistics WHERE {where} AND index_name = 'PRIMARY' ORDER BY seq_in_index"
+        f"SELECT column_name FROM information_schema.statistics WHERE {where}"
+        " AND index_name = 'PRIMARY' ORDER BY seq_in_index"
     )
     names, primary_key = tuple(row[0] for row in columns), tuple(row[0] for row in key)
     ordered = server.sql(f"SELECT {', '.join(names)} FROM {DATABASE}.{table} ORDER BY {', '.join(primary_key)}")
