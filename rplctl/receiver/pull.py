@@ -1,0 +1,209 @@
+"""One connection's work: batches of events into the relay log, and the source position that goes with it (`queue_event`).
+
+Invariants: bytes are appended as they came (but left-out events, and heartbeats, which are no events of the log); every event's
+checksum is verified before it is appended; the position is that behind the last event appended or left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from rplctl.binlog.checksum import verify_events
+from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, EventType, parse_header
+from rplctl.binlog.jit import Buffer
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import SourceError
+from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition, is_log_name
+from rplctl.receiver.flush import MasterInfoFlusher
+from rplctl.receiver.reporter import Reporter
+from rplctl.receiver.retrieved import RetrievedGtids
+from rplctl.receiver.run import EventFilter, follow, next_run
+from rplctl.recovery import RecoveryResult
+from rplctl.relay_log.header import artificial_rotate
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.purge import relay_log_space
+from rplctl.relay_log.writer import RelayLogWriter
+from rplctl.repository.base import InfoRepository
+from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
+from rplctl.source.artificial import checksum_length
+
+ER_NETWORK_READ_EVENT_CHECKSUM_FAILURE: Final = 1743
+ER_RELAY_LOG_WRITE_FAILURE: Final = 1595
+_ROTATE_FIXED: Final = 8
+_CONTROL: Final = frozenset({EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
+_ENDS_TRANSACTION: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD})
+
+
+class Pull:
+    """Queues what one stream brings. `append_to` says where: None = a new relay log, else after recovery's end."""
+
+    def __init__(self, config: Config, channel: Channel, replica: ReplicaIdentity, reporter: Reporter) -> None:
+        self._config = config
+        self._channel = channel
+        self._server_id = replica.server_id
+        self._reporter = reporter
+        self._writer = RelayLogWriter(channel, config, replica.server_id)
+        self._position = BinlogPosition("", 0)
+        self._algorithm = 1  # checksums: 1 CRC32, 0 none
+        self._is_open = False
+        self._left_out = False  # the position is past left-out events that the relay log does not know of
+        self.transactions = 0
+
+    def begin(
+        self,
+        info: MasterInfo,
+        repository: InfoRepository[MasterInfo],
+        source: SourceIdentity,
+        recovered: RecoveryResult,
+        *,
+        resume: bool,
+    ) -> None:
+        """Before the first batch: remember the source (the wrong-server guard) and where the relay log goes on."""
+        known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
+        self._flusher = MasterInfoFlusher(repository, known)
+        self._filter = EventFilter(self._server_id, info.ignored_server_ids, info.do_domain_ids, info.ignore_domain_ids)
+        self._gtids = RetrievedGtids(recovered.retrieved_gtid_set)
+        self._algorithm = 1 if source.has_checksums else 0
+        self._recovered = recovered if resume and not recovered.needs_new_relay_log else None
+
+    def step(self, stream: SourceStream, timeout_s: float) -> None:
+        """Wait for a batch and queue it. Raises SourceError, RelayLogError."""
+        batch = stream.read_batch(timeout_s)
+        if batch is None:
+            self._reporter.tick()
+            return
+        self._verify(batch)
+        queued, i = 0, 0
+        while i < len(batch):
+            if int(batch.data[batch.offsets[i] + 4]) in _CONTROL:
+                queued += self._control(batch.event(i))
+                i += 1
+            else:
+                i, kept = self._queue(batch, i)
+                queued += kept
+        if queued and self._is_open:
+            self._flusher.after_events(self._position, self._writer, queued)
+            if self._writer.should_rotate:
+                self.rotate()
+        self._reporter.received(self._position, self._gtids.text)
+
+    def rotate(self) -> None:
+        """Begin the next relay log (size, FLUSH RELAY LOGS, space limit); REQ-3 (i): MasterInfo is written."""
+        if self._is_open:
+            self._writer.rotate()
+            self._flusher.force(self._position, self._writer)
+
+    def finish(self, *, flush: bool) -> None:
+        """The end of the connection; with `flush` relay log and MasterInfo are made durable (REQ-3 (iii))."""
+        if self._is_open:
+            self._is_open = False
+            try:
+                if flush:
+                    self._flusher.force(self._position, self._writer)
+            finally:
+                self._writer.close()
+
+    def is_over_space_limit(self) -> bool:
+        limit = self._config.relay_log_space_limit
+        return bool(limit) and relay_log_space(self._channel) > limit
+
+    def holds_all_space(self) -> bool:
+        """True when only the open relay log is left: waiting longer would wait for ourselves."""
+        return RelayLogIndex(self._channel).names() == [self._writer.end.log_name]
+
+    def _verify(self, batch: EventBatch) -> None:
+        bad = verify_events(batch.data, batch.offsets, self._algorithm)
+        if bad >= 0:
+            raise SourceError(
+                "Replication event checksum verification failed while reading from network.",
+                errno=ER_NETWORK_READ_EVENT_CHECKSUM_FAILURE,
+                position=str(self._position),
+                hint="rplctl start; if it comes again, the source's binary log is damaged there",
+            )
+
+    def _queue(self, batch: EventBatch, first: int) -> tuple[int, int]:
+        """Append the run of plain events from `first` on; (next event, events appended)."""
+        if not self._is_open:
+            raise SourceError(
+                "the source sent events before their FORMAT_DESCRIPTION", errno=ER_RELAY_LOG_WRITE_FAILURE
+            )
+        run = next_run(batch, first, self._position.log_pos, self._filter)
+        self._append(run.data, run.kept)
+        self._position = BinlogPosition(self._position.log_name, run.position)
+        self._left_out = run.ends_dropped
+        self.transactions += self._gtids.add(batch, first, run.stop)
+        if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _ENDS_TRANSACTION:
+            self._mark_position()
+        return run.stop, run.kept
+
+    def _append(self, data: Buffer, events: int) -> None:
+        if events:
+            self._writer.append(data, events)
+
+    def _control(self, event: bytes) -> int:
+        """One ROTATE, FORMAT_DESCRIPTION or heartbeat; events appended for it."""
+        header = parse_header(event)
+        if header.type_code == EventType.ROTATE:
+            return self._rotate_event(event, header)
+        if header.type_code == EventType.FORMAT_DESCRIPTION:
+            return self._format_description(event, header)
+        return self._heartbeat(header)
+
+    def _rotate_event(self, event: bytes, header: EventHeader) -> int:
+        end = len(event) - (CHECKSUM_LENGTH if self._algorithm else 0)
+        name = event[HEADER_LENGTH + _ROTATE_FIXED : end].decode("utf-8", "replace")
+        position = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
+        if not is_log_name(name) or position < 4:
+            raise SourceError(
+                f"the source names a binary log that cannot be one: {name!r} at {position}", errno=ER_RELAY_LOG_WRITE_FAILURE
+            )
+        self._left_out = False
+        self._position = BinlogPosition(name, position)
+        if not self._is_open:
+            return 0  # the new relay log begins with it
+        self._append(event, 1)
+        return 1
+
+    def _format_description(self, event: bytes, header: EventHeader) -> int:
+        if not self._is_open:
+            self._open(event)
+        else:
+            self._append(event, 1)
+        self._algorithm = 1 if checksum_length(event) else 0
+        artificial = header.is_artificial or not header.end_log_pos
+        log_pos = follow(self._position.log_pos, header.end_log_pos, header.event_length, artificial=artificial)
+        self._position = BinlogPosition(self._position.log_name, log_pos)
+        return 1
+
+    def _open(self, format_description: bytes) -> None:
+        if not self._position.log_name:
+            raise SourceError("the source sent no ROTATE before its FORMAT_DESCRIPTION", errno=ER_RELAY_LOG_WRITE_FAILURE)
+        if self._recovered is None:
+            self._writer.open_new(self._position, format_description)
+        else:
+            in_force = self._recovered.format_description
+            algorithm = 1 if not in_force or checksum_length(in_force) else 0
+            self._writer.resume(self._recovered.relay_end)
+            self._writer.append(artificial_rotate(self._server_id, self._position, algorithm) + format_description, 2)
+        self._is_open = True
+        self._flusher.force(self._position, self._writer)
+
+    def _heartbeat(self, header: EventHeader) -> int:
+        """Nothing more to send. When it is ahead of us, events were left out there: the relay log is told."""
+        self._reporter.heartbeat()
+        ahead = (header.end_log_pos - self._position.log_pos) & 0xFFFFFFFF
+        if header.end_log_pos and 0 < ahead < 1 << 31:
+            self._position = BinlogPosition(self._position.log_name, self._position.log_pos + ahead)
+            self._left_out = True
+        if self._left_out and self._is_open:
+            return self._mark_position()
+        return 0
+
+    def _mark_position(self) -> int:
+        """An artificial ROTATE to here: executed position and recovery follow past events that are not in the relay log."""
+        self._append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
+        self._left_out = False
+        return 1

@@ -1,0 +1,171 @@
+"""The receiver of one channel: recover, connect, pull, reconnect; until it is told to stop or an error is final.
+
+Invariants: only the holder of the channel's receiver lock writes its relay log; every connection begins with relay log
+recovery (design D7), so a transaction that a broken connection cut in two is fetched again whole; MasterInfo never says more
+than the relay log holds. Errors carry MySQL's number and go into the status file before they leave `run` (WL#4621, WL#2775).
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.config import Config
+from rplctl.errors import NotConfigured, RelayLogError, RplError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.receiver.identity import replica_identity
+from rplctl.receiver.pull import Pull
+from rplctl.receiver.reporter import Reporter
+from rplctl.receiver.start import dump_start
+from rplctl.recovery import recover_relay_log
+from rplctl.repository import open_master_info, open_relay_log_info
+from rplctl.secret import reveal
+from rplctl.source import open_source
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+TICK_S: Final = 0.2  # how soon a signal is heeded
+STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
+Handler = Callable[[int, FrameType | None], object] | int | None
+log = logging.getLogger("rplctl.receiver")
+
+
+class Receiver:
+    """One run of a channel's receiver; `run` returns on SIGTERM or SIGINT and raises RplError otherwise."""
+
+    def __init__(self, config: Config, channel: Channel) -> None:
+        self._config = config
+        self._channel = channel
+        self._stopping = False
+        self._flush_logs = False
+        self._connections = 0
+        self._worked = False  # the last connection brought something, or stood for a while
+        self._reporter = Reporter(channel)
+        self._master_info = open_master_info(config, channel, self._engine)
+        self._relay_log_info = open_relay_log_info(config, channel, self._engine)
+
+    def run(self) -> None:
+        with hold_lock(self._channel, "receiver"):
+            previous = self._listen_to_signals()
+            try:
+                self._receive()
+            except RplError as error:
+                self._reporter.failed(error)
+                raise
+            finally:
+                self._reporter.stopped()
+                for number, handler in previous.items():
+                    signal.signal(number, handler)
+
+    def stop(self) -> None:
+        """Ask `run` to return at its next tick (SIGTERM does this)."""
+        self._stopping = True
+
+    def flush_logs(self) -> None:
+        """Ask for a new relay log (FLUSH RELAY LOGS; SIGHUP does this)."""
+        self._flush_logs = True
+
+    def _receive(self) -> None:
+        """Connect again and again as CONNECT_RETRY and RETRY_COUNT say. Raises the error that is final."""
+        attempts = 0  # failed ones since a connection worked
+        while not self._stopping:
+            info = self._read_master_info()
+            self._worked = False
+            try:
+                self._session(info)
+            except RplError as error:
+                if not error.transient:
+                    raise
+                attempts = 0 if self._worked else attempts + 1
+                self._reporter.retrying(error, is_first=self._worked)
+                log.warning("%s (attempt %d, at most %d)", error.message, attempts, info.retry_count)
+                if info.retry_count and attempts >= info.retry_count:
+                    raise
+                # MySQL's habit: a connection that was lost is tried again at once, one that was refused after a pause
+                self._sleep(TICK_S if self._worked else info.connect_retry)
+
+    def _session(self, info: MasterInfo) -> None:
+        """One connection, from recovery to its end. Returns when told to stop."""
+        executed = self._read_relay_log_info()
+        recovered = recover_relay_log(self._channel, self._config, info, executed)
+        for note in recovered.notes:
+            log.info("%s", note)
+        start = dump_start(info, recovered, executed)
+        replica = replica_identity(self._config, self._channel)
+        self._reporter.state("Connecting to master")
+        stream = open_source(info, reveal(info.user_password, self._config.datadir), start, replica, self._config)
+        pull = Pull(self._config, self._channel, replica, self._reporter)
+        connected_at = time.monotonic()
+        intact = True
+        try:
+            pull.begin(info, self._master_info, stream.identity(), recovered, resume=self._connections > 0)
+            self._connections += 1
+            self._reporter.connected(stream.identity())
+            log.info("connected to master, replication started at %s", start.position)
+            while not self._stopping:
+                pull.step(stream, TICK_S)
+                self._between_batches(pull)
+        except RelayLogError:
+            intact = False
+            raise
+        finally:
+            self._worked = pull.transactions > 0 or time.monotonic() - connected_at > STEADY_S
+            try:
+                pull.finish(flush=intact)
+            finally:
+                stream.close()
+
+    def _between_batches(self, pull: Pull) -> None:
+        if self._flush_logs:
+            self._flush_logs = False
+            pull.rotate()
+        if not pull.is_over_space_limit():
+            return
+        self._reporter.state("Waiting for the slave SQL thread to free enough relay log space")
+        pull.rotate()  # the applier can purge only what is not written to any more
+        while not self._stopping and pull.is_over_space_limit() and not pull.holds_all_space():
+            self._reporter.tick()
+            time.sleep(TICK_S)
+
+    def _sleep(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not self._stopping and time.monotonic() < deadline:
+            self._reporter.tick()
+            time.sleep(min(TICK_S, max(0.0, deadline - time.monotonic())))
+
+    def _read_master_info(self) -> MasterInfo:
+        info = self._master_info.read()
+        if not info.is_configured:
+            raise NotConfigured(
+                "The server is not configured as slave; fix in config file or with CHANGE MASTER TO",
+                errno=1200,
+                channel=self._channel.name,
+                hint="rplctl change-master --master-host …",
+            )
+        return info
+
+    def _read_relay_log_info(self) -> RelayLogInfo:
+        """Empty when the applier never ran."""
+        return self._relay_log_info.read() if self._relay_log_info.exists() else RelayLogInfo()
+
+    def _engine(self) -> Engine:
+        from rplctl.target import open_engine
+
+        return open_engine(self._config.target_url)
+
+    def _listen_to_signals(self) -> dict[int, Handler]:
+        """SIGTERM and SIGINT stop, SIGHUP flushes logs; what was there before, to be put back. Main thread only."""
+        wanted = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop, signal.SIGHUP: self.flush_logs}
+        previous: dict[int, Handler] = {}
+        for number, action in wanted.items():
+            try:
+                previous[number] = signal.signal(number, lambda _number, _frame, action=action: action())
+            except ValueError:  # a thread of another program (tests, the Python API): stop() ends us
+                return previous
+        return previous
