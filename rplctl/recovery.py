@@ -1,0 +1,245 @@
+"""Relay log recovery (WL#4621, WL#7353, design D7): runs at every connect, needs no option.
+
+1. repair the index: finish an interrupted purge, drop what does not exist, keep the logs up to the first gap;
+2. cut the last relay log to its last complete, intact transaction (only the last can be torn: its predecessors were
+   made durable before it was listed);
+3. the next event to fetch is where that transaction ends in the source's log, or the executed position when that is
+   later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position;
+4. relay logs that begin after the executed position are useless: all go, and the executed position is fetched again.
+
+Invariant: a plan is pure (`plan_recovery`, what `dry_run` shows), and each step of carrying it out leaves a state from
+which the same result is planned again, so recovery may be killed anywhere and repeated. Caller holds the receiver lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rplctl.binlog.jit import ByteArray
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.failpoint import crash_point
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition, log_number
+from rplctl.relay_log.check import intact_end
+from rplctl.relay_log.gtid import retrieved_gtids
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.locate import READ_FAILURE
+from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start, start_of
+from rplctl.relay_log.purge import finish_purge, purge_names, registered_names
+
+_NO_RELAY_LOG: Final = RelayLogPosition("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryResult:
+    """What recovery did, or with `dry_run` would do."""
+
+    next_event: BinlogPosition  # WL#4621's e' or e'': what to ask the source for
+    relay_end: RelayLogPosition  # where to append (`RelayLogWriter.resume`); the empty position without a relay log
+    needs_new_relay_log: bool  # `open_new(next_event, …)` instead: no file, a tail was cut, or positions jump
+    format_description: bytes  # the source's event in force at `relay_end`; b'' when unknown
+    truncated_bytes: int
+    removed_relay_logs: tuple[str, ...]
+    retrieved_gtid_set: str  # GTIDs of complete transactions in the relay log; only for channels that use GTIDs
+    is_index_repaired: bool
+    notes: tuple[str, ...]  # for the thread's log and `rplctl recover`
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """The last relay log that is of use, as it will be after the cut."""
+
+    name: str
+    size: int
+    boundary: Boundary
+
+    @property
+    def cut_bytes(self) -> int:
+        return self.size - self.boundary.offset
+
+    @property
+    def end(self) -> RelayLogPosition:
+        return RelayLogPosition(self.name, self.boundary.offset)
+
+
+def recover_relay_log(
+    channel: Channel,
+    config: Config,
+    master_info: MasterInfo,
+    relay_log_info: RelayLogInfo,
+    *,
+    dry_run: bool = False,
+) -> RecoveryResult:
+    """Bring the relay log to its last complete transaction and say what to fetch next.
+
+    `config` holds no option that turns this off or weakens it. Raises RelayLogError when transactions that were fetched,
+    but may not have been applied, are gone and no executed position tells where to fetch them again.
+    """
+    del config
+    if dry_run:
+        return plan_recovery(channel, master_info, relay_log_info)
+    index = RelayLogIndex(channel)
+    with index.lock():
+        was_purging = bool(finish_purge(channel))
+        plan = plan_recovery(channel, master_info, relay_log_info)
+        plan = replace(plan, is_index_repaired=plan.is_index_repaired or was_purging)
+        _carry_out(index, plan)
+    return plan
+
+
+def plan_recovery(channel: Channel, master_info: MasterInfo, relay_log_info: RelayLogInfo) -> RecoveryResult:
+    """What recovery will do; reads only."""
+    index = RelayLogIndex(channel)
+    purged = set(registered_names(channel))
+    listed = [name for name in index.names() if name not in purged]
+    files = [name for name in index.files() if name not in purged]
+    kept, notes = choose_logs(listed, files)
+    tail, damaged = _find_tail(index, kept)
+    for name in damaged:
+        notes.append(f"relay log {name} holds no intact event; it is removed")
+    kept = kept[: len(kept) - len(damaged)]
+    executed = relay_log_info.exec_position
+    if kept and executed.log_name and _begins_after(index, kept[0], executed, master_info, relay_log_info):
+        notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
+        kept, tail = [], None
+    next_event = _next_event(tail, executed, master_info, channel)
+    notes += _position_notes(tail, next_event, relay_log_info)
+    uses_gtid = master_info.enabled_auto_position or master_info.using_gtid != 0
+    is_jump = tail is not None and bool(tail.boundary.source.log_name) and next_event != tail.boundary.source
+    return RecoveryResult(
+        next_event=next_event,
+        relay_end=tail.end if tail else _NO_RELAY_LOG,
+        needs_new_relay_log=tail is None or tail.cut_bytes > 0 or is_jump,
+        format_description=tail.boundary.source_format_description if tail else b"",
+        truncated_bytes=tail.cut_bytes if tail else 0,
+        removed_relay_logs=tuple(name for name in files if name not in kept),
+        retrieved_gtid_set=retrieved_gtids(index, kept, tail.boundary.offset) if uses_gtid and tail else "",
+        is_index_repaired=kept != index.names() or not (index.is_canonical() or not kept),
+        notes=tuple(notes),
+    )
+
+
+def choose_logs(listed: Sequence[str], files: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(relay logs to keep, notes): of those listed and on disk, up to the first gap in their numbers.
+
+    Without any usable line in the index, the files are listed again from the last one back to the first gap.
+    """
+    notes: list[str] = []
+    existing = sorted(set(listed) & set(files), key=log_number)
+    if listed:
+        notes += [f"relay log {name} is in the index but not on disk" for name in listed if name not in files]
+        kept = existing[:1]
+        for name in existing[1:]:
+            if log_number(name) != log_number(kept[-1]) + 1:
+                notes.append(f"relay logs between {kept[-1]} and {name} are missing; what follows is fetched again")
+                break
+            kept.append(name)
+        return kept, notes
+    for name in sorted(files, key=log_number, reverse=True):
+        if existing and log_number(name) != log_number(existing[0]) - 1:
+            break
+        existing.insert(0, name)
+    if existing:
+        notes.append(f"the relay log index was lost; rebuilt from {existing[0]} to {existing[-1]}")
+    return existing, notes
+
+
+def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None, list[str]]:
+    """(the last relay log of use, later ones that hold nothing intact)."""
+    damaged: list[str] = []
+    for name in reversed(kept):
+        tail = _examine(index, name)
+        if tail is not None:
+            return tail, damaged
+        damaged.insert(0, name)
+    return None, damaged
+
+
+def _examine(index: RelayLogIndex, name: str) -> _Tail | None:
+    """Where the file's last complete, intact transaction ends; None when not even its first event is whole."""
+    with mapped_file(index.path(name)) as data:
+        try:
+            start = read_start(data)
+        except BinlogFormatError:
+            return None
+        size = len(data)
+        sound = data[: intact_end(data, start.boundary.offset, start.checksum_algorithm)]
+        boundary = _last_boundary(sound, start.boundary)
+        if boundary.offset <= start.first_event_end < size and not start.source.log_name:
+            return None  # cut inside the header: where the file begins is unknown, and nothing in it is whole
+        return None if boundary.offset < start.first_event_end else _Tail(name, size, boundary)
+
+
+def _last_boundary(data: ByteArray, start: Boundary) -> Boundary:
+    """The last transaction end before the first event that cannot be where it is (damage that no checksum shows)."""
+    try:
+        return last_boundary(data, start)
+    except BinlogFormatError as error:
+        return last_boundary(data[: int(error.position)], start)
+
+
+def _begins_after(
+    index: RelayLogIndex, first: str, executed: BinlogPosition, master_info: MasterInfo, relay_log_info: RelayLogInfo
+) -> bool:
+    """True when the relay logs do not reach back to the executed position.
+
+    With GTIDs the source may have changed, and with it the names of its logs: then only a lost
+    relay log of the applier counts.
+    """
+    start = start_of(index.path(first))
+    if start is None:
+        return True
+    uses_gtid = master_info.enabled_auto_position or master_info.using_gtid != 0
+    if uses_gtid and index.path(relay_log_info.relay_log_name or first).exists():
+        return False
+    return bool(start.log_name) and executed.is_before(start)
+
+
+def _next_event(
+    tail: _Tail | None, executed: BinlogPosition, master_info: MasterInfo, channel: Channel
+) -> BinlogPosition:
+    """WL#4621: the later of the relay log's end and the executed position."""
+    if tail is not None and tail.boundary.source.log_name:
+        fetched = tail.boundary.source
+        uses_gtid = master_info.enabled_auto_position or master_info.using_gtid != 0
+        return executed if executed.log_name and fetched.is_before(executed) and not uses_gtid else fetched
+    if executed.log_name:
+        return executed
+    if tail is None and master_info.flushed_relay_log_name:
+        raise RelayLogError(
+            f"All relay logs are gone (the last was {master_info.flushed_relay_log_name}) and nothing was applied yet; "
+            "where to fetch again is unknown",
+            errno=READ_FAILURE,
+            channel=channel.name,
+            hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
+        )
+    return master_info.read_position
+
+
+def _position_notes(tail: _Tail | None, next_event: BinlogPosition, relay_log_info: RelayLogInfo) -> list[str]:
+    notes = []
+    if tail and tail.cut_bytes:
+        notes.append(f"{tail.cut_bytes} bytes after the last complete transaction, at {tail.end}, are cut")
+    if tail is None or tail.cut_bytes or next_event != tail.boundary.source:
+        notes.append(
+            f"Recovery from master pos {next_event.log_pos} and file {next_event.log_name}. Previous relay log pos and "
+            f"relay log file had been set to {relay_log_info.relay_log_pos}, {relay_log_info.relay_log_name} respectively."
+        )
+    return notes
+
+
+def _carry_out(index: RelayLogIndex, plan: RecoveryResult) -> None:
+    """Index first, then files, then the cut. Caller holds the index lock."""
+    kept = [name for name in index.files() if name not in plan.removed_relay_logs]
+    if plan.is_index_repaired:
+        index.replace(kept)
+    if plan.removed_relay_logs:
+        purge_names(index.channel, plan.removed_relay_logs)
+    if plan.truncated_bytes:
+        crash_point("crash_recovery_before_truncate")
+        cut_file(index.path(plan.relay_end.log_name), plan.relay_end.log_pos)
+        crash_point("crash_recovery_after_truncate")

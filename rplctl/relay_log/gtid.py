@@ -1,0 +1,84 @@
+"""Retrieved_Gtid_Set: the GTIDs of the complete transactions in the relay logs.
+
+MySQL: a set, `uuid[:tag]:1-5:7,…`. MariaDB: the last GTID of each domain, `0-1-5,1-1-8`. Invariant: a transaction that
+recovery cuts off is not in it, so that the source sends it again.
+
+    GTID 33          (behind the header) flags 1, uuid 16, number 8
+    MariaDB 162      sequence number 8, domain id 4; the server id is the header's
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rplctl.binlog.header import HEADER_LENGTH, EventType
+from rplctl.binlog.jit import ByteArray
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import event_at, mapped_file, read_start, walk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_UUID = slice(HEADER_LENGTH + 1, HEADER_LENGTH + 17)
+_NUMBER = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
+_SEQUENCE = slice(HEADER_LENGTH, HEADER_LENGTH + 8)
+_DOMAIN = slice(HEADER_LENGTH + 8, HEADER_LENGTH + 12)
+_SERVER = slice(5, 9)
+_NEEDED = HEADER_LENGTH + 25
+
+
+def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) -> str:
+    """GTIDs of all complete transactions in these relay logs; of the last one only up to `last_size`. '' when there are none.
+
+    Reads every header in them: asked for only by channels that use GTIDs.
+    """
+    numbers: dict[str, list[NDArray[np.uint64]]] = {}  # `uuid[:tag]` → transaction numbers
+    domains: dict[int, str] = {}
+    for name in names:
+        with mapped_file(index.path(name)) as data:
+            data = data[: last_size if name == names[-1] else len(data)]
+            for offsets in _gtid_offsets(data):
+                _collect(data, offsets, numbers, domains)
+    if domains:
+        return ",".join(domains[domain] for domain in sorted(domains))
+    return ",".join(f"{key}:{_intervals(np.concatenate(numbers[key]))}" for key in sorted(numbers))
+
+
+def _gtid_offsets(data: ByteArray) -> Iterator[NDArray[np.int64]]:
+    for scan, _ in walk(data, read_start(data).boundary):
+        yield scan.gtid_offset[scan.gtid_offset >= 0]
+
+
+def _collect(
+    data: ByteArray, offsets: NDArray[np.int64], numbers: dict[str, list[NDArray[np.uint64]]], domains: dict[int, str]
+) -> None:
+    codes = data[offsets + 4]
+    plain = offsets[codes == EventType.GTID]
+    plain = plain[plain + _NEEDED <= len(data)]
+    if len(plain):
+        keys = data[plain[:, None] + np.arange(_UUID.start, _UUID.stop)]
+        values = data[plain[:, None] + np.arange(_NUMBER.start, _NUMBER.stop)].view("<u8").ravel()
+        for key in np.unique(keys, axis=0):
+            of_key = values[(keys == key).all(axis=1)]
+            numbers.setdefault(str(uuid.UUID(bytes=key.tobytes())), []).append(of_key)
+    for offset in offsets[codes == EventType.GTID_TAGGED].tolist():
+        key_text, number = _tagged(event_at(data, offset))
+        numbers.setdefault(key_text, []).append(np.array([number], dtype=np.uint64))
+    for offset in offsets[codes == EventType.MARIADB_GTID].tolist():
+        domain = int.from_bytes(data[offset + _DOMAIN.start : offset + _DOMAIN.stop].tobytes(), "little")
+        server = int.from_bytes(data[offset + _SERVER.start : offset + _SERVER.stop].tobytes(), "little")
+        sequence = int.from_bytes(data[offset + _SEQUENCE.start : offset + _SEQUENCE.stop].tobytes(), "little")
+        domains[domain] = f"{domain}-{server}-{sequence}"
+
+
+def _intervals(values: NDArray[np.uint64]) -> str:
+    """Transaction numbers → `1-5:7`."""
+    values = np.unique(values)
+    breaks = np.flatnonzero(np.diff(values) != 1)
+    firsts = values[np.concatenate(([0], breaks + 1))].tolist()
+    lasts = values[np.concatenate((breaks, [len(values) - 1]))].tolist()
+    return ":".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(firsts, lasts, strict=True))

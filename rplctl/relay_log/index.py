@@ -1,0 +1,108 @@
+"""The relay log index `relay-bin[-CHAN].index`: which relay logs exist, oldest first.
+
+One line a file, `./relay-bin.000001\\n`, as MySQL writes it. Invariant: the index is replaced as a whole, so it is the old
+list or the new one, never a mix; a file is durable before its name is here, and its name is gone before the file is.
+Lines that are not ours (another folder, another base name, noise) are passed over, never opened.
+Receiver (appends) and applier (purges) both change it: every change holds the index lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.channel import Channel
+from rplctl.durable import private_folder, replace_file
+from rplctl.errors import RelayLogError
+from rplctl.position import log_number, numbered_log_name
+
+MAX_LOG_NUMBER = 2**31 - 1  # the server's own limit
+_MAX_INDEX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RelayLogIndex:
+    """The index of one channel. Nothing is cached: two processes work on it."""
+
+    channel: Channel
+
+    def names(self) -> list[str]:
+        """Base names in the index, oldest first, without duplicates and foreign lines; [] when there is no index."""
+        return [name for name in map(self._own_name, self._lines()) if name is not None]
+
+    def is_canonical(self) -> bool:
+        """True when the stored bytes are exactly what we would write for `names()` in order."""
+        names = self.names()
+        ordered = sorted(set(names), key=log_number)
+        return names == ordered and self._read() == self._encode(ordered)
+
+    def path(self, name: str) -> Path:
+        return self.channel.datadir / name
+
+    def files(self) -> list[str]:
+        """Base names of the relay logs on disk, whatever the index says, oldest first. Symbolic links do not count."""
+        try:
+            entries = list(os.scandir(self.channel.datadir))
+        except FileNotFoundError:
+            return []
+        found = [e.name for e in entries if self._own_name(e.name) and e.is_file(follow_symlinks=False)]
+        return sorted(found, key=log_number)
+
+    def next_name(self) -> str:
+        """The name after every relay log that is listed or lies in the folder."""
+        number = max((log_number(name) for name in [*self.names(), *self.files()]), default=0) + 1
+        if number > MAX_LOG_NUMBER:
+            raise RelayLogError(
+                f"relay log number {number} is too large", channel=self.channel.name, hint="rplctl reset"
+            )
+        return numbered_log_name(self.channel.relay_log_base, number)
+
+    def append(self, name: str) -> None:
+        """Add a relay log that exists and is durable. Caller holds the lock."""
+        self.replace([*self.names(), name])
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Take names out. Caller holds the lock."""
+        gone = set(names)
+        self.replace([name for name in self.names() if name not in gone])
+
+    def replace(self, names: Sequence[str]) -> None:
+        """Make the index exactly these names, ordered by number. Caller holds the lock."""
+        replace_file(self.channel.relay_log_index_path, self._encode(sorted(set(names), key=log_number)))
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Wait for and hold the index lock: short, never across a network call or a scan of a relay log."""
+        private_folder(self.channel.run_folder)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self.channel.lock_path("relay-index"), flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _read(self) -> bytes:
+        try:
+            with open(self.channel.relay_log_index_path, "rb") as file:
+                return file.read(_MAX_INDEX_BYTES)
+        except FileNotFoundError:
+            return b""
+
+    def _lines(self) -> list[str]:
+        lines = self._read().decode("utf-8", "surrogateescape").split("\n")
+        return list(dict.fromkeys(line.removeprefix("./") for line in lines))
+
+    def _own_name(self, name: str) -> str | None:
+        """The name when it is `<our base>.<number>`: other channels' bases differ, so theirs never match."""
+        match = re.fullmatch(re.escape(self.channel.relay_log_base) + r"\.([0-9]{6,10})", name)
+        return name if match and 0 < int(match[1]) <= MAX_LOG_NUMBER else None
+
+    @staticmethod
+    def _encode(names: Sequence[str]) -> bytes:
+        return "".join(f"./{name}\n" for name in names).encode()

@@ -1,0 +1,122 @@
+"""Relay log coordinates from source coordinates, and the check that coordinates are a transaction end.
+
+Invariant: a place found stands between two transactions and carries exactly the source position asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.scan import GroupKind, GroupScan
+from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.position import BinlogPosition, RelayLogPosition, log_number
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import (
+    Boundary,
+    boundary_after,
+    first_groups,
+    intact_lengths_end,
+    last_boundary,
+    mapped_file,
+    read_start,
+    start_of,
+    walk,
+)
+
+READ_FAILURE: Final = 1594  # ER_SLAVE_RELAY_LOG_READ_FAILURE
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    log_name: str
+    boundary: Boundary
+
+    @property
+    def position(self) -> RelayLogPosition:
+        return RelayLogPosition(self.log_name, self.boundary.offset)
+
+
+def boundary_at(path: Path, offset: int) -> Boundary | None:
+    """The boundary at exactly this offset of a file; None when there is none (inside a transaction, too far, damaged)."""
+    try:
+        with mapped_file(path) as data:
+            if offset > len(data):
+                return None
+            at = last_boundary(data[:offset], read_start(data).boundary)
+            return at if at.offset == offset else None
+    except (FileNotFoundError, BinlogFormatError):
+        return None
+
+
+def find_place(index: RelayLogIndex, source: BinlogPosition) -> Place | None:
+    """The place with this source position; None when the relay log ends before it (the receiver has to fetch more).
+
+    Raises RelayLogError when the relay logs begin after it, have a hole there, or it is inside a transaction.
+    """
+    names = index.names()
+    for name in reversed(names):
+        start = start_of(index.path(name))
+        if start is None or source.is_before(start):
+            continue
+        place = _find_in_file(index, name, source)
+        if place is None and name != names[-1]:
+            raise _unreachable(index, source, f"the relay logs have a hole after {name}")
+        return place
+    if names:
+        raise _unreachable(index, source, f"the first relay log {names[0]} begins after it")
+    return None
+
+
+def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Place | None:
+    with mapped_file(index.path(name)) as data:
+        at = read_start(data).boundary
+        if at.source == source:
+            return Place(name, at)
+        intact = data[: intact_lengths_end(data, at.offset)]
+        before = at
+        for scan, after in walk(intact, at):
+            group = _first_at_or_after(scan, source)
+            if group is not None:
+                boundary = _boundary_in(data, before, scan, group, source)
+                if boundary is None:
+                    raise _unreachable(index, source, f"it is inside a transaction of {name}")
+                return Place(name, boundary)
+            before = after
+    return None
+
+
+def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
+    """Number of the first group that ends at or after the source position."""
+    numbers = np.array([log_number(name) for name in scan.log_names], dtype=np.int64)[scan.source_log]
+    wanted = log_number(source.log_name)
+    reached = (numbers > wanted) | ((numbers == wanted) & (scan.source_end >= source.log_pos))
+    return int(np.argmax(reached)) if reached.any() else None
+
+
+def _boundary_in(
+    data: ByteArray, before: Boundary, scan: GroupScan, group: int, source: BinlogPosition
+) -> Boundary | None:
+    """The boundary behind that group when it ends exactly there; before it when the group only moves positions."""
+    if scan.source_position(group) == source:
+        return boundary_after(data, before, first_groups(scan, group + 1))
+    if scan.kind[group] != GroupKind.CONTROL:
+        return None
+    earlier = boundary_after(data, before, first_groups(scan, group)) if group else before
+    return replace(earlier, source=source)
+
+
+def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> RelayLogError:
+    """Transient: the receiver's recovery discards what does not fit and fetches from the executed position again."""
+    return RelayLogError(
+        f"Executed position {source} is not in the relay logs: {why}",
+        errno=READ_FAILURE,
+        channel=index.channel.name,
+        position=str(source),
+        hint="rplctl start --receiver (fetches it again)",
+        transient=True,
+    )

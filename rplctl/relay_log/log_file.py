@@ -1,0 +1,196 @@
+"""One relay log file as bytes: how it starts, how to walk it transaction by transaction, how to cut its tail.
+
+    offset  what
+    0       magic fe 62 69 6e
+    4       our own FORMAT_DESCRIPTION (flag 0x40, our server id)
+    then    artificial ROTATE: where in the source's log this file begins (64-bit)
+    then    the source's FORMAT_DESCRIPTION as known then (end_log_pos 0); both may be missing in the very first file
+    then    events, byte for byte as the source sent them
+
+Invariant: a mapped file is not cut under the reader (that would be a SIGBUS): a mapping is scanned under a shared
+flock, `cut_file` takes the exclusive one. What was handed out as a complete, intact group is never cut.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from rplctl.binlog.bytes_at import u32
+from rplctl.binlog.format_description import FormatDescription, parse_format_description
+from rplctl.binlog.header import (
+    FLAG_RELAY_LOG,
+    HEADER_LENGTH,
+    EventType,
+    check_magic,
+    format_error,
+    parse_header,
+)
+from rplctl.binlog.jit import ByteArray, byte_view, kernel
+from rplctl.binlog.scan import GroupScan, scan_groups
+from rplctl.durable import sync
+from rplctl.errors import BinlogFormatError
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+
+SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
+_ROTATE_FIXED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A place between two transactions of one file, in both logs."""
+
+    offset: int
+    source: BinlogPosition
+    format_description: bytes = b""  # the event in force here; b'' at the start of the file
+
+    @property
+    def description(self) -> FormatDescription | None:
+        return parse_format_description(self.format_description) if self.format_description else None
+
+    @property
+    def source_format_description(self) -> bytes:
+        """The event in force when it is the source's; b'' while only our own was written."""
+        event = self.format_description
+        return b"" if not event or parse_header(event).flags & FLAG_RELAY_LOG else event
+
+
+@contextmanager
+def mapped_file(path: Path) -> Iterator[ByteArray]:
+    """The file's bytes as they are now, read-only, not to be cut for the length of the block. Raises OSError.
+
+    The array may be kept after the block for complete groups; beyond them only inside it.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        size = os.fstat(descriptor).st_size
+        mapping = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) if size else b""
+        yield byte_view(memoryview(mapping))
+    finally:
+        os.close(descriptor)
+
+
+def cut_file(path: Path, size: int) -> None:
+    """Make the file durable at this shorter size, waiting for readers that scan it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.ftruncate(descriptor, size)
+        sync(descriptor, path.name)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class FileStart:
+    """What the first events of a file say."""
+
+    source: BinlogPosition  # of the artificial ROTATE; ('', 4) without one
+    checksum_algorithm: int  # of our FORMAT_DESCRIPTION
+    first_event_end: int  # offset behind it: a file of this size holds nothing
+
+    @property
+    def boundary(self) -> Boundary:
+        return Boundary(FIRST_EVENT_POSITION, self.source)
+
+
+def read_start(data: ByteArray) -> FileStart:
+    """Where the file begins in the source's log.
+
+    Raises BinlogFormatError when the magic or our FORMAT_DESCRIPTION is not whole.
+    """
+    head = bytes(data[: 64 << 10])
+    check_magic(head)
+    first = parse_header(head, FIRST_EVENT_POSITION)
+    second_at = FIRST_EVENT_POSITION + first.event_length
+    if second_at > len(head):
+        raise format_error("FORMAT_DESCRIPTION is cut short", head, FIRST_EVENT_POSITION)
+    own = parse_format_description(head[FIRST_EVENT_POSITION:second_at])
+    source = BinlogPosition("", FIRST_EVENT_POSITION)
+    if len(head) - second_at >= HEADER_LENGTH:
+        second = parse_header(head, second_at)
+        end = second_at + second.event_length
+        if second.type_code == EventType.ROTATE and second.is_artificial and end <= len(head):
+            body = head[second_at + HEADER_LENGTH : end - own.checksum_length]
+            name = body[_ROTATE_FIXED:].decode("utf-8", "surrogateescape")
+            source = BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
+    return FileStart(source, own.checksum_algorithm, second_at)
+
+
+def start_of(path: Path) -> BinlogPosition | None:
+    """Source position at which the file begins; None when the file or its header is missing or damaged."""
+    try:
+        with mapped_file(path) as data:
+            return read_start(data).source
+    except (OSError, BinlogFormatError):
+        return None
+
+
+def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iterator[tuple[GroupScan, Boundary]]:
+    """Complete groups from `start` on, in steps, each with the boundary behind it. Raises BinlogFormatError."""
+    at = start
+    while True:
+        scan = scan_groups(data, at.offset, at.source, step_bytes, at.description)
+        if scan.complete_end <= at.offset:
+            return
+        at = boundary_after(data, at, scan)
+        yield scan, at
+
+
+def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
+    """The last transaction end. Raises BinlogFormatError."""
+    for _, boundary in walk(data, start):
+        start = boundary
+    return start
+
+
+def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Boundary:
+    """The boundary at `scan.complete_end`: position and format description as the last group leaves them."""
+    event = before.format_description
+    for offset, _ in new_descriptions(scan):
+        event = event_at(data, offset)
+    return Boundary(scan.complete_end, scan.end_position, event)
+
+
+def new_descriptions(scan: GroupScan) -> list[tuple[int, FormatDescription]]:
+    """(offset, description) of every FORMAT_DESCRIPTION inside the scan's groups, without the one it began with."""
+    return [(offset, description) for offset, description in scan.descriptions if offset >= FIRST_EVENT_POSITION]
+
+
+def event_at(data: ByteArray, offset: int) -> bytes:
+    """The whole raw event at this offset."""
+    length = parse_header(data[offset : offset + HEADER_LENGTH].tobytes()).event_length
+    return data[offset : offset + length].tobytes()
+
+
+def first_groups(scan: GroupScan, count: int) -> GroupScan:
+    """The first `count` groups of a scan."""
+    end = int(scan.end[count - 1]) if count else scan.complete_end - int(np.sum(scan.end - scan.start))
+    columns = {field.name: getattr(scan, field.name) for field in fields(scan)}
+    columns = {name: value[:count] for name, value in columns.items() if isinstance(value, np.ndarray)}
+    descriptions = tuple(d for d in scan.descriptions if d[0] < end)
+    return replace(scan, **columns, complete_end=end, descriptions=descriptions)
+
+
+def intact_lengths_end(data: ByteArray, offset: int) -> int:
+    """Offset behind the last whole event with a possible length, from `offset` on; checksums are not looked at."""
+    return int(_intact_lengths_end(data, offset))
+
+
+@kernel
+def _intact_lengths_end(data: ByteArray, offset: int) -> int:
+    size = len(data)
+    while size - offset >= 19:
+        length = u32(data, offset + 9)
+        if length < 19 or length > size - offset or data[offset + 4] == 0:
+            break
+        offset += length
+    return offset

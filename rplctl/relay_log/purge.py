@@ -1,0 +1,96 @@
+"""Removing relay logs that are applied (`relay_log_purge`), or all of them (RESET, CHANGE MASTER).
+
+Crash-safe in the server's way: the names go into a register `relay-bin.~rec~` first, then out of the index, then the
+files are unlinked, then the register. Whoever comes next finishes what the register says (`finish_purge`), so a kill at any
+point neither leaves a listed file missing for good nor brings a purged one back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rplctl.channel import Channel
+from rplctl.durable import remove_file, replace_file, sync_folder
+from rplctl.failpoint import crash_point
+from rplctl.position import RelayLogPosition
+from rplctl.relay_log.index import RelayLogIndex
+
+
+def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
+    """Remove the relay logs before the one that `up_to` is in; the names removed.
+
+    Nothing happens when that log is not in the index: its position cannot be trusted then (recovery decides).
+    """
+    index = RelayLogIndex(channel)
+    if index.names()[:1] == [up_to.log_name]:
+        return []  # the usual case, without taking the lock
+    with index.lock():
+        finish_purge(channel)
+        names = index.names()
+        if up_to.log_name not in names:
+            return []
+        applied = names[: names.index(up_to.log_name)]
+        if applied:
+            purge_names(channel, applied)
+        return applied
+
+
+def purge_all(channel: Channel) -> list[str]:
+    """Remove every relay log of the channel, listed or not; the names removed. The index stays, empty."""
+    index = RelayLogIndex(channel)
+    with index.lock():
+        finish_purge(channel)
+        names = sorted({*index.names(), *index.files()})
+        purge_names(channel, names)
+        return names
+
+
+def relay_log_space(channel: Channel) -> int:
+    """`Relay_Log_Space`: bytes of all relay logs in the index."""
+    index = RelayLogIndex(channel)
+    return sum(_size(index.path(name)) for name in index.names())
+
+
+def purge_names(channel: Channel, names: Sequence[str]) -> None:
+    """Remove these relay logs from index and folder. Caller holds the index lock."""
+    crash_point("crash_before_purge_logs")
+    replace_file(register_path(channel), "".join(f"./{name}\n" for name in names).encode())
+    crash_point("crash_purge_before_update_index")
+    finish_purge(channel)
+
+
+def finish_purge(channel: Channel) -> list[str]:
+    """Carry out what the register holds, if anything; the names in it. Caller holds the index lock."""
+    if not register_path(channel).exists():
+        return []
+    index = RelayLogIndex(channel)
+    names = registered_names(channel)
+    index.remove(names)
+    crash_point("crash_purge_critical_after_update_index")
+    for name in names:
+        index.path(name).unlink(missing_ok=True)
+    sync_folder(channel.datadir)
+    remove_file(register_path(channel))
+    return names
+
+
+def registered_names(channel: Channel) -> list[str]:
+    """Relay logs that an interrupted purge still has to remove. Only our own names are ever among them."""
+    try:
+        lines = register_path(channel).read_text("utf-8", "surrogateescape").splitlines()
+    except FileNotFoundError:
+        return []
+    index = RelayLogIndex(channel)
+    return sorted({line.removeprefix("./") for line in lines} & {*index.names(), *index.files()})
+
+
+def register_path(channel: Channel) -> Path:
+    return channel.datadir / f"{channel.relay_log_base}.~rec~"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # purged meanwhile
+        return 0

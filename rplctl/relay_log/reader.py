@@ -1,0 +1,209 @@
+"""Reading the relay log for the applier, in another process than the writer.
+
+Invariants:
+* only complete, intact groups are handed out, in source order and without a hole: a file must begin where the one
+  before it ended;
+* relay log coordinates are believed only when they are a transaction end *and* agree with the executed source position;
+  else the place is looked up by source position (relay logs were fetched again after a loss, WL#4621);
+* "not there yet" is a result (False, None), damage is a RelayLogError 1594; `transient` when recovery will heal it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.scan import GroupKind, GroupScan, scan_groups
+from rplctl.channel import Channel
+from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.info import RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
+from rplctl.relay_log.check import intact_end
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place
+from rplctl.relay_log.log_file import boundary_after, first_groups, mapped_file, new_descriptions, read_start
+
+
+@dataclass(frozen=True, slots=True)
+class RelayGroups:
+    """Complete groups of one relay log, all under one format description. `scan`'s offsets are file offsets."""
+
+    path: Path
+    log_name: str
+    data: ByteArray  # the mapped file: valid to `end.log_pos` also later
+    scan: GroupScan
+    format_description: FormatDescription | None  # None while the source sent none: CONTROL groups only
+    start: RelayLogPosition
+    start_source: BinlogPosition
+    end: RelayLogPosition  # the next Relay_Log_Pos …
+    end_source: BinlogPosition  # … and Exec_Master_Log_Pos when all of it is applied
+
+
+class RelayLogReader:
+    """A place in the relay log that moves forward with each `groups`.
+
+    `verify_checksums=False` leaves CRC32 to whoever decodes the events (the Spark tasks, in parallel).
+    """
+
+    def __init__(self, channel: Channel, *, verify_checksums: bool = True) -> None:
+        self._channel = channel
+        self._index = RelayLogIndex(channel)
+        self._verify = verify_checksums
+        self._place: Place | None = None
+        self._seen_size = -1  # of the current file when it had no further group
+
+    @property
+    def position(self) -> RelayLogPosition:
+        """The next Relay_Log_Pos; the empty position before `open` succeeded."""
+        return self._place.position if self._place else RelayLogPosition("", 0)
+
+    @property
+    def source_position(self) -> BinlogPosition:
+        return self._place.boundary.source if self._place else BinlogPosition("", FIRST_EVENT_POSITION)
+
+    def open(self, info: RelayLogInfo) -> bool:
+        """Go to where the applier stopped. False: the receiver has not fetched that far yet; try again later.
+
+        An empty relay log name means: wherever the executed source position is; without that too, the first relay log.
+        Raises RelayLogError when neither coordinates can lead on.
+        """
+        self._place, self._seen_size = None, -1
+        names = self._index.names()
+        if info.relay_log_name in names:
+            at = boundary_at(self._index.path(info.relay_log_name), info.relay_log_pos)
+            if at and (not info.master_log_name or at.source == info.exec_position):
+                self._place = Place(info.relay_log_name, at)
+        if self._place is None and info.master_log_name:
+            self._place = find_place(self._index, info.exec_position)
+        elif self._place is None and names:
+            if info.relay_log_name:
+                raise self._error(f"Relay log position {info.relay_log_position} is no end of a transaction")
+            with mapped_file(self._index.path(names[0])) as data:
+                self._place = Place(names[0], read_start(data).boundary)
+        return self._place is not None
+
+    def locate(self, exec_position: BinlogPosition) -> RelayLogPosition | None:
+        """Relay log coordinates of a source position; None when the relay log ends before it. Raises RelayLogError."""
+        place = find_place(self._index, exec_position)
+        return place.position if place else None
+
+    def groups(self, limit_bytes: int) -> RelayGroups | None:
+        """The next complete groups, at least one, about `limit_bytes` at most; None when there is none yet.
+
+        A batch stays inside one file and one format description. Raises RelayLogError 1594.
+        """
+        if self._place is None:
+            return None
+        while True:
+            names = self._index.names()  # before the file is read: a listed successor means that the file is finished
+            if self._place.log_name not in names:
+                self._look_up_again()
+                return None
+            is_last = self._place.log_name == names[-1]
+            try:
+                found = self._next_groups(self._place, limit_bytes, is_last)
+            except FileNotFoundError:
+                self._look_up_again()
+                return None
+            if found is not None:
+                return found
+            if is_last:
+                return None
+            self._enter(names[names.index(self._place.log_name) + 1])
+
+    def _next_groups(self, place: Place, limit_bytes: int, is_last: bool) -> RelayGroups | None:
+        path = self._index.path(place.log_name)
+        with mapped_file(path) as data:
+            if len(data) == self._seen_size:
+                return None
+            if len(data) < place.boundary.offset:  # recovery cut damaged transactions that we had passed
+                raise FileNotFoundError(path)
+            scan = self._scan(data, place, limit_bytes, is_last)
+            if not len(scan):
+                self._seen_size = len(data) if is_last else -1
+                return None
+            scan, description = one_description(scan, place.boundary.description)
+            end = boundary_after(data, place.boundary, scan)
+        self._place, self._seen_size = Place(place.log_name, end), -1
+        start, source = place.position, place.boundary.source
+        return RelayGroups(path, place.log_name, data, scan, description, start, source, self._place.position, end.source)
+
+    def _scan(self, data: ByteArray, place: Place, limit_bytes: int, is_last: bool) -> GroupScan:
+        """Complete groups up to the first damaged event; raises when that is the very next."""
+        at = place.boundary
+        damage: BinlogFormatError | None = None
+        try:
+            scan = scan_groups(data, at.offset, at.source, limit_bytes, at.description)
+        except BinlogFormatError as error:
+            damage = error
+            scan = scan_groups(data[: int(error.position)], at.offset, at.source, limit_bytes, at.description)
+        if self._verify and len(scan):
+            algorithm = at.description.checksum_algorithm if at.description else CHECKSUM_OFF
+            intact = intact_end(data[: scan.complete_end], at.offset, algorithm)
+            if intact < scan.complete_end:
+                text = "Event crc check failed! Most likely there is event corruption."
+                damage = BinlogFormatError(f"{text} Offset {intact}", position=str(intact))
+                scan = first_groups(scan, int(np.searchsorted(scan.end, intact, side="right")))
+        if damage is not None and not len(scan):
+            raise self._error(
+                f"Relay log read failure: Could not parse relay log event entry: {place.log_name}: {damage.message}",
+                hint="rplctl stop; rplctl recover; rplctl start" if is_last else "rplctl recover --refetch",
+                transient=is_last,
+            ) from damage
+        return scan
+
+    def _enter(self, name: str) -> None:
+        """Go to the start of the next file, which must begin where the current one ended."""
+        assert self._place is not None
+        here = self._place.boundary.source
+        try:
+            with mapped_file(self._index.path(name)) as data:
+                start = read_start(data)
+        except BinlogFormatError as error:
+            raise self._error(f"Relay log read failure: {name}: {error.message}", transient=True) from error
+        begins = start.source
+        if begins == here or not begins.log_name or not here.log_name:
+            self._place = Place(name, start.boundary)
+        elif begins.is_before(here):  # fetched again from further back: pass over what was read
+            place = find_place(self._index, here)
+            if place is None or place.log_name == self._place.log_name:
+                raise self._error(f"Relay log {name} begins at {begins} but does not reach {here}", transient=True)
+            self._place = place
+        else:
+            raise self._error(f"Events are missing between {here} in {self._place.log_name} and {begins} in {name}")
+        self._seen_size = -1
+
+    def _look_up_again(self) -> None:
+        """Our file is gone or shorter (fetched again): go on by source position, or wait for the receiver."""
+        assert self._place is not None
+        found = find_place(self._index, self._place.boundary.source)
+        if found is not None:
+            self._place, self._seen_size = found, -1
+
+    def _error(self, message: str, *, hint: str = "rplctl recover", transient: bool = False) -> RelayLogError:
+        return RelayLogError(
+            message,
+            errno=READ_FAILURE,
+            channel=self._channel.name,
+            position=str(self.position),
+            hint=hint,
+            transient=transient,
+        )
+
+
+def one_description(scan: GroupScan, in_force: FormatDescription | None) -> tuple[GroupScan, FormatDescription | None]:
+    """The leading groups that one FORMAT_DESCRIPTION covers, and it (None before the first)."""
+    for offset, description in new_descriptions(scan):
+        group = int(np.searchsorted(scan.start, offset))
+        if not _reads_alike(description, in_force) and np.any(scan.kind[:group] != GroupKind.CONTROL):
+            return first_groups(scan, group), in_force
+        in_force = description
+    return scan, in_force
+
+
+def _reads_alike(one: FormatDescription, other: FormatDescription | None) -> bool:
+    return other is not None and replace(one, created=0) == replace(other, created=0)

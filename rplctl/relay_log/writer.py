@@ -1,0 +1,243 @@
+"""Appending to the relay log: create, append, sync, rotate (byte table: log_file.py).
+
+Invariants:
+* a reader never sees a torn event that stays: an append that fails is cut off again, and this writer refuses to go on
+  (recover first);
+* a file is durable before its name is in the index, and its predecessor is durable before that (so recovery may look
+  at the last file only);
+* transactions do not span files: a rotation moves an unfinished transaction into the new file;
+* a failed fsync is never tried again: what came since the last good one is cut off, the kernel may have dropped it.
+One writer per channel: the holder of the receiver lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from typing import Final
+
+from rplctl.binlog.format_description import CHECKSUM_CRC32
+from rplctl.binlog.jit import Buffer, byte_view
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.durable import sync, write_all
+from rplctl.errors import RelayLogError
+from rplctl.failpoint import crash_point
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
+from rplctl.relay_log.header import relay_log_header
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start
+from rplctl.relay_log.purge import finish_purge
+
+WRITE_FAILURE: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
+DEFAULT_MAX_SIZE = 1 << 30
+MAX_MOVED_TAIL = 32 << 20  # an unfinished transaction above this size is waited for instead of moved
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class RelayLogWriter:
+    """The relay log being written. Nothing is open before `open_new` or `resume`."""
+
+    def __init__(self, channel: Channel, config: Config, server_id: int) -> None:
+        self._channel = channel
+        self._index = RelayLogIndex(channel)
+        self._server_id = server_id
+        self._sync_period = config.sync_relay_log
+        self._max_size = config.max_relay_log_size or DEFAULT_MAX_SIZE
+        self._descriptor = -1
+        self._broken = ""
+        self._name = ""
+        self._size = 0
+        self._unsynced_events = 0
+        self._synced_size = 0
+        self._boundary: Boundary | None = None  # a known transaction end of the open file, the later the better
+        self._next_rotate_check = 0
+
+    @property
+    def end(self) -> RelayLogPosition:
+        """Where the next event will stand; the empty position while nothing is open."""
+        return RelayLogPosition(self._name, self._size)
+
+    def open_new(
+        self,
+        source: BinlogPosition,
+        format_description: bytes | None = None,
+        checksum_algorithm: int = CHECKSUM_CRC32,
+    ) -> RelayLogPosition:
+        """Begin the next relay log, for events from `source` on; what is open is made durable and closed first.
+
+        `format_description`: the source's event when known; else `checksum_algorithm` says what the source's next event
+        (its artificial ROTATE) carries. Raises RelayLogError 1595.
+        """
+        self._begin(Boundary(0, source, format_description or b""), b"", checksum_algorithm)
+        return self.end
+
+    def resume(self, end: RelayLogPosition) -> None:
+        """Open an existing relay log to append at `end`, its size (as recovery returned it). Raises RelayLogError."""
+        self._check_intact()
+        self.close()
+        path = self._index.path(end.log_name)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError as error:
+            raise self._failure(error, end.log_name) from error
+        self._adopt(descriptor, end.log_name, os.fstat(descriptor).st_size, None)
+        if self._size != end.log_pos:
+            size = self._size
+            self.close()
+            raise RelayLogError(
+                f"Relay log {end.log_name} has {size} bytes where {end.log_pos} were expected",
+                channel=self._channel.name,
+                position=str(end),
+                hint="rplctl recover",
+            )
+
+    def append(self, data: Buffer, count_events: int) -> RelayLogPosition:
+        """Append whole raw events; the new end. Syncs when `sync_relay_log` events have come since the last sync.
+
+        Raises RelayLogError 1595 (transient when the disk is full), with the file as it was before the call.
+        """
+        self._check_usable()
+        view = byte_view(data).data
+        try:
+            write_all(self._descriptor, view)
+        except OSError as error:
+            self._fail_and_cut(f"an earlier write to {self._name} failed", self._size)
+            raise self._failure(error, self._name) from error
+        self._size += len(view)
+        crash_point("crash_after_relay_log_append")
+        self._unsynced_events += count_events
+        if self._sync_period and self._unsynced_events >= self._sync_period:
+            self.sync()
+        return self.end
+
+    def sync(self) -> None:
+        """Make what was appended durable, if anything. Raises RelayLogError 1595, after which nothing works."""
+        if self._unsynced_events and self._descriptor >= 0:
+            self._check_usable()
+            try:
+                sync(self._descriptor, self._name)
+            except OSError as error:
+                self._fail_and_cut(f"fsync of {self._name} failed ({error.strerror})", self._synced_size)
+                raise self._failure(error, self._name) from error
+            self._unsynced_events = 0
+            self._synced_size = self._size
+
+    @property
+    def should_rotate(self) -> bool:
+        """True when the file reached `max_relay_log_size` and `rotate` can cut it here."""
+        if self._descriptor < 0 or self._size < max(self._max_size, self._next_rotate_check):
+            return False
+        tail = self._size - self._last_boundary().offset
+        self._next_rotate_check = self._size + tail // 4  # a huge transaction is not walked again for each batch
+        return tail <= min(MAX_MOVED_TAIL, self._max_size // 2)
+
+    def rotate(self) -> RelayLogPosition:
+        """Begin the next relay log at the last transaction end; an unfinished transaction moves into it."""
+        self._check_usable()
+        boundary, old_name, old_size = self._last_boundary(), self._name, self._size
+        tail = os.pread(self._descriptor, old_size - boundary.offset, boundary.offset)
+        self._begin(boundary, tail, CHECKSUM_CRC32)
+        if tail:
+            self._cut(old_name, boundary.offset)
+        return self.end
+
+    def truncate_to(self, position: RelayLogPosition) -> None:
+        """Cut the open file back to a transaction end. Begin a new file after it.
+
+        Raises RelayLogError when the position is not inside the open file.
+        """
+        if position.log_name != self._name or not 0 < position.log_pos <= self._size:
+            raise RelayLogError(f"{position} is not inside {self._name}:{self._size}", channel=self._channel.name)
+        self._cut(self._name, position.log_pos)
+        self._size = self._synced_size = position.log_pos
+        self._boundary = None
+
+    def close(self) -> None:
+        """Close without syncing; call `sync` first."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._adopt(-1, "", 0, None)
+
+    def _begin(self, at: Boundary, tail: bytes, checksum_algorithm: int) -> None:
+        """Create the next file with header and `tail`, durable, then list it."""
+        self._check_intact()
+        self.sync()
+        crash_point("crash_before_rotate_relaylog")
+        header = relay_log_header(self._server_id, at.source, at.source_format_description, checksum_algorithm)
+        with self._index.lock():
+            finish_purge(self._channel)
+            name = self._index.next_name()
+            path = self._index.path(name)
+            descriptor = -1
+            try:
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+                descriptor = os.open(path, flags, 0o600)
+                os.fchmod(descriptor, 0o600)
+                write_all(descriptor, header + tail)
+                sync(descriptor, name)
+                crash_point("crash_create_critical_before_update_index")
+                self._index.append(name)  # syncs the folder, and with it the new file's name
+            except OSError as error:
+                if descriptor >= 0:
+                    os.close(descriptor)
+                    path.unlink(missing_ok=True)
+                raise self._failure(error, name) from error
+            crash_point("crash_create_after_update_index")
+        self.close()
+        start = Boundary(FIRST_EVENT_POSITION, at.source)
+        self._adopt(descriptor, name, len(header) + len(tail), start)
+
+    def _adopt(self, descriptor: int, name: str, size: int, boundary: Boundary | None) -> None:
+        self._descriptor, self._name, self._size, self._boundary = descriptor, name, size, boundary
+        self._unsynced_events = 0
+        self._synced_size = size
+        self._next_rotate_check = 0
+
+    def _last_boundary(self) -> Boundary:
+        """The last transaction end of the open file; walks only what came since the last call."""
+        with mapped_file(self._index.path(self._name)) as data:
+            self._boundary = last_boundary(data[: self._size], self._boundary or read_start(data).boundary)
+        return self._boundary
+
+    def _cut(self, name: str, size: int) -> None:
+        try:
+            cut_file(self._index.path(name), size)
+        except OSError as error:
+            self._broken = f"{name} could not be cut to {size} bytes ({error.strerror})"
+            raise self._failure(error, name) from error
+
+    def _fail_and_cut(self, reason: str, size: int) -> None:
+        """Cut off what cannot be trusted. Whether or not that works, this writer is done: recovery decides."""
+        self._broken = reason
+        with contextlib.suppress(OSError):
+            cut_file(self._index.path(self._name), size)
+
+    def _check_usable(self) -> None:
+        self._check_intact()
+        if self._descriptor < 0:
+            raise RelayLogError("no relay log is open", errno=WRITE_FAILURE, channel=self._channel.name)
+
+    def _check_intact(self) -> None:
+        if self._broken:
+            raise RelayLogError(
+                f"Relay log write failure: {self._broken}",
+                errno=WRITE_FAILURE,
+                channel=self._channel.name,
+                hint="rplctl start",
+            )
+
+    def _failure(self, error: OSError, name: str) -> RelayLogError:
+        """The server's 1595 for an operating system error; a full disk may have room later."""
+        full = error.errno in _DISK_FULL
+        return RelayLogError(
+            f"Relay log write failure: could not queue event from master; {name}: {error.strerror} ({error.errno})",
+            errno=WRITE_FAILURE,
+            channel=self._channel.name,
+            position=str(self.end),
+            hint="free disk space" if full else "check the disk that holds the relay logs, then rplctl start",
+            transient=full,
+        )
+
+

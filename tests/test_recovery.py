@@ -1,0 +1,509 @@
+"""WL#4621 on real bytes: whatever is left of the relay log, what follows is fetched once and nothing is skipped."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import RelayLogError
+from rplctl.failpoint import ENVIRONMENT
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.recovery import RecoveryResult, choose_logs, recover_relay_log
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.purge import purge_all, purge_applied, register_path
+from rplctl.relay_log.reader import RelayLogReader
+from tests.relay_log.stream import (
+    FakeSource,
+    contents,
+    executed,
+    new_writer,
+    read_everything,
+    transactions_of,
+    write_relay_log,
+)
+
+NOTHING = RelayLogInfo()
+MASTER = MasterInfo(host="source", master_log_name="binlog.000001", master_log_pos=4)
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Channel:
+    return Channel("", tmp_path)
+
+
+def recover(channel: Channel, info: RelayLogInfo = NOTHING, master: MasterInfo = MASTER) -> RecoveryResult:
+    """Recovery; its dry run must have said the same and touched nothing, and a second run must find nothing to do."""
+    config = Config(datadir=channel.datadir)
+    before = contents(channel)
+    planned = recover_relay_log(channel, config, master, info, dry_run=True)
+    assert contents(channel) == before
+    result = recover_relay_log(channel, config, master, info)
+    assert replace(planned, notes=()) == replace(result, notes=())
+    after = contents(channel)
+    again = recover_relay_log(channel, config, master, info)
+    assert (again.truncated_bytes, again.removed_relay_logs, again.is_index_repaired) == (0, (), False)
+    assert (again.next_event, again.relay_end) == (result.next_event, result.relay_end)
+    assert contents(channel) == after
+    return result
+
+
+def transactions_in(channel: Channel) -> list[BinlogPosition]:
+    reader = RelayLogReader(channel)
+    return transactions_of(read_everything(reader)) if reader.open(NOTHING) else []
+
+
+def refetch(channel: Channel, source: FakeSource, result: RecoveryResult) -> None:
+    """What the receiver does next: ask for everything from `next_event` on."""
+    writer = new_writer(channel)
+    if result.needs_new_relay_log:
+        writer.open_new(result.next_event, result.format_description or None)
+    else:
+        writer.resume(result.relay_end)
+    again = FakeSource(result.next_event, source.checksum)
+    again.sent = sum(1 for end in source.ends if not result.next_event.is_before(end))
+    writer.append(again.begin(), 2)
+    while again.sent < source.sent:
+        writer.append(again.transaction(), 5)
+    writer.close()
+
+
+def test_a_whole_relay_log_is_left_alone(channel: Channel) -> None:
+    source = FakeSource()
+    end = write_relay_log(channel, source, 3)
+    result = recover(channel)
+    assert (result.next_event, result.relay_end) == (source.position, end)
+    assert not result.needs_new_relay_log
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize("checksum", [0, 1])
+def test_torn_at_every_byte(channel: Channel, checksum: int) -> None:
+    """Cut anywhere from the first byte on: the next event is the end of the last whole transaction, no other."""
+    source = FakeSource(checksum=checksum)
+    writer = new_writer(channel)
+    writer.open_new(source.position, checksum_algorithm=checksum)
+    writer.append(source.begin(), 2)
+    header_end = writer.end.log_pos
+    ends = [(0, source.position)]
+    for rows in (1, 2, 1, 3):
+        writer.append(source.transaction(rows, images=20), 5)
+        ends.append((writer.end.log_pos, source.position))
+    writer.close()
+    path = channel.datadir / "relay-bin.000001"
+    whole = path.read_bytes()
+    assert len(whole) > 1500
+    config = Config(datadir=channel.datadir)
+    for size in range(header_end, len(whole) + 1):
+        path.write_bytes(whole[:size])
+        result = recover_relay_log(channel, config, MASTER, NOTHING)
+        kept, position = max(end for end in ends if end[0] <= size)
+        assert result.next_event == position, size
+        assert path.stat().st_size == result.relay_end.log_pos == (kept or header_end)
+        assert result.needs_new_relay_log == (size != result.relay_end.log_pos)
+
+
+def test_torn_inside_the_header_is_fetched_from_where_it_began(channel: Channel) -> None:
+    source = FakeSource(BinlogPosition("binlog.000004", 9000))
+    master = replace(MASTER, master_log_name="binlog.000004", master_log_pos=9000)
+    write_relay_log(channel, source, 1)
+    path = channel.datadir / "relay-bin.000001"
+    whole = path.read_bytes()
+    header_end = len(whole) - (source.position.log_pos - 9000)
+    for size in range(header_end):
+        path.write_bytes(whole[:size])
+        channel.relay_log_index_path.write_bytes(b"./relay-bin.000001\n")
+        result = recover_relay_log(channel, Config(datadir=channel.datadir), master, NOTHING)
+        assert result.next_event == BinlogPosition("binlog.000004", 9000), size
+
+
+@pytest.mark.parametrize("fill", [b"\x00", b"\xff", b"\x5a", b"old"])
+def test_a_torn_page_from_any_byte_on_is_cut(channel: Channel, fill: bytes) -> None:
+    """The tail is there in length but not in content, as after a power cut."""
+    source = FakeSource()
+    end = write_relay_log(channel, source, 3)
+    path = channel.datadir / "relay-bin.000001"
+    whole = path.read_bytes()
+    second_end = len(whole) - (source.ends[2].log_pos - source.ends[1].log_pos)
+    config = Config(datadir=channel.datadir)
+    for offset in range(second_end, len(whole)):
+        tail = (fill * len(whole))[: len(whole) - offset + 512]
+        path.write_bytes(whole[:offset] + tail)
+        result = recover_relay_log(channel, config, MASTER, NOTHING)
+        same = whole[offset:] == tail[: len(whole) - offset]
+        assert result.next_event == source.ends[2 if same else 1], offset
+        assert path.read_bytes() == whole[: end.log_pos if same else second_end]
+
+
+def test_one_flipped_bit_anywhere_is_found(channel: Channel) -> None:
+    source = FakeSource()
+    write_relay_log(channel, source, 3)
+    path = channel.datadir / "relay-bin.000001"
+    whole = path.read_bytes()
+    start = len(whole) - source.ends[2].log_pos + source.ends[0].log_pos  # in the second and third transaction
+    config = Config(datadir=channel.datadir)
+    for offset in range(start, len(whole)):
+        damaged = bytearray(whole)
+        damaged[offset] ^= 1 << (offset % 8)
+        path.write_bytes(damaged)
+        result = recover_relay_log(channel, config, MASTER, NOTHING)
+        second = start + source.ends[1].log_pos - source.ends[0].log_pos
+        assert result.next_event == source.ends[0 if offset < second else 1], offset
+
+
+def test_noise_never_raises_anything_but_keeps_whole_transactions(channel: Channel) -> None:
+    source = FakeSource()
+    end = write_relay_log(channel, source, 2)
+    path = channel.datadir / "relay-bin.000001"
+    whole = path.read_bytes()
+    noise = random.Random(4621)
+    for _ in range(300):
+        path.write_bytes(whole + noise.randbytes(noise.randrange(1, 400)))
+        result = recover_relay_log(channel, Config(datadir=channel.datadir), MASTER, NOTHING)
+        assert (result.next_event, result.relay_end) == (source.position, end)
+
+
+def test_what_was_cut_is_fetched_again_once(channel: Channel) -> None:
+    source = FakeSource()
+    write_relay_log(channel, source, 5)
+    path = channel.datadir / "relay-bin.000001"
+    os.truncate(path, path.stat().st_size - 100)
+    result = recover(channel)
+    assert result.needs_new_relay_log
+    refetch(channel, source, result)
+    assert transactions_in(channel) == source.ends
+
+
+def test_an_applier_ahead_of_the_relay_log_goes_on_where_it_stopped(channel: Channel) -> None:
+    """WL#4621's last case: it applied what never reached the disk. e'' wins, and nothing is applied twice."""
+    source = FakeSource()
+    end = write_relay_log(channel, source, 5)
+    os.truncate(channel.datadir / "relay-bin.000001", end.log_pos - 500)
+    info = executed(source.ends[3], RelayLogPosition("relay-bin.000001", end.log_pos - 223))
+    result = recover(channel, info)
+    assert result.next_event == source.ends[3]
+    assert result.needs_new_relay_log
+    reader = RelayLogReader(channel)
+    assert not reader.open(info)  # not there yet
+    refetch(channel, source, result)
+    assert reader.open(info)
+    assert transactions_of(read_everything(reader)) == source.ends[4:]
+
+
+def test_an_applier_behind_does_not_move_the_next_event(channel: Channel) -> None:
+    source = FakeSource()
+    write_relay_log(channel, source, 3)
+    assert recover(channel, executed(source.ends[0])).next_event == source.ends[2]
+
+
+def test_positions_are_ordered_by_number_not_as_text(channel: Channel) -> None:
+    source = FakeSource(BinlogPosition("binlog.1000000", 4))
+    write_relay_log(channel, source, 1)
+    assert recover(channel, executed(BinlogPosition("binlog.999999", 900_000_000))).next_event.log_pos == 900_000_000
+    source = FakeSource(BinlogPosition("binlog.999999", 4))
+    write_relay_log(channel, source, 1)
+    jump = recover(channel, executed(BinlogPosition("binlog.1000000", 4)))
+    assert jump.next_event == BinlogPosition("binlog.1000000", 4)
+
+
+def test_without_anything_the_configured_position_is_asked_for(channel: Channel) -> None:
+    result = recover(channel)
+    assert result.next_event == BinlogPosition("binlog.000001", 4)
+    assert result.needs_new_relay_log
+
+
+def test_lost_relay_logs_are_fetched_from_the_executed_position(channel: Channel) -> None:
+    """A stale or too new Read_Master_Log_Pos must not matter (rpl_sync case 2)."""
+    source = FakeSource()
+    write_relay_log(channel, source, 3)
+    for path in channel.datadir.glob("relay-bin*"):
+        path.unlink()
+    master = replace(MASTER.with_read_position(source.position), flushed_relay_log_name="relay-bin.000001")
+    assert recover(channel, executed(source.ends[0]), master).next_event == source.ends[0]
+    with pytest.raises(RelayLogError) as lost:
+        recover(channel, NOTHING, master)
+    assert "change-master" in lost.value.hint
+
+
+@pytest.mark.parametrize("stale", [4, 350, 99_999_999])
+def test_the_stored_read_position_is_not_believed(channel: Channel, stale: int) -> None:
+    source = FakeSource()
+    write_relay_log(channel, source, 3)
+    assert recover(channel, NOTHING, replace(MASTER, master_log_pos=stale)).next_event == source.position
+
+
+def write_three_logs(channel: Channel) -> FakeSource:
+    """Three relay logs with two transactions each."""
+    source, writer = FakeSource(), new_writer(channel)
+    writer.open_new(source.position)
+    writer.append(source.begin(), 2)
+    for number in range(3):
+        writer.append(source.transaction() + source.transaction(), 10)
+        if number < 2:
+            writer.rotate()
+    writer.close()
+    return source
+
+
+INDEX = b"./relay-bin.000001\n./relay-bin.000002\n./relay-bin.000003\n"
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        b"",
+        None,
+        INDEX + INDEX,
+        INDEX.replace(b"./", b""),
+        INDEX[:-1],
+        b"/somewhere/else.000001\n" + INDEX + b"\xff\x00garbage",
+        INDEX + b"./relay-bin.000004\n",
+        b"./relay-bin.000003\n./relay-bin.000001\n./relay-bin.000002\n",
+    ],
+    ids=["empty", "missing", "duplicates", "bare", "no-newline", "foreign", "extra", "unordered"],
+)
+def test_a_damaged_index_is_repaired_without_loss(channel: Channel, index: bytes | None) -> None:
+    source = write_three_logs(channel)
+    if index is None:
+        channel.relay_log_index_path.unlink()
+    else:
+        channel.relay_log_index_path.write_bytes(index)
+    result = recover(channel)
+    assert result.is_index_repaired
+    assert channel.relay_log_index_path.read_bytes() == INDEX
+    assert result.next_event == source.position
+    assert transactions_in(channel) == source.ends
+
+
+def test_a_log_lost_in_the_middle_takes_what_follows_with_it(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    (channel.datadir / "relay-bin.000002").unlink()
+    result = recover(channel)
+    assert (result.next_event, result.removed_relay_logs) == (source.ends[1], ("relay-bin.000003",))
+    refetch(channel, source, result)
+    assert transactions_in(channel) == source.ends
+
+
+def test_a_short_index_drops_the_unlisted_log_and_fetches_it_again(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    channel.relay_log_index_path.write_bytes(INDEX[: len(INDEX) * 2 // 3])
+    result = recover(channel)
+    assert (result.next_event, result.removed_relay_logs) == (source.ends[3], ("relay-bin.000003",))
+    refetch(channel, source, result)
+    assert transactions_in(channel) == source.ends
+
+
+def test_relay_logs_that_begin_after_the_executed_position_are_useless(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    (channel.datadir / "relay-bin.000001").unlink()
+    info = executed(source.ends[0], RelayLogPosition("relay-bin.000001", 900))
+    result = recover(channel, info)
+    assert (result.next_event, len(result.removed_relay_logs)) == (source.ends[0], 2)
+    refetch(channel, source, result)
+    reader = RelayLogReader(channel)
+    assert reader.open(info)
+    assert transactions_of(read_everything(reader)) == source.ends[1:]
+
+
+def test_a_last_log_without_one_whole_event_gives_way_to_the_one_before(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    for content in (b"", b"\xfebi", b"\xfebin", b"\0" * 500, b"failure\n"):
+        channel.relay_log_index_path.write_bytes(INDEX)
+        (channel.datadir / "relay-bin.000003").write_bytes(content)
+        result = recover(channel)
+        assert (result.next_event, result.removed_relay_logs) == (source.ends[3], ("relay-bin.000003",))
+
+
+def test_an_interrupted_purge_is_finished_and_nothing_comes_back(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    register_path(channel).write_bytes(INDEX)
+    channel.relay_log_index_path.write_bytes(b"")  # the purge of all got as far as the index
+    result = recover(channel, executed(source.ends[3]))
+    assert result.next_event == source.ends[3]
+    assert RelayLogIndex(channel).files() == []
+    assert not register_path(channel).exists()
+
+
+@pytest.mark.parametrize("start", [(1 << 32) - 700, (1 << 33) + 5, (1 << 31) - 300])
+def test_positions_beyond_32_bits(channel: Channel, start: int) -> None:
+    """The header's end_log_pos wraps; ours does not (64-bit ROTATE, own count)."""
+    source = FakeSource(BinlogPosition("binlog.000001", start))
+    end = write_relay_log(channel, source, 6)
+    assert recover(channel).next_event == source.position
+    assert source.position.log_pos > start + 1000
+    os.truncate(channel.datadir / end.log_name, end.log_pos - 1)
+    result = recover(channel, executed(source.ends[1]))
+    assert result.next_event == source.ends[4]
+    refetch(channel, source, result)
+    reader = RelayLogReader(channel)
+    assert reader.open(executed(source.ends[2]))
+    assert transactions_of(read_everything(reader)) == source.ends[3:]
+
+
+def test_the_next_log_of_the_source_is_followed(channel: Channel) -> None:
+    source = FakeSource()
+    write_relay_log(channel, source, 2)
+    writer = new_writer(channel)
+    writer.resume(recover(channel).relay_end)
+    writer.append(source.rotate("binlog.000002"), 3)
+    at_start = recover(channel)
+    assert at_start.next_event == source.position == BinlogPosition("binlog.000002", source.position.log_pos)
+    writer.append(source.transaction(), 5)
+    writer.close()
+    assert recover(channel).next_event == source.position
+
+
+def test_gtids_of_whole_transactions_are_retrieved(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    last = channel.datadir / "relay-bin.000003"
+    os.truncate(last, last.stat().st_size - 1)
+    uses_gtid = replace(MASTER, enabled_auto_position=True)
+    assert recover(channel, master=uses_gtid).retrieved_gtid_set == "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
+    assert recover(channel).retrieved_gtid_set == ""
+    assert source.sent == 6
+
+
+@pytest.mark.parametrize(
+    ("listed", "files", "kept"),
+    [
+        ([], [], []),
+        ([1, 2, 3], [1, 2, 3], [1, 2, 3]),
+        ([1, 2, 3], [2, 3], [2, 3]),
+        ([1, 2, 3], [1, 3], [1]),
+        ([1, 2], [1, 2, 3], [1, 2]),
+        ([2, 3], [1, 2, 3], [2, 3]),
+        ([], [1, 3, 4], [3, 4]),
+        ([7], [1, 2], []),
+    ],
+)
+def test_which_relay_logs_are_kept(listed: list[int], files: list[int], kept: list[int]) -> None:
+    def names(numbers: list[int]) -> list[str]:
+        return [f"relay-bin.{number:06d}" for number in numbers]
+
+    assert choose_logs(names(listed), names(files))[0] == names(kept)
+
+
+# --- killed anywhere ---------------------------------------------------------------------------------------------------
+
+CHILD = """
+import sys
+from pathlib import Path
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.recovery import recover_relay_log
+from rplctl.relay_log.purge import purge_all, purge_applied
+from rplctl.relay_log.writer import RelayLogWriter
+channel = Channel("", Path(sys.argv[2]))
+config = Config(datadir=channel.datadir)
+if sys.argv[1] == "recover":
+    name, position = sys.argv[3].split(":")
+    recover_relay_log(channel, config, MasterInfo(), RelayLogInfo(master_log_name=name, master_log_pos=int(position)))
+elif sys.argv[1] == "purge":
+    purge_applied(channel, RelayLogPosition("relay-bin.000003", 4))
+elif sys.argv[1] == "purge-all":
+    purge_all(channel)
+else:
+    writer = RelayLogWriter(channel, config, 2)
+    writer.resume(RelayLogPosition("relay-bin.000003", (channel.datadir / "relay-bin.000003").stat().st_size))
+    if sys.argv[1] == "append":
+        writer.append(bytes.fromhex(sys.argv[3]), 5)
+    else:
+        writer.rotate()
+"""
+
+
+def run_killed(channel: Channel, action: str, point: str, *arguments: str) -> bool:
+    """Run the action in a process that dies at the crash point; True when it did."""
+    command = [sys.executable, "-c", CHILD, action, str(channel.datadir), *arguments]
+    environment = {**os.environ, ENVIRONMENT: f"{point}=kill"} if point else dict(os.environ)
+    code = subprocess.run(command, env=environment, cwd=Path(__file__).parents[1], check=False).returncode
+    assert code in (0, -signal.SIGKILL), code
+    return code != 0
+
+
+PURGE_POINTS = [
+    "crash_before_purge_logs",
+    "crash_purge_before_update_index",
+    "crash_purge_critical_after_update_index",
+]
+CREATE_POINTS = [
+    "crash_before_rotate_relaylog",
+    "crash_create_critical_before_update_index",
+    "crash_create_after_update_index",
+]
+
+
+@pytest.mark.parametrize("point", CREATE_POINTS)
+def test_killed_while_rotating(channel: Channel, point: str) -> None:
+    source = write_three_logs(channel)
+    assert run_killed(channel, "rotate", point)
+    result = recover(channel)
+    assert result.next_event == source.position
+    assert transactions_in(channel) == source.ends
+    assert RelayLogIndex(channel).names() == RelayLogIndex(channel).files()
+
+
+def test_killed_after_an_append(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    assert run_killed(channel, "append", "crash_after_relay_log_append", source.transaction().hex())
+    assert recover(channel).next_event == source.position
+    assert transactions_in(channel) == source.ends
+
+
+@pytest.mark.parametrize("point", PURGE_POINTS)
+def test_killed_while_purging(channel: Channel, point: str) -> None:
+    source = write_three_logs(channel)
+    assert run_killed(channel, "purge", point)
+    result = recover(channel, executed(source.ends[3], RelayLogPosition("relay-bin.000003", 4)))
+    assert result.next_event == source.position
+    assert transactions_in(channel)[-2:] == source.ends[4:]
+    assert RelayLogIndex(channel).names() == RelayLogIndex(channel).files()
+    purge_applied(channel, RelayLogPosition("relay-bin.000003", 4))
+    assert RelayLogIndex(channel).files() == ["relay-bin.000003"]
+
+
+@pytest.mark.parametrize("point", PURGE_POINTS)
+def test_killed_while_purging_everything_comes_back_whole_or_not_at_all(channel: Channel, point: str) -> None:
+    source = write_three_logs(channel)
+    assert run_killed(channel, "purge-all", point)
+    result = recover(channel)
+    if point == "crash_before_purge_logs":
+        assert transactions_in(channel) == source.ends
+    else:
+        assert RelayLogIndex(channel).files() == RelayLogIndex(channel).names() == []
+        assert result.next_event == MASTER.read_position
+    purge_all(channel)
+    assert RelayLogIndex(channel).files() == []
+
+
+@pytest.mark.parametrize("point", ["crash_recovery_before_truncate", "crash_recovery_after_truncate", *PURGE_POINTS])
+def test_killed_while_recovering(channel: Channel, point: str) -> None:
+    """A torn tail and a lost log at once; recovery is killed, then runs again."""
+    source = write_three_logs(channel)
+    if point.startswith("crash_recovery"):
+        os.truncate(channel.datadir / "relay-bin.000003", (channel.datadir / "relay-bin.000003").stat().st_size - 9)
+        expected = source.ends[4]
+    else:
+        shutil.copy(channel.datadir / "relay-bin.000003", channel.datadir / "relay-bin.000004")
+        (channel.datadir / "relay-bin.000002").unlink()
+        expected = source.ends[1]
+    info = executed(source.ends[0])
+    assert run_killed(channel, "recover", point, str(source.ends[0]))
+    result = recover(channel, info)
+    assert result.next_event == expected
+    refetch(channel, source, result)
+    reader = RelayLogReader(channel)
+    assert reader.open(info)
+    assert transactions_of(read_everything(reader)) == source.ends[1:]
