@@ -14,6 +14,9 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 DIGITS_PER_GROUP: Final = 9
 _BYTES_OF_DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
@@ -51,3 +54,37 @@ def _groups(precision: int, scale: int) -> list[int]:
     sizes = [part] if part else []
     sizes += [DIGITS_PER_GROUP] * (whole + groups)
     return [*sizes, rest] if rest else sizes
+
+
+def decimal_texts(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> list[str]:
+    """The texts of n packed decimals, [n, decimal_size(precision, scale)] bytes."""
+    raw = packed.copy()
+    raw[:, 0] ^= 0x80
+    negative = packed[:, 0] < 0x80
+    raw[negative] ^= 0xFF
+    whole = precision - scale
+    shown = max(whole, 1)
+    width = 1 + shown + (1 + scale if scale else 0)
+    sheet = np.full((len(raw), width), ord("0"), np.uint8)  # a place for the sign, then all digits
+    at = 1 if whole else 2  # behind the zero of 0.5
+    position = 0
+    for count in _groups(precision, scale):
+        if at == 1 + shown:
+            sheet[:, at] = ord(".")
+            at += 1
+        size = _BYTES_OF_DIGITS[count]
+        value = np.zeros(len(raw), np.int64)
+        for byte in range(position, position + size):
+            value = (value << 8) | raw[:, byte]
+        position += size
+        for column in range(at + count - 1, at - 1, -1):
+            value, digit = np.divmod(value, 10)
+            sheet[:, column] = digit + ord("0")
+        at += count
+    zeros = (np.cumsum(sheet[:, 1 : shown + 1] != ord("0"), axis=1) == 0).sum(axis=1)
+    first = np.minimum(zeros, shown - 1)
+    rows = np.flatnonzero(negative)
+    sheet[rows, first[rows]] = ord("-")
+    text = sheet.tobytes().decode("ascii")
+    starts = (np.arange(len(raw)) * width + first + ~negative).tolist()
+    return [text[start:end] for start, end in zip(starts, range(width, len(text) + 1, width), strict=True)]

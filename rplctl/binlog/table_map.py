@@ -96,6 +96,7 @@ _NUMERIC = frozenset(
         ColumnType.INT24,
         ColumnType.LONG,
         ColumnType.LONGLONG,
+        ColumnType.YEAR,  # always unsigned, yet both vendors log it
         ColumnType.NEWDECIMAL,
         ColumnType.FLOAT,
         ColumnType.DOUBLE,

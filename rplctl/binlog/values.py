@@ -1,0 +1,303 @@
+"""Cells to values, a column at a time: what the server would print, as neutral Python objects.
+
+    integers, YEAR, BIT → int          FLOAT, DOUBLE → float        DECIMAL, temporal → str as the server prints it
+    CHAR, VARCHAR, TEXT, ENUM, SET, JSON, INET4, INET6, UUID → str   BINARY, VARBINARY, BLOB, GEOMETRY, VECTOR → bytes
+    NULL, or a column that is not in the image → None
+
+Invariant: a value that cannot be told exactly raises BinlogFormatError; nothing is rounded, trimmed or replaced.
+GEOMETRY is the server's own form: 4 bytes SRID, then WKB.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from rplctl.binlog import temporal
+from rplctl.binlog.cells import Cells, cells_of, gather, raw_cells, signed_cells, unsigned_cells
+from rplctl.binlog.charset import decode_text, is_utf8
+from rplctl.binlog.column import ColumnFormat, char_length, fraction_digits
+from rplctl.binlog.decimal import decimal_texts
+from rplctl.binlog.images import Images
+from rplctl.binlog.json import apply_diffs, json_text, parse_json, print_json
+from rplctl.binlog.rows import Ints
+from rplctl.binlog.table_map import ColumnType
+from rplctl.errors import BinlogFormatError
+
+_INTEGER_WIDTH: Final = {
+    ColumnType.TINY: 1,
+    ColumnType.SHORT: 2,
+    ColumnType.INT24: 3,
+    ColumnType.LONG: 4,
+    ColumnType.LONGLONG: 8,
+}
+
+
+def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat) -> list[Any]:
+    """The values of `column` in the images numbered `rows` (-1: None), one each.
+
+    Raises BinlogFormatError for bytes that are no value of the column, ENUM or SET without labels, a JSON diff without
+    a before image.
+    """
+    cells = cells_of(images, np.asarray(rows, np.int64), column)
+    if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():
+        values: list[Any] = _documents(images, cells, column)
+    else:
+        values = _decode(cells, fmt)
+    if len(values) == cells.total:
+        return values
+    out: list[Any] = [None] * cells.total
+    for position, value in zip(cells.valid.tolist(), values, strict=True):
+        out[position] = value
+    return out
+
+
+def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    kind = fmt.real_type
+    if not len(cells):
+        return []
+    if kind in _INTEGER_WIDTH:
+        width = _INTEGER_WIDTH[ColumnType(kind)]
+        return (unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, width)).tolist()
+    decode = _DECODERS.get(kind)
+    if decode is None:
+        raise BinlogFormatError(f"Unknown column type {kind}", errno=1610)
+    return decode(cells, fmt)
+
+
+def _floats(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return unsigned_cells(cells).astype(np.uint32).view(np.float32).astype(np.float64).tolist()
+
+
+def _doubles(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return unsigned_cells(cells).view(np.float64).tolist()
+
+
+def _years(cells: Cells, _: ColumnFormat) -> list[Any]:
+    year = unsigned_cells(cells).astype(np.int64)
+    return np.where(year == 0, 0, year + 1900).tolist()
+
+
+def _bits(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return unsigned_cells(cells, big_endian=True).tolist()
+
+
+def _decimals(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    buffer, _ = gather(cells)
+    return decimal_texts(buffer.reshape(len(cells), -1), fmt.metadata >> 8, fmt.metadata & 0xFF)
+
+
+def _dates(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return temporal.date_texts(unsigned_cells(cells))
+
+
+def _datetimes(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    digits = fraction_digits(fmt)
+    if fmt.type_code == ColumnType.DATETIME2:
+        return temporal.datetime2_texts(unsigned_cells(cells, big_endian=True), digits)
+    if digits:
+        return temporal.mariadb_datetime_texts(unsigned_cells(cells, big_endian=True), digits)
+    return temporal.old_datetime_texts(unsigned_cells(cells))
+
+
+def _times(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    digits = fraction_digits(fmt)
+    if fmt.type_code == ColumnType.TIME2:
+        return temporal.time2_texts(unsigned_cells(cells, big_endian=True), digits)
+    if digits:
+        return temporal.mariadb_time_texts(unsigned_cells(cells, big_endian=True), digits)
+    return temporal.old_time_texts(unsigned_cells(cells))
+
+
+def _timestamps(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    digits = fraction_digits(fmt)
+    if fmt.type_code == ColumnType.TIMESTAMP2:
+        return temporal.timestamp2_texts(unsigned_cells(cells, big_endian=True), digits)
+    if digits:
+        return temporal.mariadb_timestamp_texts(unsigned_cells(cells, big_endian=True), digits)
+    seconds = unsigned_cells(cells).astype(np.int64)
+    return temporal.timestamp_texts(seconds, np.zeros_like(seconds), 0)
+
+
+def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
+    if fmt.labels is None:
+        raise BinlogFormatError(
+            "The members of an ENUM or SET column are neither in the binary log nor in the table's model",
+            errno=1610,
+            hint="rplctl load-schema FILE, or set binlog_row_metadata=FULL on the source",
+        )
+    return fmt.labels
+
+
+def _enums(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    texts = ("", *_labels(fmt))  # index 0: what the server stores for an invalid value
+    numbers = unsigned_cells(cells).tolist()
+    if max(numbers) >= len(texts):
+        raise BinlogFormatError(f"ENUM value {max(numbers)} of {len(texts) - 1} members", errno=1610)
+    return [texts[number] for number in numbers]
+
+
+def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    labels = _labels(fmt)
+    numbers = unsigned_cells(cells).tolist()
+    if max(numbers) >> len(labels):
+        raise BinlogFormatError(f"SET value {max(numbers):#x} of {len(labels)} members", errno=1610)
+    texts = {
+        number: ",".join(label for bit, label in enumerate(labels) if number >> bit & 1) for number in set(numbers)
+    }
+    return [texts[number] for number in numbers]
+
+
+def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    """CHAR, VARCHAR, TEXT and their binary sisters."""
+    if fmt.sql_type in _TEXT_OF_BYTES:
+        return [_TEXT_OF_BYTES[fmt.sql_type](raw) for raw in raw_cells(cells)]
+    if fmt.charset is None or fmt.charset == "binary":
+        if fmt.type_code == ColumnType.STRING:
+            length = char_length(fmt.metadata)
+            return [raw.ljust(length, b"\0") for raw in raw_cells(cells)]
+        return raw_cells(cells)
+    return _texts(cells, fmt.charset)
+
+
+def _texts(cells: Cells, charset: str) -> list[Any]:
+    """One decode for all when bytes are characters, else one each."""
+    if is_utf8(charset):
+        buffer, offsets = gather(cells)
+        raw = buffer.tobytes()
+        if raw.isascii():
+            text = raw.decode("ascii")
+            ends = offsets.tolist()
+            return [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [decode_text(raw, charset) for raw in raw_cells(cells)]
+
+
+def _blobs(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    if fmt.charset is None or fmt.charset == "binary":
+        return raw_cells(cells)
+    return _texts(cells, fmt.charset)
+
+
+def _compressed(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    plain = [expand_column(raw) for raw in raw_cells(cells)]
+    if fmt.charset is None or fmt.charset == "binary":
+        return plain
+    return [decode_text(raw, fmt.charset) for raw in plain]
+
+
+def expand_column(raw: bytes) -> bytes:
+    """A cell of a MariaDB COMPRESSED column: method and width of the length, big-endian length, deflated bytes.
+
+    Raises BinlogFormatError for an unknown method or a length that is wrong.
+    """
+    if not raw or raw[0] == 0:
+        return raw[1:]
+    method, raw_deflate, width = raw[0] >> 4, raw[0] & 8, raw[0] & 7
+    length = int.from_bytes(raw[1 : 1 + width], "big")
+    if method == 8 and 1 <= width <= 4:
+        stream = zlib.decompressobj(-zlib.MAX_WBITS if raw_deflate else zlib.MAX_WBITS)
+        try:
+            plain = stream.decompress(raw[1 + width :], length + 1)
+        except zlib.error as error:
+            raise BinlogFormatError(f"A compressed column: {error}: {raw[:64].hex(' ')}", errno=1610) from error
+        if len(plain) == length:
+            return plain
+    raise BinlogFormatError(f"A compressed column that cannot be read: {raw[:64].hex(' ')}", errno=1610)
+
+
+def _inet4(raw: bytes) -> str:
+    return str(ipaddress.IPv4Address(raw.ljust(4, b"\0")))
+
+
+def _inet6(raw: bytes) -> str:
+    return inet6_text(raw.ljust(16, b"\0"))
+
+
+def inet6_text(raw: bytes) -> str:
+    """16 bytes as MariaDB's INET6 prints them: RFC 5952, IPv4 forms in dotted quad."""
+    address = ipaddress.IPv6Address(raw)
+    last = ipaddress.IPv4Address(raw[12:])
+    if raw[:12] == bytes(10) + b"\xff\xff":
+        return f"::ffff:{last}"
+    if raw[:12] == bytes(12) and raw[12:14] != b"\0\0":
+        return f"::{last}"
+    return str(address)
+
+
+def uuid_text(raw: bytes) -> str:
+    """16 bytes as MariaDB's UUID prints them; versions 1-5 are stored with their last group first."""
+    hexed = raw.hex()
+    if is_swapped_uuid(raw):
+        hexed = hexed[24:] + hexed[20:24] + hexed[16:20] + hexed[12:16] + hexed[:12]
+    return "-".join((hexed[:8], hexed[8:12], hexed[12:16], hexed[16:20], hexed[20:]))
+
+
+def is_swapped_uuid(raw: bytes) -> bool:
+    return not (raw[6] and raw[8] & 0x80)
+
+
+def _uuid(raw: bytes) -> str:
+    return uuid_text(raw.ljust(16, b"\0"))
+
+
+def _json(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return [json_text(raw) for raw in raw_cells(cells)]
+
+
+def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
+    """JSON cells of which some are diffs against their before image."""
+    is_diff = images.is_diff[cells.images, column]
+    bases = images.before_of_image[cells.images]
+    base_cells = cells_of(images, np.where(is_diff, bases, -1), column)
+    if len(base_cells) < int(is_diff.sum()):
+        raise BinlogFormatError("A partial JSON update whose row has no before image of the column", errno=3903)
+    old = dict(zip(base_cells.valid.tolist(), raw_cells(base_cells), strict=True))
+    return [
+        print_json(apply_diffs(parse_json(old[i]), raw)) if i in old else json_text(raw)
+        for i, raw in enumerate(raw_cells(cells))
+    ]
+
+
+def _raw(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return raw_cells(cells)
+
+
+def _nulls(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return [None] * len(cells)
+
+
+_TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {"inet4": _inet4, "inet6": _inet6, "uuid": _uuid}
+_DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
+    ColumnType.NULL: _nulls,
+    ColumnType.FLOAT: _floats,
+    ColumnType.DOUBLE: _doubles,
+    ColumnType.YEAR: _years,
+    ColumnType.BIT: _bits,
+    ColumnType.NEWDECIMAL: _decimals,
+    ColumnType.DATE: _dates,
+    ColumnType.NEWDATE: _dates,
+    ColumnType.TIME: _times,
+    ColumnType.TIME2: _times,
+    ColumnType.DATETIME: _datetimes,
+    ColumnType.DATETIME2: _datetimes,
+    ColumnType.TIMESTAMP: _timestamps,
+    ColumnType.TIMESTAMP2: _timestamps,
+    ColumnType.ENUM: _enums,
+    ColumnType.SET: _sets,
+    ColumnType.STRING: _strings,
+    ColumnType.VARCHAR: _strings,
+    ColumnType.VAR_STRING: _strings,
+    ColumnType.VARCHAR_COMPRESSED: _compressed,
+    ColumnType.BLOB_COMPRESSED: _compressed,
+    ColumnType.BLOB: _blobs,
+    ColumnType.TINY_BLOB: _blobs,
+    ColumnType.MEDIUM_BLOB: _blobs,
+    ColumnType.LONG_BLOB: _blobs,
+    ColumnType.JSON: _json,
+    ColumnType.GEOMETRY: _raw,
+    ColumnType.VECTOR: _raw,
+}
