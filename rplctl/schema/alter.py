@@ -1,0 +1,298 @@
+"""ALTER TABLE on a model: pure, in the server's order, with where each new column's values come from.
+
+The server first walks the old columns (dropped, changed in place, kept), then places new and moved ones in clause
+order by their new names; keys are dropped before others are added. So a swap of two columns' names works.
+What rows do not depend on (an index or constraint the model does not know) is noted; a column it does not know stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from rplctl.errors import RplError
+from rplctl.schema import structure
+from rplctl.schema.context import DdlContext
+from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, takes_charset
+from rplctl.schema.model import TEXT_BYTES, Column, ForeignKey, Key, KeyPart, Partitioning, TableModel
+from rplctl.schema.naming import index_name
+from rplctl.schema.statement import (
+    AddCheck,
+    AddColumn,
+    AddForeignKey,
+    AddKey,
+    AddPartitions,
+    ChangeColumn,
+    ConvertCharset,
+    DropCheck,
+    DropColumn,
+    DropForeignKey,
+    DropKey,
+    Operation,
+    RemovePartitionRows,
+    RenameColumn,
+    RenameKey,
+    ReorganizePartitions,
+    Repartition,
+    SetDefault,
+    SetVisibility,
+    SystemVersioning,
+    TableOptions,
+)
+
+ERROR_UNKNOWN_COLUMN = 1054
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """The new model; `origins[i]`: the old name of its column i, None when the column is new."""
+
+    model: TableModel
+    origins: tuple[str | None, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Draft:
+    old: TableModel
+    columns: list[tuple[Column, str | None]]  # with origin
+    renamed: dict[str, str] = field(default_factory=dict)  # old name → new name
+    notes: list[str] = field(default_factory=list)
+
+    def index(self, name: str) -> int | None:
+        wanted = name.casefold()
+        return next((i for i, (column, _) in enumerate(self.columns) if column.name.casefold() == wanted), None)
+
+
+def alter(model: TableModel, operations: tuple[Operation, ...], context: DdlContext,
+          database_charset: str) -> Altered:  # fmt: skip
+    """Carry out the operations on a resolved model. Raises RplError for a column that the model does not have."""
+    options = next((op for op in operations if isinstance(op, TableOptions) and (op.charset or op.collation)), None)
+    if options is not None:  # columns that are added get the new default
+        model = replace(model, charset=options.charset or model.charset, collation=options.collation)
+    for operation in operations:
+        if isinstance(operation, ConvertCharset):
+            model = _convert_charset(model, operation, database_charset)
+    draft = _place_columns(model, operations)
+    columns = tuple(structure.resolve_column(c, model.charset or database_charset, model.collation)
+                    for c, _ in draft.columns)  # fmt: skip
+    origins = tuple(origin for _, origin in draft.columns)
+    structure.check_column_names(columns, model.qualified_name)
+    new = _carry_keys(replace(model, columns=columns), draft)
+    new, notes = _constraints(new, operations, context)
+    for operation in operations:
+        new = _table_level(new, operation)
+    if len(new.columns) != len(origins):  # system versioning came or went
+        known = dict(zip((c.name for c in columns), origins, strict=True))
+        origins = tuple(known.get(column.name) for column in new.columns)
+    return Altered(new, origins, (*draft.notes, *notes))
+
+
+def _convert_charset(model: TableModel, operation: ConvertCharset, database_charset: str) -> TableModel:
+    """CONVERT TO CHARACTER SET: the table's default and every text column; TEXT grows so that no character is lost."""
+    charset = operation.charset or database_charset
+    columns = tuple(_converted(column, charset, operation.collation) for column in model.columns)
+    return replace(model, columns=columns, charset=charset, collation=operation.collation)
+
+
+def _converted(column: Column, charset: str, collation: str | None) -> Column:
+    if not takes_charset(column) or column.charset == "binary":
+        return column
+    if column.type in TEXT_BYTES and charset != "binary":
+        characters = TEXT_BYTES[column.type] // BYTES_OF_A_CHARACTER.get(column.charset or "", 1)
+        needed = characters * BYTES_OF_A_CHARACTER.get(charset, 1)
+        fitting = next((kind for kind, size in TEXT_BYTES.items() if needed <= size), "longtext")
+        column = replace(column, type=fitting)
+    return replace(column, charset=charset, collation=collation)
+
+
+def _unknown_column(model: TableModel, name: str) -> RplError:
+    return RplError(
+        f"Unknown column '{name}' in '{model.qualified_name}'",
+        errno=ERROR_UNKNOWN_COLUMN,
+        hint="the stored model does not fit the source's table: rplctl load-schema --from-source",
+    )
+
+
+def _place_columns(model: TableModel, operations: tuple[Operation, ...]) -> _Draft:
+    changes = _changes_by_column(model, operations)
+    draft = _Draft(model, [])
+    for column in model.columns:
+        change = changes.get(column.name)
+        if isinstance(change, DropColumn):
+            continue
+        if isinstance(change, RenameColumn):
+            draft.renamed[column.name] = change.new_name
+            draft.columns.append((replace(column, name=change.new_name), column.name))
+        elif isinstance(change, ChangeColumn):
+            draft.renamed[column.name] = change.column.name
+            if change.position is None:
+                draft.columns.append((change.column, column.name))
+        else:
+            draft.columns.append((column, column.name))
+    for operation in operations:
+        _place(draft, operation)
+    return draft
+
+
+def _changes_by_column(
+    model: TableModel, operations: tuple[Operation, ...]
+) -> dict[str, DropColumn | RenameColumn | ChangeColumn]:
+    changes: dict[str, DropColumn | RenameColumn | ChangeColumn] = {}
+    for operation in operations:
+        if isinstance(operation, DropColumn | RenameColumn | ChangeColumn):
+            column = model.find(operation.name)
+            if column is not None:
+                changes[column.name] = operation
+            elif not operation.if_exists:
+                raise _unknown_column(model, operation.name)
+    return changes
+
+
+def _place(draft: _Draft, operation: Operation) -> None:
+    """Put a new or moved column where it goes; change what ALTER COLUMN changes."""
+    if isinstance(operation, AddColumn):
+        if operation.if_not_exists and draft.index(operation.column.name) is not None:
+            return
+        _insert(draft, operation.column, None, operation.position)
+    elif isinstance(operation, ChangeColumn) and operation.position is not None:
+        if (old := draft.old.find(operation.name)) is not None:
+            _insert(draft, operation.column, old.name, operation.position)
+    elif isinstance(operation, SetDefault | SetVisibility):
+        index = draft.index(operation.name)
+        if index is None:
+            raise _unknown_column(draft.old, operation.name)
+        column, origin = draft.columns[index]
+        if isinstance(operation, SetDefault):
+            column = replace(column, default=operation.default)
+        else:
+            column = replace(column, invisible=operation.invisible)
+        draft.columns[index] = (column, origin)
+
+
+def _insert(draft: _Draft, column: Column, origin: str | None, position: str | None) -> None:
+    at = len(draft.columns)
+    if position == "":
+        at = 0
+    elif position is not None:
+        after = draft.index(position)
+        if after is None:
+            raise _unknown_column(draft.old, position)
+        at = after + 1
+    elif draft.old.system_versioned:  # the hidden columns stay last
+        at -= sum(c.name in (structure.ROW_START, structure.ROW_END) and c.invisible for c, _ in draft.columns)
+    draft.columns.insert(at, (column, origin))
+
+
+def _carry_keys(model: TableModel, draft: _Draft) -> TableModel:
+    """Keys and foreign keys of the old table under the columns' new names; a key loses the columns that went."""
+    final = {origin: column.name for column, origin in draft.columns if origin is not None}
+    keys = []
+    for key in model.keys:
+        parts = tuple(_carried(part, final) for part in key.parts if not part.column or part.column in final)
+        if parts:
+            keys.append(replace(key, parts=parts))
+    foreign_keys = tuple(
+        replace(fk, columns=tuple(final[name] for name in fk.columns))
+        for fk in model.foreign_keys
+        if all(name in final for name in fk.columns)
+    )
+    if model.primary_key is not None:
+        names = {name for key in keys if key.kind == "primary" for name in key.columns}
+        columns = tuple(replace(c, nullable=False) if c.name in names else c for c in model.columns)
+        model = replace(model, columns=columns)
+    own = {name: new for name, new in draft.renamed.items() if name != new}
+    foreign_keys = tuple(_follow_rename(fk, model, own) for fk in foreign_keys)
+    return replace(model, keys=tuple(keys), foreign_keys=foreign_keys)
+
+
+def _carried(part: KeyPart, final: dict[str, str]) -> KeyPart:
+    return replace(part, column=final[part.column]) if part.column else part
+
+
+def _follow_rename(foreign_key: ForeignKey, parent: TableModel, renamed: dict[str, str]) -> ForeignKey:
+    """A foreign key that points at `parent`, after its columns were renamed."""
+    if (foreign_key.ref_database, foreign_key.ref_table) != (parent.database, parent.name) or not renamed:
+        return foreign_key
+    return replace(foreign_key, ref_columns=tuple(renamed.get(name, name) for name in foreign_key.ref_columns))
+
+
+def follow_renamed_columns(child: TableModel, parent: TableModel, altered: Altered) -> TableModel:
+    """Another table's foreign keys after columns of `parent` were renamed."""
+    pairs = zip(altered.origins, altered.model.columns, strict=True)
+    renamed = {origin: column.name for origin, column in pairs if origin is not None and origin != column.name}
+    return replace(child, foreign_keys=tuple(_follow_rename(fk, parent, renamed) for fk in child.foreign_keys))
+
+
+def _constraints(
+    model: TableModel, operations: tuple[Operation, ...], context: DdlContext
+) -> tuple[TableModel, list[str]]:
+    """Drops before adds; what is dropped but unknown is noted."""
+    notes: list[str] = []
+    for operation in operations:
+        before = model
+        if isinstance(operation, DropKey):
+            model = _without(model, operation.name, keys=True)
+        elif isinstance(operation, DropForeignKey):
+            model = _without(model, operation.name, foreign_keys=True)
+        elif isinstance(operation, DropCheck):
+            every = operation.any_constraint
+            model = _without(model, operation.name, keys=every, foreign_keys=every, checks=True)
+        elif isinstance(operation, RenameKey):
+            model = replace(model, keys=tuple(_renamed_key(model, key, operation) for key in model.keys))
+        else:
+            continue
+        if model == before:
+            notes.append(f"{model.qualified_name} has no key or constraint '{operation.name}' in the stored model")
+    added = tuple(op for op in operations if isinstance(op, AddKey | AddForeignKey | AddCheck))
+    return structure.add_constraints(model, added, context), notes
+
+
+def _renamed_key(model: TableModel, key: Key, operation: RenameKey) -> Key:
+    if key.name.casefold() != operation.name.casefold():
+        return key
+    return replace(key, name=operation.new_name, stored_as=index_name(model, key))
+
+
+def _without(
+    model: TableModel, name: str, *, keys: bool = False, foreign_keys: bool = False, checks: bool = False
+) -> TableModel:
+    wanted = name.casefold()
+    if keys:
+        model = replace(model, keys=tuple(k for k in model.keys if k.name.casefold() != wanted))
+    if foreign_keys:
+        kept = tuple(k for k in model.foreign_keys if k.name.casefold() != wanted)
+        model = replace(model, foreign_keys=kept)
+    if checks:
+        model = replace(model, checks=tuple(c for c in model.checks if c.name.casefold() != wanted))
+    return model
+
+
+def _table_level(model: TableModel, operation: Operation) -> TableModel:
+    """Options, partitions, system versioning."""
+    if isinstance(operation, TableOptions):
+        engine = model.engine if operation.engine is None else operation.engine
+        comment = model.comment if operation.comment is None else operation.comment
+        return replace(model, engine=engine, comment=comment)
+    if isinstance(operation, Repartition):
+        return replace(model, partitioning=operation.partitioning)
+    if isinstance(operation, SystemVersioning):
+        return structure.add_versioning(model) if operation.add else structure.drop_versioning(model)
+    if model.partitioning is None:
+        return model
+    parts = model.partitioning.partitions
+    if isinstance(operation, AddPartitions):
+        parts += operation.partitioning.partitions
+    elif isinstance(operation, RemovePartitionRows) and operation.drop:
+        gone = {name.casefold() for name in operation.names}
+        parts = tuple(p for p in parts if p.name.casefold() not in gone)
+    elif isinstance(operation, ReorganizePartitions):
+        return replace(model, partitioning=_reorganized(model.partitioning, operation))
+    return replace(model, partitioning=replace(model.partitioning, partitions=parts))
+
+
+def _reorganized(partitioning: Partitioning, operation: ReorganizePartitions) -> Partitioning:
+    gone = {name.casefold() for name in operation.names}
+    first = next((i for i, p in enumerate(partitioning.partitions) if p.name.casefold() in gone), 0)
+    kept = [p for p in partitioning.partitions if p.name.casefold() not in gone]
+    kept[first:first] = operation.partitioning.partitions
+    return replace(partitioning, partitions=tuple(kept))

@@ -1,0 +1,87 @@
+"""What a DDL statement's meaning hangs on besides its text: session and server (QUERY event status variables)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from functools import cached_property
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+# bits of sql_mode, the same in MySQL and MariaDB unless named for one of them
+REAL_AS_FLOAT = 1 << 0
+ANSI_QUOTES = 1 << 2
+ORACLE = 1 << 9  # MariaDB
+NO_BACKSLASH_ESCAPES = 1 << 20
+STRICT_TRANS_TABLES = 1 << 21
+STRICT_ALL_TABLES = 1 << 22
+PAD_CHAR_TO_FULL_LENGTH = 1 << 31
+TIME_TRUNCATE_FRACTIONAL = 1 << 32  # MySQL
+TIME_ROUND_FRACTIONAL = 1 << 34  # MariaDB
+
+_OFFSET = re.compile(r"([+-])(\d{1,2}):(\d{2})")
+
+
+@dataclass(frozen=True)  # no slots: cached_property
+class DdlContext:
+    """Session and server of one statement; every field has the value of a modern server's default.
+
+    `charset`, `collation`: of collation_server, what a new database gets. `timestamp` and `microseconds`: the
+    event's, for CURRENT_TIMESTAMP. `error_code`: the event's; a DROP TABLE that failed in part carries 1051.
+    """
+
+    sql_mode: int = STRICT_TRANS_TABLES
+    server_version: str = "8.0.40"
+    charset: str = "utf8mb4"
+    collation: str | None = None
+    explicit_defaults_for_timestamp: bool = True
+    timestamp: int = 0
+    microseconds: int = 0
+    time_zone: str = "+00:00"
+    auto_increment_increment: int = 1
+    auto_increment_offset: int = 1
+    lower_case_table_names: int = 0
+    error_code: int = 0
+
+    @property
+    def is_mariadb(self) -> bool:
+        return "mariadb" in self.server_version.lower()
+
+    @cached_property
+    def version_number(self) -> int:
+        """`10.11.19-MariaDB` → 101119, as versioned comments compare it."""
+        numbers = re.match(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?", self.server_version)
+        if numbers is None:
+            return 80000
+        major, minor, patch = (int(part or 0) for part in numbers.groups())
+        return major * 10000 + minor * 100 + patch
+
+    @property
+    def is_strict(self) -> bool:
+        """True when a DDL statement that would have lost data failed on the source."""
+        return bool(self.sql_mode & (STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
+
+    def fold_name(self, name: str) -> str:
+        """A database's or table's name as the source stores it."""
+        return name.lower() if self.lower_case_table_names else name
+
+    def utc_offset(self) -> timedelta | None:
+        """The session time zone's fixed distance from UTC; None when it has none or it is not known (SYSTEM)."""
+        if self.time_zone.upper() == "UTC":
+            return timedelta(0)
+        if match := _OFFSET.fullmatch(self.time_zone):
+            distance = timedelta(hours=int(match[2]), minutes=int(match[3]))
+            return -distance if match[1] == "-" else distance
+        return None
+
+    def now(self, *, in_utc: bool) -> datetime | None:
+        """When the statement began, in UTC or in the session's time zone; None when that zone is not known."""
+        moment = datetime.fromtimestamp(self.timestamp, UTC).replace(microsecond=self.microseconds)
+        if in_utc:
+            return moment
+        if (offset := self.utc_offset()) is not None:
+            return moment.astimezone(timezone(offset))
+        try:
+            return moment.astimezone(ZoneInfo(self.time_zone))
+        except (ZoneInfoNotFoundError, ValueError):
+            return None

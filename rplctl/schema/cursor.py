@@ -1,0 +1,157 @@
+"""A place in a statement's tokens, with the few questions that a grammar asks."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import Token, expand, refuse, tokenize
+
+
+class Cursor:
+    """Reads tokens in order; `accept` takes what fits or nothing, `expect` takes or refuses the statement."""
+
+    def __init__(self, sql: str, context: DdlContext) -> None:
+        self.context = context
+        self.text = expand(sql, context)
+        self._tokens = tokenize(self.text, context)
+        self._index = 0
+
+    @property
+    def token(self) -> Token:
+        return self._tokens[self._index]
+
+    @property
+    def at_end(self) -> bool:
+        return self.token.kind == "end" or (self.token.value == ";" and self._tokens[self._index + 1].kind == "end")
+
+    def ahead(self, distance: int = 1) -> Token:
+        return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
+
+    def refuse(self, what: str = "") -> NoReturn:
+        near = self.text[self.token.start : self.token.start + 60] or "end of statement"
+        refuse(what or f"rplctl does not understand this DDL near '{near}'", self.text)
+
+    def next(self) -> Token:
+        token = self.token
+        if token.kind == "end":
+            self.refuse()
+        self._index += 1
+        return token
+
+    def is_word(self, *words: str) -> bool:
+        return self.token.kind == "word" and self.token.value in words
+
+    def is_symbol(self, symbol: str) -> bool:
+        return self.token.kind == "symbol" and self.token.value == symbol
+
+    def accept(self, phrase: str) -> bool:
+        """Take the words of `phrase` (`IF NOT EXISTS`) when all of them come next."""
+        words = phrase.split()
+        for distance, word in enumerate(words):
+            token = self.ahead(distance)
+            if token.kind != "word" or token.value != word:
+                return False
+        self._index += len(words)
+        return True
+
+    def accept_any(self, *words: str) -> str | None:
+        return self.next().value if self.is_word(*words) else None
+
+    def accept_symbol(self, symbol: str) -> bool:
+        if self.is_symbol(symbol):
+            self._index += 1
+            return True
+        return False
+
+    def expect(self, phrase: str) -> None:
+        if not self.accept(phrase):
+            self.refuse()
+
+    def expect_symbol(self, symbol: str) -> None:
+        if not self.accept_symbol(symbol):
+            self.refuse()
+
+    def expect_end(self) -> None:
+        if not self.at_end:
+            self.refuse()
+
+    def original(self, token: Token) -> str:
+        return self.text[token.start : token.end]
+
+    def identifier(self) -> str:
+        """A name, quoted or not, in its own case."""
+        token = self.next()
+        if token.kind == "quoted":
+            return token.value
+        if token.kind == "word":
+            return self.original(token)
+        self._index -= 1
+        self.refuse()
+
+    def table_name(self, database: str) -> tuple[str, str]:
+        """`t`, `db.t` or `.t` → (database, table), folded as the source stores names."""
+        self.accept_symbol(".")
+        name = self.identifier()
+        if self.accept_symbol("."):
+            database, name = name, self.identifier()
+        if not database:
+            self.refuse("No database selected")
+        return self.context.fold_name(database), self.context.fold_name(name)
+
+    def string(self) -> str:
+        """One string literal, or several side by side (which MySQL joins), after an optional charset introducer."""
+        if self.token.kind == "word" and self.token.value.startswith("_") and self.ahead().kind == "string":
+            self.next()
+        first = self.next()
+        if first.kind != "string":
+            self._index -= 1
+            self.refuse()
+        parts = [first.value]
+        while self.ahead(0).kind == "string":
+            parts.append(self.next().value)
+        return "".join(parts)
+
+    def integer(self) -> int:
+        token = self.next()
+        if token.kind != "number" or not token.value.isdecimal():
+            self._index -= 1
+            self.refuse()
+        return int(token.value)
+
+    def skip_group(self) -> str:
+        """Take `( … )` with whatever it nests; returns the text between the parentheses."""
+        first = self.token
+        self.expect_symbol("(")
+        depth = 1
+        while depth:
+            token = self.next()
+            if token.kind == "symbol":
+                depth += (token.value == "(") - (token.value == ")")
+        return self.text[first.end : token.start].strip()
+
+    def skip_clause(self) -> str:
+        """Take everything up to the next comma or closing parenthesis of this level; returns its text."""
+        start = end = self.token.start
+        while not self.at_end and not self.is_symbol(",") and not self.is_symbol(")"):
+            end = self.token.end
+            if self.is_symbol("("):
+                self.skip_group()
+                end = self._tokens[self._index - 1].end
+            else:
+                self.next()
+        return self.text[start:end]
+
+    def rest(self) -> str:
+        """Take everything that is left."""
+        text = self.text[self.token.start :].strip()
+        self._index = len(self._tokens) - 1
+        return text
+
+    def names_in_parentheses(self) -> tuple[str, ...]:
+        self.expect_symbol("(")
+        names = [self.identifier()]
+        while self.accept_symbol(","):
+            names.append(self.identifier())
+        self.expect_symbol(")")
+        return tuple(names)

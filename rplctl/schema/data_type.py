@@ -1,0 +1,186 @@
+"""Column types: every spelling MySQL and MariaDB take → the type word that SHOW CREATE TABLE would print.
+
+Not decided here: the charset a column inherits (`plan.py` knows the table and database).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rplctl.schema.context import REAL_AS_FLOAT
+from rplctl.schema.cursor import Cursor
+from rplctl.schema.model import BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
+
+_ALIASES = {
+    "INTEGER": "int", "INT1": "tinyint", "INT2": "smallint", "INT3": "mediumint", "MIDDLEINT": "mediumint",
+    "INT4": "int", "INT8": "bigint", "NUMERIC": "decimal", "DEC": "decimal", "FIXED": "decimal", "FLOAT4": "float",
+    "FLOAT8": "double", "CHARACTER": "char", "VARCHARACTER": "varchar", "GEOMCOLLECTION": "geometrycollection",
+}  # fmt: skip
+_PLAIN = frozenset(
+    {*INTEGER_BITS, *TEXT_BYTES, *BLOB_BYTES, *GEOMETRY_TYPES, "decimal", "float", "double", "bit", "year", "char"}
+    | {"varchar", "binary", "varbinary", "enum", "set", "json", "date", "time", "datetime", "timestamp"}
+    | {"inet4", "inet6", "uuid", "vector"}
+)
+_AS_BINARY = {"char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob"} | {
+    "mediumtext": "mediumblob",
+    "longtext": "longblob",
+}
+_DISPLAY_WIDTH = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}  # of ZEROFILL without one
+BYTES_OF_A_CHARACTER = {"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb18030": 4, "utf8mb3": 3, "utf8": 3,
+                        "ujis": 3, "eucjpms": 3, "ucs2": 2, "gbk": 2, "gb2312": 2, "big5": 2, "sjis": 2,
+                        "cp932": 2, "euckr": 2}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedType:
+    """A column without its name's attributes; `is_serial`, `is_mariadb_json`: spellings that bring more than a type."""
+
+    column: Column
+    is_serial: bool = False
+    is_mariadb_json: bool = False
+
+
+def parse_data_type(cursor: Cursor, name: str) -> ParsedType:
+    """Read a type and its UNSIGNED, ZEROFILL, CHARACTER SET … words. Raises RplError for an unknown type."""
+    if cursor.accept("SERIAL"):
+        return ParsedType(Column(name, "bigint", unsigned=True, nullable=False, auto_increment=True), is_serial=True)
+    type_word, column_charset = _type_word(cursor)
+    column = Column(name, type_word, charset=column_charset)
+    if type_word in ("enum", "set"):
+        column = replace(column, labels=_labels(cursor))
+    elif type_word == "boolean":
+        column = replace(column, type="tinyint", length=1)
+    elif cursor.is_symbol("("):
+        column = _with_length(cursor, column)
+    column = _with_attributes(cursor, column)
+    if type_word == "json" and cursor.context.is_mariadb:
+        column = replace(column, type="longtext", charset="utf8mb4", collation=column.collation or "utf8mb4_bin")
+        return ParsedType(column, is_mariadb_json=True)
+    return ParsedType(normalize(column))
+
+
+def _type_word(cursor: Cursor) -> tuple[str, str | None]:
+    """The type's own word, and the charset that a spelling such as NCHAR brings."""
+    national = "utf8mb3" if cursor.accept("NATIONAL") else None
+    word = cursor.original(cursor.next()).upper()
+    match word:
+        case "NCHAR" | "NVARCHAR":
+            national = "utf8mb3"
+            word = word[1:]
+        case "BOOL" | "BOOLEAN":
+            return "boolean", None
+        case "LONG":
+            if cursor.accept("VARBINARY"):
+                return "mediumblob", None
+            _ = cursor.accept("VARCHAR") or cursor.accept("CHAR VARYING") or cursor.accept("VARCHARACTER")
+            return "mediumtext", None
+        case "DOUBLE":
+            cursor.accept("PRECISION")
+        case "REAL":
+            word = "FLOAT" if cursor.context.sql_mode & REAL_AS_FLOAT else "DOUBLE"
+    word = _ALIASES.get(word, word.lower())
+    if word == "char" and cursor.accept("VARYING"):
+        word = "varchar"
+    if national:
+        word = "varchar" if cursor.accept("VARCHAR") or cursor.accept("VARCHARACTER") else word
+    if word not in _PLAIN:
+        cursor.refuse(f"rplctl does not know the column type '{word}'")
+    return word, national
+
+
+def _labels(cursor: Cursor) -> tuple[str, ...]:
+    cursor.expect_symbol("(")
+    labels = [cursor.string()]
+    while cursor.accept_symbol(","):
+        labels.append(cursor.string())
+    cursor.expect_symbol(")")
+    return tuple(label.rstrip(" ") for label in labels)  # the server drops trailing blanks
+
+
+def _with_length(cursor: Cursor, column: Column) -> Column:
+    cursor.expect_symbol("(")
+    length = cursor.integer()
+    scale = cursor.integer() if cursor.accept_symbol(",") else None
+    cursor.expect_symbol(")")
+    return replace(column, length=length, scale=scale)
+
+
+def _with_attributes(cursor: Cursor, column: Column) -> Column:
+    while True:
+        if cursor.accept("UNSIGNED"):
+            column = replace(column, unsigned=True)
+        elif cursor.accept("SIGNED"):
+            column = replace(column, unsigned=False)
+        elif cursor.accept("ZEROFILL"):
+            column = replace(column, unsigned=True, zerofill=True)
+        elif cursor.accept("ASCII"):
+            column = replace(column, charset="latin1")
+        elif cursor.accept("UNICODE"):
+            column = replace(column, charset="ucs2")
+        elif cursor.accept("BYTE"):
+            column = replace(column, charset="binary")
+        elif cursor.accept("BINARY"):
+            column = replace(column, collation="_bin")  # of a charset that is known later
+        elif (charset := accept_charset(cursor)) is not None:
+            column = replace(column, charset=charset)
+        elif (collation := accept_collation(cursor)) is not None:
+            column = replace(column, collation=collation, charset=column.charset or charset_of(collation))
+        else:
+            return column
+
+
+def accept_charset(cursor: Cursor) -> str | None:
+    """`CHARACTER SET x`, `CHARSET = x`; the name in lower case, `utf8` as utf8mb3, 'default' for DEFAULT."""
+    if not (cursor.accept("CHARACTER SET") or cursor.accept("CHARSET") or cursor.accept("CHAR SET")):
+        return None
+    cursor.accept_symbol("=")
+    name = (cursor.string() if cursor.token.kind == "string" else cursor.identifier()).lower()
+    return "utf8mb3" if name == "utf8" else name
+
+
+def accept_collation(cursor: Cursor) -> str | None:
+    if not cursor.accept("COLLATE"):
+        return None
+    cursor.accept_symbol("=")
+    name = (cursor.string() if cursor.token.kind == "string" else cursor.identifier()).lower()
+    return "utf8mb3" + name.removeprefix("utf8") if name.startswith("utf8_") else name
+
+
+def charset_of(collation: str) -> str | None:
+    """`latin1_swedish_ci` → latin1; None for names without a charset (`uca1400_ai_ci`, the attribute BINARY)."""
+    if collation.startswith(("uca1400_", "_")):
+        return None
+    return collation.partition("_")[0]
+
+
+def normalize(column: Column) -> Column:
+    """What the server would store: default lengths, FLOAT(p), sizes of TEXT(n), binary charsets as binary types."""
+    kind, length = column.type, column.length
+    if column.charset == "binary" and kind in _AS_BINARY:
+        column = replace(column, type=_AS_BINARY[kind], charset=None, collation=None)
+        kind = column.type
+    if kind in ("char", "binary", "bit") and length is None:
+        return replace(column, length=1)
+    if kind == "decimal":
+        return replace(column, length=10 if length is None else length or 10, scale=column.scale or 0)
+    if kind == "float" and length is not None and column.scale is None:
+        return replace(column, type="double" if length > 24 else "float", length=None)
+    if kind in ("text", "blob") and length is not None:
+        return _sized_blob(column)
+    if kind == "vector" and length is None:
+        return replace(column, length=2048)
+    if column.zerofill and kind in _DISPLAY_WIDTH and length is None:
+        return replace(column, length=_DISPLAY_WIDTH[kind])
+    return column
+
+
+def _sized_blob(column: Column) -> Column:
+    """TEXT(100) and BLOB(100) take the smallest type of their family that holds as many characters."""
+    sizes = TEXT_BYTES if column.type == "text" else BLOB_BYTES
+    needed = (column.length or 65535) * (BYTES_OF_A_CHARACTER.get(column.charset or "", 1))
+    chosen = next((kind for kind, size in sizes.items() if needed <= size), list(sizes)[-1])
+    return replace(column, type=chosen, length=None)
+
+
+def takes_charset(column: Column) -> bool:
+    return column.type in CHARACTER_TYPES

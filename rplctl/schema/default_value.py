@@ -1,0 +1,215 @@
+"""The value a column takes by itself: for existing rows at ADD COLUMN, and for columns a MINIMAL row image leaves out.
+
+Values are those `binlog/values.py` decodes: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None.
+Only constants and CURRENT_TIMESTAMP are computed; any other expression raises `NotComputable` and the caller decides.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+
+from rplctl.schema.context import DdlContext
+from rplctl.schema.cursor import Cursor
+from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column
+
+Value = int | float | str | bytes | None
+
+_NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATETIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
+_TIME = re.compile(r"(-?\d{2,3}:\d\d:\d\d)(?:\.(\d{1,6}))?")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class NotComputable(Exception):
+    """The value is known to the source only; the text says why."""
+
+
+def default_value(column: Column, context: DdlContext) -> Value:
+    """What a row gets that says nothing of the column. Raises NotComputable."""
+    if column.generated is not None:
+        raise NotComputable(f"column '{column.name}' is generated from others")
+    if column.auto_increment:
+        raise NotComputable(f"column '{column.name}' is numbered by the source")
+    if column.default is None:
+        return None if column.nullable else implicit_default(column)
+    text = column.default
+    while text.startswith("(") and text.endswith(")") and Cursor(text, context).skip_group() == text[1:-1].strip():
+        text = text[1:-1].strip()
+    cursor = Cursor(text, context)
+    if cursor.accept("NULL") and cursor.at_end:
+        return None if column.nullable else implicit_default(column)
+    return _constant(column, cursor, context)
+
+
+def implicit_default(column: Column) -> Value:
+    """MySQL's value for a NOT NULL column without a default: zero, '' or the first label."""
+    kind = column.type
+    if kind in INTEGER_BITS or kind in ("bit", "year"):
+        return 0
+    if kind in ("float", "double"):
+        return 0.0
+    if kind == "decimal":
+        return "0" + ("." + "0" * column.scale if column.scale else "")
+    if kind == "enum":
+        return column.labels[0]
+    if kind in ("char", "varchar", "set", *TEXT_BYTES):
+        return ""
+    if kind in BINARY_TYPES:
+        return b"\0" * (column.length or 0) if kind == "binary" else b""
+    fraction = "." + "0" * column.fraction_digits if column.fraction_digits else ""
+    zero = {
+        "date": "0000-00-00", "time": "00:00:00" + fraction, "datetime": "0000-00-00 00:00:00" + fraction,
+        "timestamp": "0000-00-00 00:00:00" + fraction, "inet4": "0.0.0.0", "inet6": "::",
+        "uuid": "00000000-0000-0000-0000-000000000000",
+    }  # fmt: skip
+    if kind in zero:
+        return zero[kind]
+    raise NotComputable(f"type {kind} has no implicit default")
+
+
+def _constant(column: Column, cursor: Cursor, context: DdlContext) -> Value:
+    negative = cursor.accept_symbol("-")
+    cursor.accept_symbol("+")
+    token = cursor.token
+    if token.kind == "string" or (token.kind == "word" and token.value.startswith("_")):
+        value = cursor.string()
+        if cursor.at_end and not negative:
+            return from_text(column, value, context)
+    elif token.kind == "number":
+        cursor.next()
+        if cursor.at_end:
+            return _from_number(column, Decimal(token.value) * (-1 if negative else 1), context)
+    elif token.kind == "bits":
+        cursor.next()
+        if cursor.at_end:
+            return _from_bits(column, token.value)
+    elif token.kind == "word" and token.value in ("TRUE", "FALSE"):
+        return _from_number(column, Decimal(int(token.value == "TRUE")), context)
+    elif token.kind == "word" and token.value in _NOW:
+        return _now(column, context)
+    raise NotComputable(f"DEFAULT {column.default} is an expression")
+
+
+def _from_bits(column: Column, text: str) -> Value:
+    digits = text[2:].rstrip("'")
+    base = 16 if text[0] in "xX" or text.startswith("0x") else 2
+    number = int(digits or "0", base)
+    if column.type in INTEGER_BITS or column.type == "bit":
+        return number
+    length = (len(digits) + 1) // 2 if base == 16 else (len(digits) + 7) // 8
+    raw = number.to_bytes(length, "big")
+    if column.type in BINARY_TYPES:
+        return raw.ljust(column.length or 0, b"\0") if column.type == "binary" else raw
+    raise NotComputable(f"DEFAULT {text} for type {column.type}")
+
+
+def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
+    kind = column.type
+    if kind in INTEGER_BITS or kind == "bit":
+        return int(number.quantize(Decimal(1), ROUND_HALF_UP))
+    if kind == "decimal":
+        return _decimal_text(column, number)
+    if kind in ("float", "double"):
+        return _float(column, number)
+    if kind == "year":
+        year = int(number)
+        if year in range(1, 100):
+            year += 1900 if year >= 70 else 2000
+        return year
+    if kind in ("enum", "set"):
+        raise NotComputable(f"DEFAULT {number} of a {kind} column is an index")
+    if kind in TEMPORAL_TYPES and number != 0:
+        raise NotComputable(f"DEFAULT {number} of a {kind} column")
+    return implicit_default(column) if kind in TEMPORAL_TYPES else from_text(column, str(number), context)
+
+
+def _float(column: Column, number: Decimal) -> float:
+    if column.scale is not None:
+        number = number.quantize(Decimal(1).scaleb(-column.scale), ROUND_HALF_UP)
+    value = float(number)
+    narrow: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    return narrow if column.type == "float" else value
+
+
+def _decimal_text(column: Column, number: Decimal) -> str:
+    rounded = number.quantize(Decimal(1).scaleb(-(column.scale or 0)), ROUND_HALF_UP)
+    return f"{rounded:f}" if rounded else f"{abs(rounded):f}"
+
+
+def from_text(column: Column, text: str, context: DdlContext) -> Value:
+    """The value that assigning this string gives, for spellings that leave no doubt. Raises NotComputable."""
+    kind = column.type
+    if kind in ("char", "varchar", *TEXT_BYTES):
+        return text.rstrip(" ") if kind == "char" else text
+    if kind in BINARY_TYPES:
+        if not text.isascii():
+            raise NotComputable(f"DEFAULT '{text}' of a {kind} column depends on the client's charset")
+        raw = text.encode()
+        return raw.ljust(column.length or 0, b"\0") if kind == "binary" else raw
+    if kind == "enum":
+        return _label(column, text)
+    if kind == "set":
+        chosen = {_label(column, label) for label in text.split(",")} if text else set()
+        return ",".join(label for label in column.labels if label in chosen)
+    if kind in TEMPORAL_TYPES:
+        return _temporal(column, text, context)
+    if kind == "year" and text == "0":
+        return 2000
+    if kind in INTEGER_BITS or kind in ("decimal", "float", "double", "year"):
+        try:
+            return _from_number(column, Decimal(text.strip()), context)
+        except InvalidOperation:
+            raise NotComputable(f"DEFAULT '{text}' is no number") from None
+    if kind == "inet4" or (kind == "uuid" and _UUID.fullmatch(text)):
+        return text
+    raise NotComputable(f"DEFAULT '{text}' for type {kind}")
+
+
+def _label(column: Column, text: str) -> str:
+    for label in column.labels:
+        if label == text:
+            return label
+    for label in column.labels:
+        if label.casefold() == text.casefold():
+            return label
+    raise NotComputable(f"DEFAULT '{text}' is no label of '{column.name}'")
+
+
+def _fraction(column: Column, digits: str | None) -> str:
+    written, wanted = digits or "", column.fraction_digits
+    if written[wanted:].strip("0"):
+        raise NotComputable(f"the fraction of DEFAULT has more than {wanted} digits")
+    return "." + written[:wanted].ljust(wanted, "0") if wanted else ""
+
+
+def _temporal(column: Column, text: str, context: DdlContext) -> str:
+    if column.type == "date" and _DATE.fullmatch(text):
+        return text
+    if column.type == "time" and (match := _TIME.fullmatch(text)):
+        return match[1] + _fraction(column, match[2])
+    if column.type in ("datetime", "timestamp") and (match := _DATETIME.fullmatch(text)):
+        day, clock = match[1], match[2] or "00:00:00"
+        if column.type == "timestamp" and day != "0000-00-00":
+            offset = context.utc_offset()
+            if offset is None:
+                raise NotComputable(f"DEFAULT '{text}' depends on time zone {context.time_zone}")
+            moment = datetime.fromisoformat(f"{day} {clock}") - offset
+            day, clock = moment.strftime("%Y-%m-%d %H:%M:%S").split()
+        return f"{day} {clock}{_fraction(column, match[3])}"
+    raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
+
+
+def _now(column: Column, context: DdlContext) -> str:
+    moment = context.now(in_utc=column.type == "timestamp")
+    if moment is None:
+        raise NotComputable(f"CURRENT_TIMESTAMP depends on time zone {context.time_zone}")
+    digits = column.fraction_digits
+    fraction = f".{moment.microsecond:06d}"[: digits + 1] if digits else ""
+    forms = {"date": "%Y-%m-%d", "time": "%H:%M:%S", "datetime": "%Y-%m-%d %H:%M:%S", "timestamp": "%Y-%m-%d %H:%M:%S"}
+    if column.type not in forms:
+        raise NotComputable(f"DEFAULT {column.default} for type {column.type}")
+    return moment.strftime(forms[column.type]) + (fraction if column.type != "date" else "")

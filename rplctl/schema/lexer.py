@@ -1,0 +1,142 @@
+"""MySQL's lexical rules: versioned comments expanded, plain comments gone, tokens with their place in the text.
+
+sqlglot is not used for this: it hands `/*!50100 … */` back as a comment, and statements that every dump holds (FULLTEXT
+keys, partitions, functional keys) as opaque text. What is not understood here or by the parser must stop the channel.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NoReturn
+
+from rplctl.errors import RplError
+from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
+
+TokenKind = Literal["word", "quoted", "string", "number", "bits", "symbol", "end"]
+
+ERROR_PARSE = 1064
+WAY_OUT = "see the statement; then `rplctl skip`, or start with `--on-unsupported-ddl skip`"
+
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`value` is the decoded text of a string or name, the upper-case text of a word, else the text itself."""
+
+    kind: TokenKind
+    value: str
+    start: int
+    end: int
+
+
+def refuse(what: str, sql: str) -> NoReturn:
+    """Raise the error of a statement that cannot be carried out on this target; shows its first 1,000 characters."""
+    shown = sql.strip() if len(sql) <= 1000 else sql.strip()[:1000] + " …"
+    raise RplError(f"{what}; statement: {shown}", errno=ERROR_PARSE, hint=WAY_OUT)
+
+
+@lru_cache(maxsize=8)
+def _pattern(ansi_quotes: bool, backslash: bool) -> re.Pattern[str]:
+    escape = r"|\\." if backslash else ""
+    plain = r"[^'\\]" if backslash else r"[^']"
+    plain_double = r'[^"\\]' if backslash else r'[^"]'
+    double = r'(?P<dquoted>"(?:[^"]|"")*")' if ansi_quotes else rf'(?P<dstring>"(?:{plain_double}|""{escape})*")'
+    return re.compile(
+        rf"""(?P<space>[\s\x00]+)
+        |(?P<comment>\#[^\n]*|--(?=[\s\x00]|$)[^\n]*|/\*(?!M?!).*?\*/)
+        |(?P<open>/\*M?!(?P<version>\d{{5,6}})?)
+        |(?P<close>\*/)
+        |(?P<bits>[xX]'[0-9a-fA-F]*'|[bB]'[01]*'|0x[0-9a-fA-F]+(?![\w$])|0b[01]+(?![\w$]))
+        |(?P<string>[nN]?'(?:{plain}|''{escape})*')
+        |{double}
+        |(?P<quoted>`(?:[^`]|``)*`)
+        |(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
+        |(?P<word>[\w$\u0080-\U0010ffff]+)
+        |(?P<symbol>->>|->|:=|<=>|<=|>=|<>|!=|&&|\|\||<<|>>|.)""",
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+def _modes(context: DdlContext) -> tuple[bool, bool]:
+    return bool(context.sql_mode & ANSI_QUOTES), not context.sql_mode & NO_BACKSLASH_ESCAPES
+
+
+def _is_executed(comment_start: str, version: str | None, context: DdlContext) -> bool:
+    """Whether the source ran what stands in `/*!NNNNN … */` or `/*M!NNNNNN … */`."""
+    if comment_start.startswith("/*M!") and not context.is_mariadb:
+        return False
+    if version is None:
+        return True
+    number = int(version)
+    if context.is_mariadb and not comment_start.startswith("/*M!") and 50700 <= number <= 99999:
+        return False  # MariaDB reads past what is MySQL 5.7's and later
+    return number <= context.version_number
+
+
+def expand(sql: str, context: DdlContext) -> str:
+    """The statement the source executed: versioned comments opened or dropped, plain comments as blanks."""
+    pattern, out, position, dropped_depth, depth = _pattern(*_modes(context)), [], 0, 0, 0
+    while position < len(sql):
+        match = pattern.match(sql, position)
+        if match is None:
+            refuse("A string or comment does not end", sql)
+        position = match.end()
+        kind, text = match.lastgroup, match[0]
+        if match["open"] is not None:
+            depth += 1
+            if dropped_depth or not _is_executed(text, match["version"], context):
+                dropped_depth += 1
+            text = " "
+        elif kind == "close":
+            depth -= 1
+            dropped_depth -= bool(dropped_depth)
+            text = " "
+        elif kind == "comment":
+            text = " "
+        if not dropped_depth:
+            out.append(text)
+    if depth > 0:
+        refuse("A comment does not end", sql)
+    return "".join(out)
+
+
+def tokenize(expanded: str, context: DdlContext) -> list[Token]:
+    """Tokens of a statement that `expand` made, ending in one of kind `end`."""
+    ansi_quotes, backslash = _modes(context)
+    pattern, tokens = _pattern(ansi_quotes, backslash), []
+    for match in pattern.finditer(expanded):
+        kind, text = match.lastgroup, match[0]
+        if kind == "string" or kind == "dstring":
+            tokens.append(Token("string", _unquote(text.lstrip("nN"), backslash=backslash), *match.span()))
+        elif kind == "quoted" or kind == "dquoted":
+            tokens.append(Token("quoted", text[1:-1].replace(text[0] * 2, text[0]), *match.span()))
+        elif kind == "word":
+            tokens.append(Token("word", text.upper(), *match.span()))
+        elif kind == "number":
+            tokens.append(Token("number", text, *match.span()))
+        elif kind == "bits":
+            tokens.append(Token("bits", text, *match.span()))
+        elif kind not in ("space", "comment"):
+            if text in "'\"`":
+                refuse("A string or name does not end", expanded)
+            tokens.append(Token("symbol", text, *match.span()))
+    tokens.append(Token("end", "", len(expanded), len(expanded)))
+    return tokens
+
+
+def _unquote(text: str, *, backslash: bool) -> str:
+    """The value of a string literal in its quotes; `\\%` and `\\_` keep their backslash, as on the server."""
+    quote, body = text[0], text[1:-1]
+    if not backslash:
+        return body.replace(quote * 2, quote)
+
+    def decode(match: re.Match[str]) -> str:
+        found = match[0]
+        if found == quote * 2:
+            return quote
+        return found if found[1] in "%_" else _ESCAPES.get(found[1], found[1])
+
+    return re.sub(rf"\\.|{quote}{quote}", decode, body, flags=re.DOTALL)

@@ -1,0 +1,193 @@
+"""The MySQL-side model of a table: what row events do not say of themselves (design D18).
+
+Row events of MariaDB carry no names, signedness, charsets or labels, and a SQLite or PostgreSQL target cannot give them
+back. The model is therefore kept in the target as JSON, written in the transaction of the DDL that made it.
+
+Invariant: `columns` are in the order of the table maps, hidden columns included (MySQL's `my_row_id`, MariaDB's
+`row_start` and `row_end`), and every text column names its charset once the model is in a catalog.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+from rplctl.errors import RplError
+
+FORMAT = 1  # of the JSON text; readers refuse a later one
+
+KeyKind = Literal["primary", "unique", "index", "fulltext", "spatial", "vector"]
+
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+TEXT_BYTES = {"tinytext": 255, "text": 65535, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}
+BLOB_BYTES = {"tinyblob": 255, "blob": 65535, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
+CHARACTER_TYPES = frozenset({"char", "varchar", "enum", "set", *TEXT_BYTES})
+BINARY_TYPES = frozenset({"binary", "varbinary", *BLOB_BYTES})
+TEMPORAL_TYPES = frozenset({"date", "time", "datetime", "timestamp"})
+GEOMETRY_TYPES = frozenset(
+    "geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column as MySQL declares it.
+
+    `length`: display width of integers, characters of CHAR/VARCHAR, bytes of BINARY/VARBINARY, bits of BIT, digits of
+    DECIMAL, dimensions of VECTOR, digits after the second of TIME/DATETIME/TIMESTAMP. `default` and `generated` are
+    SQL text as it was written (a literal keeps its quotes); None = no such clause.
+    """
+
+    name: str
+    type: str
+    length: int | None = None
+    scale: int | None = None
+    unsigned: bool = False
+    zerofill: bool = False
+    charset: str | None = None
+    collation: str | None = None
+    labels: tuple[str, ...] = ()
+    nullable: bool = True
+    default: str | None = None
+    auto_increment: bool = False
+    generated: str | None = None
+    stored: bool = False
+    invisible: bool = False
+    comment: str = ""
+
+    @property
+    def is_unsigned_64(self) -> bool:
+        """True when values above 2^63-1 occur: BIGINT UNSIGNED and BIT(64)."""
+        return (self.type == "bigint" and self.unsigned) or (self.type == "bit" and self.length == 64)
+
+    @property
+    def fraction_digits(self) -> int:
+        return (self.length or 0) if self.type in TEMPORAL_TYPES else 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    column: str  # '' when the part is an expression
+    length: int | None = None  # of a prefix: characters of text, bytes of binary
+    descending: bool = False
+    expression: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key; a primary key's name is PRIMARY. `stored_as`: the target's index, when a table rename left it behind."""
+
+    name: str
+    kind: KeyKind
+    parts: tuple[KeyPart, ...]
+    implicit: bool = False  # the server made it for a foreign key
+    stored_as: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(part.column for part in self.parts)
+
+    @property
+    def is_unique(self) -> bool:
+        return self.kind in ("primary", "unique")
+
+    @property
+    def has_expression(self) -> bool:
+        return any(part.expression is not None for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    name: str
+    columns: tuple[str, ...]
+    ref_database: str
+    ref_table: str
+    ref_columns: tuple[str, ...]
+    on_delete: str = ""  # '' = not written; CASCADE, SET NULL, RESTRICT, NO ACTION, SET DEFAULT
+    on_update: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    name: str
+    values: str = ""  # as written: `LESS THAN (10)`, `IN (1,2)`, '' for HASH and KEY
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How rows are spread: needed to carry out DROP and TRUNCATE PARTITION, which log no rows."""
+
+    method: str  # RANGE, RANGE COLUMNS, LIST, LIST COLUMNS, HASH, KEY, … as written, upper case
+    expression: str
+    partitions: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableModel:
+    database: str
+    name: str
+    columns: tuple[Column, ...]
+    keys: tuple[Key, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[Check, ...] = ()
+    charset: str | None = None
+    collation: str | None = None
+    engine: str = ""
+    comment: str = ""
+    partitioning: Partitioning | None = None
+    system_versioned: bool = False
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.database}.{self.name}"
+
+    @property
+    def is_sequence(self) -> bool:
+        """A MariaDB sequence: its row events are read past, the target has no such table."""
+        return self.engine.upper() == "SEQUENCE"
+
+    @property
+    def primary_key(self) -> Key | None:
+        return next((key for key in self.keys if key.kind == "primary"), None)
+
+    def find(self, column_name: str) -> Column | None:
+        """Column by name; names of columns ignore case, as on the server."""
+        wanted = column_name.casefold()
+        return next((column for column in self.columns if column.name.casefold() == wanted), None)
+
+    def to_json(self) -> str:
+        """Stable text: the same model gives the same bytes."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Raises RplError when the text is no model of ours or of a later format."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            if fields.pop("format") != FORMAT:
+                raise RplError("A stored table model has an unknown format", hint="load it again: rplctl load-schema")
+            return cls(**_rebuild_fields(fields))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RplError(f"A stored table model is damaged: {error}", hint="rplctl load-schema") from error
+
+
+def _rebuild_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists and objects where the dataclasses have tuples and dataclasses."""
+    fields["columns"] = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in fields["columns"])
+    fields["keys"] = tuple(Key(**{**k, "parts": tuple(KeyPart(**p) for p in k["parts"])}) for k in fields["keys"])
+    fields["foreign_keys"] = tuple(
+        ForeignKey(**{**f, "columns": tuple(f["columns"]), "ref_columns": tuple(f["ref_columns"])})
+        for f in fields["foreign_keys"]
+    )
+    fields["checks"] = tuple(Check(**c) for c in fields["checks"])
+    if (partitioning := fields["partitioning"]) is not None:
+        parts = tuple(Partition(**p) for p in partitioning["partitions"])
+        fields["partitioning"] = Partitioning(**{**partitioning, "partitions": parts})
+    return fields

@@ -1,0 +1,319 @@
+"""One DDL statement → what happens to which table models, and the steps a target's emitter carries out.
+
+Pure: nothing is read but the catalog, nothing is written. The same plan serves every kind of target. `model_changes` is
+what the committer stores in the DDL's own transaction (design D18).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from rplctl.errors import RplError
+from rplctl.schema import structure
+from rplctl.schema.alter import Altered, alter, follow_renamed_columns
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.naming import choose_index_names, keep_index_names
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.statement import (
+    AlterDatabase,
+    AlterTable,
+    CreateDatabase,
+    CreateTable,
+    CreateTableLike,
+    DdlAction,
+    DropDatabase,
+    DropTable,
+    RemovePartitionRows,
+    RenameTable,
+    RenameTo,
+    SystemVersioning,
+    TableName,
+    TruncateTable,
+    Unreplicated,
+)
+
+ERROR_TABLE_EXISTS, ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE = 1050, 1051, 1146
+LOAD_HINT = "the table is not in the stored models: rplctl load-schema"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseModel:
+    """What a table of this database inherits."""
+
+    name: str
+    charset: str
+    collation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Every replicated table's model and every known database's defaults, at one position."""
+
+    tables: Mapping[TableName, TableModel] = field(default_factory=dict)
+    databases: Mapping[str, DatabaseModel] = field(default_factory=dict)
+
+    def after(self, plan: DdlPlan) -> Catalog:
+        """The catalog once the plan was carried out."""
+        tables, databases = dict(self.tables), dict(self.databases)
+        for name, model in plan.model_changes.items():
+            tables.pop(name, None) if model is None else tables.update({name: model})
+        for database, defaults in plan.database_changes.items():
+            databases.pop(database, None) if defaults is None else databases.update({database: defaults})
+        return Catalog(tables, databases)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStep:
+    model: TableModel
+
+
+@dataclass(frozen=True, slots=True)
+class DropStep:
+    model: TableModel
+
+
+@dataclass(frozen=True, slots=True)
+class RenameStep:
+    old: TableModel
+    new: TableModel
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateStep:
+    model: TableModel
+
+
+@dataclass(frozen=True, slots=True)
+class AlterStep:
+    """Rows of `old` become rows of `new`; `origins` as in `alter.Altered`."""
+
+    old: TableModel
+    new: TableModel
+    origins: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePartitionsStep:
+    """Delete the rows of these partitions (() = all of them), as the source did without logging them."""
+
+    model: TableModel
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteHistoryStep:
+    """Delete the historical rows of a system-versioned table that ceases to be one."""
+
+    model: TableModel
+
+
+Step = CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePartitionsStep | DeleteHistoryStep
+
+
+@dataclass(frozen=True, slots=True)
+class DdlPlan:
+    """`model_changes`: (database, table) → its model from now on, None = gone. `notes`: for the operator to read."""
+
+    actions: tuple[DdlAction, ...]
+    context: DdlContext
+    steps: tuple[Step, ...] = ()
+    model_changes: dict[TableName, TableModel | None] = field(default_factory=dict)
+    database_changes: dict[str, DatabaseModel | None] = field(default_factory=dict)
+    unreplicated: tuple[Unreplicated, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def plan_ddl(sql: str, database: str, context: DdlContext, catalog: Catalog) -> DdlPlan:
+    """Plan the statement of a QUERY event.
+
+    Raises RplError with MySQL's number: 1064 not understood, 1050/1051/1146/1054 when models and statement do not fit,
+    1592 for a statement that only statement-based replication can carry out.
+    """
+    actions = tuple(parse_ddl(sql, database, context))
+    planner = _Planner(context, catalog)
+    for action in actions:
+        planner.carry_out(action)
+    unreplicated = tuple(action for action in actions if isinstance(action, Unreplicated))
+    return DdlPlan(actions, context, tuple(planner.steps), planner.models, planner.databases, unreplicated,
+                   tuple(planner.notes))  # fmt: skip
+
+
+class _Planner:
+    """The catalog as it changes while a statement's actions are carried out one after another."""
+
+    def __init__(self, context: DdlContext, catalog: Catalog) -> None:
+        self.context = context
+        self.catalog = catalog
+        self.models: dict[TableName, TableModel | None] = {}
+        self.databases: dict[str, DatabaseModel | None] = {}
+        self.steps: list[Step] = []
+        self.notes: list[str] = []
+
+    def find(self, name: TableName) -> TableModel | None:
+        return self.models[name] if name in self.models else self.catalog.tables.get(name)
+
+    def get(self, name: TableName) -> TableModel:
+        model = self.find(name)
+        if model is None:
+            what = f"Table '{name[0]}.{name[1]}' doesn't exist"
+            raise RplError(what, errno=ERROR_NO_SUCH_TABLE, hint=LOAD_HINT)
+        return model
+
+    def everything(self) -> Iterator[TableModel]:
+        for name in {**self.catalog.tables, **self.models}:
+            if (model := self.find(name)) is not None:
+                yield model
+
+    def defaults(self, database: str) -> DatabaseModel:
+        known = self.databases.get(database) or self.catalog.databases.get(database)
+        return known or DatabaseModel(database, self.context.charset, self.context.collation)
+
+    def carry_out(self, action: DdlAction) -> None:
+        match action:
+            case CreateTable():
+                self.create(action.model, if_not_exists=action.if_not_exists, or_replace=action.or_replace)
+            case CreateTableLike():
+                self.create_like(action)
+            case DropTable():
+                self.drop(action)
+            case AlterTable():
+                self.alter(action)
+            case RenameTable():
+                self.rename_all(action)
+            case TruncateTable():
+                self.steps.append(TruncateStep(self.get(action.name)))
+            case CreateDatabase() | AlterDatabase():
+                self.set_defaults(action)
+            case DropDatabase():
+                self.drop_database(action)
+            case _:
+                pass  # Unreplicated and NoOperation touch no model
+
+    def create(self, model: TableModel, *, if_not_exists: bool, or_replace: bool) -> None:
+        name = (model.database, model.name)
+        if (existing := self.find(name)) is not None:
+            if if_not_exists:
+                self.notes.append(f"Table '{model.qualified_name}' already exists")
+                return
+            if not or_replace:
+                raise RplError(f"Table '{model.qualified_name}' already exists", errno=ERROR_TABLE_EXISTS)
+            self.forget(existing)
+        defaults = self.defaults(model.database)
+        model = structure.resolve_charsets(model, defaults.charset, defaults.collation)
+        if model.system_versioned:
+            model = structure.add_versioning(model)
+        model = choose_index_names(model, self.everything())
+        self.models[name] = self._with_references(model)
+        self.steps.append(CreateStep(self.get(name)))
+
+    def _with_references(self, model: TableModel) -> TableModel:
+        """`REFERENCES parent` without columns means the parent's primary key."""
+        keys = []
+        for foreign_key in model.foreign_keys:
+            same = (foreign_key.ref_database, foreign_key.ref_table) == (model.database, model.name)
+            parent = model if same else self.find((foreign_key.ref_database, foreign_key.ref_table))
+            if not foreign_key.ref_columns and parent is not None and parent.primary_key is not None:
+                foreign_key = replace(foreign_key, ref_columns=parent.primary_key.columns)
+            keys.append(foreign_key)
+        return replace(model, foreign_keys=tuple(keys))
+
+    def create_like(self, action: CreateTableLike) -> None:
+        source = self.get(action.like)
+        keys = tuple(replace(key, stored_as="") for key in source.keys)  # foreign keys are not copied
+        model = replace(source, database=action.name[0], name=action.name[1], keys=keys, foreign_keys=())
+        self.create(model, if_not_exists=action.if_not_exists, or_replace=action.or_replace)
+
+    def forget(self, model: TableModel) -> None:
+        self.models[model.database, model.name] = None
+        self.steps.append(DropStep(model))
+
+    def drop(self, action: DropTable) -> None:
+        tolerant = action.if_exists or self.context.error_code == ERROR_UNKNOWN_TABLE
+        for name in action.names:
+            model = self.find(name)
+            if model is not None:
+                self.forget(model)
+            elif tolerant:
+                self.notes.append(f"Unknown table '{name[0]}.{name[1]}'")
+            else:
+                what = f"Unknown table '{name[0]}.{name[1]}'"
+                raise RplError(what, errno=ERROR_UNKNOWN_TABLE, hint="the stored models lack it: rplctl skip")
+
+    def alter(self, action: AlterTable) -> None:
+        if action.if_exists and self.find(action.name) is None:
+            self.notes.append(f"Table '{action.name[0]}.{action.name[1]}' doesn't exist")
+            return
+        old = self.get(action.name)
+        for operation in action.operations:
+            if isinstance(operation, RemovePartitionRows):
+                self.steps.append(DeletePartitionsStep(old, operation.names))
+            elif isinstance(operation, SystemVersioning) and not operation.add:
+                self.steps.append(DeleteHistoryStep(old))
+        altered = alter(old, action.operations, self.context, self.defaults(old.database).charset)
+        self.notes += altered.notes
+        new = self._with_references(choose_index_names(altered.model, self._others(old)))
+        self.models[action.name] = new
+        self.steps.append(AlterStep(old, new, altered.origins))
+        self._children_follow(old, altered)
+        for operation in action.operations:
+            if isinstance(operation, RenameTo) and operation.name != action.name:
+                self.rename(action.name, operation.name)
+
+    def _others(self, model: TableModel) -> list[TableModel]:
+        name = (model.database, model.name)
+        return [other for other in self.everything() if (other.database, other.name) != name]
+
+    def _children_follow(self, old: TableModel, altered: Altered) -> None:
+        for child in self._others(old):
+            followed = follow_renamed_columns(child, old, altered)
+            if followed != child:
+                self.models[child.database, child.name] = followed
+
+    def rename_all(self, action: RenameTable) -> None:
+        for old, new in action.pairs:
+            if action.if_exists and self.find(old) is None:
+                self.notes.append(f"Table '{old[0]}.{old[1]}' doesn't exist")
+            else:
+                self.rename(old, new)
+
+    def rename(self, old_name: TableName, new_name: TableName) -> None:
+        old = self.get(old_name)
+        if self.find(new_name) is not None:
+            raise RplError(f"Table '{new_name[0]}.{new_name[1]}' already exists", errno=ERROR_TABLE_EXISTS)
+        new = replace(keep_index_names(old), database=new_name[0], name=new_name[1])
+        self.models[old_name] = None
+        self.models[new_name] = new
+        self.steps.append(RenameStep(old, new))
+        for child in list(self.everything()):  # foreign keys follow the table they point at
+            keys = tuple(
+                replace(fk, ref_database=new_name[0], ref_table=new_name[1])
+                if (fk.ref_database, fk.ref_table) == old_name
+                else fk
+                for fk in child.foreign_keys
+            )
+            if keys != child.foreign_keys:
+                self.models[child.database, child.name] = replace(child, foreign_keys=keys)
+
+    def set_defaults(self, action: CreateDatabase | AlterDatabase) -> None:
+        if isinstance(action, CreateDatabase):
+            if action.if_not_exists and action.name in self.catalog.databases:
+                return
+            if action.or_replace:
+                self.drop_database(DropDatabase(action.name))
+            known = DatabaseModel(action.name, self.context.charset, self.context.collation)
+        else:
+            known = self.defaults(action.name)
+        if action.charset in (None, "default"):
+            charset = known.charset if action.charset is None else self.context.charset
+            collation = action.collation or (known.collation if action.charset is None else None)
+        else:
+            charset, collation = action.charset or known.charset, action.collation
+        self.databases[action.name] = DatabaseModel(action.name, charset, collation)
+
+    def drop_database(self, action: DropDatabase) -> None:
+        for model in list(self.everything()):
+            if model.database == action.name:
+                self.forget(model)
+        self.databases[action.name] = None

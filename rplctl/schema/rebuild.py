@@ -1,0 +1,103 @@
+"""Where each column's values come from when a table is altered: converted, computed, numbered, or not to be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rplctl.schema.context import DdlContext
+from rplctl.schema.conversion import convert
+from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.model import INTEGER_BITS, Column, Key, TableModel
+from rplctl.schema.plan import AlterStep
+from rplctl.schema.sqlite_type import literal, quote, stored_value
+
+
+@dataclass(frozen=True, slots=True)
+class FilledColumn:
+    """A column of the new table. `constant`: SQL of the same value for every row, when that outlives the statement."""
+
+    column: Column
+    origin: str | None
+    expression: str
+    impossible: str = ""  # SQL condition of rows whose value cannot be had here
+    why: str = ""
+    constant: str | None = None
+    is_unchanged: bool = False
+
+
+def filled_columns(step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
+    """One per column of the new table, over the old names (`guards`, before renaming) or the new ones."""
+    found = []
+    for column, origin in zip(step.new.columns, step.origins, strict=True):
+        if origin is None:
+            found.append(_added(column, step, context, original_names=original_names))
+            continue
+        old = step.old.find(origin)
+        assert old is not None, "an origin names a column of the old table"
+        value = quote(origin if original_names else column.name)
+        conversion = convert(old, column, value, context)
+        found.append(
+            FilledColumn(
+                column,
+                origin,
+                conversion.expression,
+                conversion.impossible,
+                conversion.why,
+                is_unchanged=conversion.expression == value,
+            )  # fmt: skip
+        )
+    return found
+
+
+def _added(column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
+    if column.auto_increment:
+        return _numbered(column, step, context, original_names=original_names)
+    try:
+        value = literal(stored_value(column, default_value(column, context)))
+    except NotComputable as error:
+        why = f"existing rows get values that only the source knows: {error}"
+        return FilledColumn(column, None, "NULL", "1", why, constant=None)
+    lasting = column.default is None or "CURRENT" not in column.default.upper()
+    return FilledColumn(column, None, value, constant=value if lasting else None)
+
+
+def _numbered(column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
+    """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key.
+
+    That order is known here for numbers and temporals, and for text of digits and letters of one case, in which every
+    collation but the few with digraphs agrees with the bytes. Without a key it is the source's secret unless one row.
+    """
+    step_size, first = context.auto_increment_increment, context.auto_increment_offset
+    key = _clustered_key(step.old)
+    why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
+    if key is None:
+        several = f"(SELECT count(*) FROM {_old_table(step)}) > 1"
+        return FilledColumn(column, None, str(first), several, why)
+    renamed = {o: c.name for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None}
+    order, doubts = [], []
+    for part in key.parts:
+        key_column = step.old.find(part.column)
+        assert key_column is not None, "keys name columns of their table"
+        name = quote(part.column if original_names else renamed.get(part.column, part.column))
+        order.append(name + (" DESC" if part.descending else ""))
+        if key_column.is_unsigned_64:
+            doubts.append(f"typeof({name}) = 'text'")
+        elif key_column.type not in (*INTEGER_BITS, "year", "date", "datetime", "timestamp", "binary", "varbinary"):
+            doubts.append(f"({name} GLOB '*[^0-9a-z]*' AND {name} GLOB '*[^0-9A-Z]*')")
+    expression = f"{first} + {step_size} * (ROW_NUMBER() OVER (ORDER BY {', '.join(order)}) - 1)"
+    return FilledColumn(column, None, expression, " OR ".join(doubts), why)
+
+
+def _clustered_key(model: TableModel) -> Key | None:
+    """The key InnoDB keeps the rows in: the primary key, else the first unique key without NULLs."""
+    if model.primary_key is not None:
+        return model.primary_key
+    nullable = {column.name for column in model.columns if column.nullable}
+    for key in model.keys:
+        if key.kind == "unique" and not key.has_expression and not nullable.intersection(key.columns):
+            return key
+    return None
+
+
+def _old_table(step: AlterStep) -> str:
+    return quote(f"{step.old.database}__{step.old.name}")

@@ -1,0 +1,279 @@
+"""DdlPlan → SQLite statements, to run in order inside the position's transaction with `PRAGMA foreign_keys=OFF`.
+
+`guards` first: SELECTs that must find nothing, else the change would not give what the source has: the channel stops.
+A change that leaves a table's shape alone costs nothing (VARCHAR(10) → VARCHAR(300)); columns added at the end and
+renamed ones are changed in place; all else rebuilds the table: create, INSERT … SELECT with conversions, drop, rename.
+Not carried over: CHECKs (the source has checked; collations differ), expression, FULLTEXT and SPATIAL keys, defaults
+after the column was made (`default_value` has the model's). Generated columns are plain: their values come in the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.lexer import WAY_OUT
+from rplctl.schema.model import Column, ForeignKey, Key, TableModel
+from rplctl.schema.naming import check_collision, index_name, physical_name
+from rplctl.schema.partition import partition_condition
+from rplctl.schema.plan import (
+    AlterStep,
+    Catalog,
+    CreateStep,
+    DdlPlan,
+    DeleteHistoryStep,
+    DeletePartitionsStep,
+    DropStep,
+    RenameStep,
+    Step,
+    TruncateStep,
+)
+from rplctl.schema.rebuild import FilledColumn, filled_columns
+from rplctl.schema.sqlite_type import affinity, literal, quote, stored_value
+from rplctl.schema.structure import END_OF_TIME, ROW_END
+
+_REBUILT = "rplctl rebuild"  # no MySQL table can have this name here: it lacks the double underscore
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A query that must return no row before the plan's statements run; else raise RplError(message, hint=hint)."""
+
+    query: str
+    message: str
+    hint: str = WAY_OUT
+
+
+def table(model: TableModel) -> str:
+    """The table's quoted name."""
+    return quote(physical_name(model.database, model.name))
+
+
+def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
+    """The statements of a plan. Raises TargetError when two tables would share a name, RplError else."""
+    after = catalog.after(plan)
+    for model in plan.model_changes.values():
+        if model is not None:
+            check_collision(model, after.tables.values())
+    return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
+
+
+def guards(plan: DdlPlan) -> list[Guard]:
+    """What must hold of the rows that are there."""
+    found = []
+    for step in plan.steps:
+        if isinstance(step, AlterStep) and not step.new.is_sequence:
+            for column in filled_columns(step, plan.context, original_names=True):
+                if column.impossible:
+                    query = f"SELECT 1 FROM {table(step.old)} WHERE {column.impossible} LIMIT 1"
+                    found.append(Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}"))
+    return found
+
+
+def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
+    if _model_of(step).is_sequence:
+        return []
+    match step:
+        case CreateStep(model):
+            return create_table(model, after)
+        case DropStep(model):
+            return [f"DROP TABLE {table(model)}"]
+        case TruncateStep(model):
+            return [f"DELETE FROM {table(model)}"]
+        case RenameStep(old, new):
+            # SQLite takes two names that differ only in case for one
+            return [f"ALTER TABLE {table(old)} RENAME TO {table(new)}"]
+        case AlterStep():
+            return alter_table(step, after, context)
+        case DeletePartitionsStep(model, names):
+            condition = partition_condition(model, names, context)
+            return [f"DELETE FROM {table(model)} WHERE {condition}"] if condition else [f"DELETE FROM {table(model)}"]
+        case DeleteHistoryStep(model):
+            return [f"DELETE FROM {table(model)} WHERE {quote(ROW_END)} <> '{END_OF_TIME}'"]
+
+
+def _model_of(step: Step) -> TableModel:
+    return step.old if isinstance(step, AlterStep | RenameStep) else step.model
+
+
+def create_table(model: TableModel, catalog: Catalog) -> list[str]:
+    """CREATE TABLE and its indexes."""
+    return [_create_sql(model, physical_name(model.database, model.name), catalog), *_indexes(model).values()]
+
+
+def _create_sql(model: TableModel, name: str, catalog: Catalog, *, defaults: bool = True) -> str:
+    lines = [column_sql(column, default=_constant_default(column) if defaults else "") for column in model.columns]
+    if (primary := model.primary_key) is not None:
+        lines.append(f"PRIMARY KEY ({', '.join(quote(part.column) for part in primary.parts)})")
+    lines += [_foreign_key_sql(key) for key in model.foreign_keys if is_enforceable(key, model, catalog)]
+    return f"CREATE TABLE {quote(name)} (\n  " + ",\n  ".join(lines) + "\n)"
+
+
+def column_sql(column: Column, *, default: str = "") -> str:
+    words = [quote(column.name), affinity(column)]
+    if not column.nullable and column.generated is None:
+        words.append("NOT NULL")
+    if default:
+        words.append(f"DEFAULT {default}")
+    return " ".join(word for word in words if word)
+
+
+def _constant_default(column: Column) -> str:
+    """The default that hangs on nothing but the column; '' for none. Kept for who reads the target's schema."""
+    if column.default is None or "CURRENT" in column.default.upper() or column.type == "timestamp":
+        return ""
+    try:
+        value = default_value(column, DdlContext(time_zone="?"))
+    except NotComputable:
+        return ""
+    return "" if value is None else literal(stored_value(column, value))
+
+
+def _foreign_key_sql(key: ForeignKey) -> str:
+    """RESTRICT as NO ACTION: InnoDB checks neither later, but ours can wait for the end of a grouped transaction."""
+    columns = ", ".join(quote(name) for name in key.columns)
+    parent = quote(physical_name(key.ref_database, key.ref_table))
+    actions = ""
+    if key.on_delete in ("CASCADE", "SET NULL"):
+        actions += f" ON DELETE {key.on_delete}"
+    if key.on_update in ("CASCADE", "SET NULL"):
+        actions += f" ON UPDATE {key.on_update}"
+    return (
+        f"FOREIGN KEY ({columns}) REFERENCES {parent} ({', '.join(quote(name) for name in key.ref_columns)}){actions}"
+    )
+
+
+def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
+    """SQLite wants the parent's columns to be a key; InnoDB takes any index. A parent not known yet may still come."""
+    if not key.ref_columns:
+        return False
+    same = (key.ref_database, key.ref_table) == (model.database, model.name)
+    parent = model if same else catalog.tables.get((key.ref_database, key.ref_table))
+    if parent is None:
+        return True
+    wanted = {name.casefold() for name in key.ref_columns}
+    return any(k.is_unique and {name.casefold() for name in k.columns} == wanted for k in parent.keys)
+
+
+def is_indexed(key: Key) -> bool:
+    """Whether the target has an index for it: not for words, shapes, vectors and expressions."""
+    return key.kind in ("unique", "index") and not key.has_expression
+
+
+def _indexes(model: TableModel) -> dict[str, str]:
+    """Index name → CREATE INDEX. Prefix keys index the whole column: what is unique by prefix is unique as a whole."""
+    found = {}
+    for key in model.keys:
+        if is_indexed(key):
+            parts = ", ".join(quote(part.column) + (" DESC" if part.descending else "") for part in key.parts)
+            unique = "UNIQUE " if key.kind == "unique" else ""
+            name = index_name(model, key)
+            found[name] = f"CREATE {unique}INDEX {quote(name)} ON {table(model)} ({parts})"
+    return found
+
+
+def notes(plan: DdlPlan, catalog: Catalog) -> list[str]:
+    """What of the plan's tables this target does not carry: for the operator to read."""
+    after, found = catalog.after(plan), list(plan.notes)
+    for model in plan.model_changes.values():
+        if model is None or model.is_sequence:
+            continue
+        for key in model.keys:
+            if key.kind != "primary" and not is_indexed(key):
+                found.append(f"{model.qualified_name}: key '{key.name}' ({key.kind}) has no index in SQLite")
+        for foreign_key in model.foreign_keys:
+            if not is_enforceable(foreign_key, model, after):
+                found.append(
+                    f"{model.qualified_name}: foreign key '{foreign_key.name}' points at no unique key, left out"
+                )
+    return found
+
+
+# --- ALTER TABLE
+
+
+def alter_table(step: AlterStep, after: Catalog, context: DdlContext) -> list[str]:
+    """Rename columns in place, then the cheapest way from the old shape to the new one."""
+    renames, old = _rename_columns(step)
+    columns = filled_columns(step, context, original_names=False)
+    before, now = _indexes(old), _indexes(step.new)
+    dropped = [f"DROP INDEX {quote(name)}" for name, sql in before.items() if now.get(name) != sql]
+    created = [sql for name, sql in now.items() if before.get(name) != sql]
+    same = [_create_sql(model, "t", after, defaults=False) for model in (old, step.new)]
+    kept = [c for c in columns if c.origin is not None]
+    if same[0] == same[1] and all(c.is_unchanged for c in kept):
+        return [*renames, *dropped, *created]
+    added = _added_in_place(old, step.new, columns, after)
+    if added is not None:
+        return [*renames, *dropped, *added, *created]
+    return [*renames, *_rebuild(old, step.new, columns, after)]
+
+
+def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
+    """RENAME COLUMN for each that changed its name (by way of a free name when they swap), and the model after it.
+
+    SQLite carries the new names into indexes and into other tables' foreign keys.
+    """
+    old = step.old
+    pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
+    taken = {column.name.casefold() for column in old.columns}
+    statements = []
+    waiting = []
+    for number, (name, new_name) in enumerate(pairs):
+        if new_name.casefold() in taken:
+            parked = f"{_REBUILT} {number}"
+            statements.append(_rename_column(old, name, parked))
+            waiting.append((parked, new_name))
+        else:
+            statements.append(_rename_column(old, name, new_name))
+    statements += [_rename_column(old, parked, new_name) for parked, new_name in waiting]
+    final = dict(pairs)
+    columns = tuple(replace(c, name=final.get(c.name, c.name)) for c in old.columns)
+    keys = tuple(
+        replace(
+            key,
+            parts=tuple(replace(p, column=final.get(p.column, p.column)) for p in key.parts),
+            stored_as=index_name(old, key),
+        )
+        for key in old.keys
+    )
+    foreign_keys = tuple(replace(k, columns=tuple(final.get(n, n) for n in k.columns)) for k in old.foreign_keys)
+    return statements, replace(old, columns=columns, keys=keys, foreign_keys=foreign_keys)
+
+
+def _rename_column(model: TableModel, name: str, new_name: str) -> str:
+    return f"ALTER TABLE {table(model)} RENAME COLUMN {quote(name)} TO {quote(new_name)}"
+
+
+def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[str] | None:
+    """ADD COLUMN statements when all that happens is constant columns at the end; None when it takes a rebuild."""
+    count = len(old.columns)
+    kept, added = columns[:count], columns[count:]
+    shortened = replace(new, columns=new.columns[:count])
+    if len(kept) < count or any(c.origin is None or not c.is_unchanged for c in kept):
+        return None
+    if any(c.origin is not None or c.constant is None for c in added):
+        return None
+    if _create_sql(old, "t", after, defaults=False) != _create_sql(shortened, "t", after, defaults=False):
+        return None
+    statements = []
+    for filled in added:
+        default = filled.constant if filled.constant != "NULL" else ""
+        statements.append(f"ALTER TABLE {table(old)} ADD COLUMN {column_sql(filled.column, default=default or '')}")
+    return statements
+
+
+def _rebuild(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[str]:
+    """The recipe of SQLite's manual. legacy_alter_table: other tables' foreign keys keep pointing at the name."""
+    names = ", ".join(quote(column.name) for column in new.columns)
+    values = ", ".join(column.expression for column in columns)
+    return [
+        _create_sql(new, _REBUILT, after),
+        f"INSERT INTO {quote(_REBUILT)} ({names}) SELECT {values} FROM {table(old)}",
+        f"DROP TABLE {table(old)}",
+        "PRAGMA legacy_alter_table=ON",
+        f"ALTER TABLE {quote(_REBUILT)} RENAME TO {table(new)}",
+        "PRAGMA legacy_alter_table=OFF",
+        *_indexes(new).values(),
+    ]

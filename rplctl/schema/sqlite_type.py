@@ -1,0 +1,68 @@
+"""How values are kept in SQLite: the type policy, literals and quoted names.
+
+| MySQL | declared | kept as |
+|---|---|---|
+| TINYINT … BIGINT, YEAR, BIT(1..63) | the integer word (never exactly INTEGER: no alias of the rowid) | integer |
+| BIGINT UNSIGNED, BIT(64) | none: no affinity | integer up to 2^63-1, above it text, exactly |
+| DECIMAL | TEXT | its digits, exactly |
+| FLOAT, DOUBLE | REAL | 8-byte float (SQLite keeps no negative zero) |
+| DATE, TIME, DATETIME, TIMESTAMP (UTC), CHAR, VARCHAR, TEXT, ENUM, SET, JSON, UUID, INET | TEXT | as printed |
+| BINARY, VARBINARY, BLOB, geometries, VECTOR | BLOB | bytes |
+
+Text compares bytewise whatever the column's collation: every key the source accepts is a key here too.
+"""
+
+from __future__ import annotations
+
+from rplctl.schema.default_value import Value
+from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
+
+LARGEST_INTEGER = 2**63 - 1
+
+
+def affinity(column: Column) -> str:
+    """The declared type; '' for none."""
+    kind = column.type
+    if column.is_unsigned_64:
+        return ""
+    if kind in INTEGER_BITS:
+        return kind.upper()
+    if kind in ("bit", "year"):
+        return "INT"
+    if kind in ("float", "double"):
+        return "REAL"
+    if kind in BINARY_TYPES or kind in GEOMETRY_TYPES or kind == "vector":
+        return "BLOB"
+    return "TEXT"
+
+
+def stored_value(column: Column, value: Value) -> Value:
+    """A decoded value as the target keeps it: integers that SQLite cannot hold become text."""
+    if column.is_unsigned_64 and isinstance(value, int) and value > LARGEST_INTEGER:
+        return str(value)
+    return value
+
+
+def quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """A string literal; one with NUL characters goes through its bytes."""
+    if "\0" in text:
+        return f"CAST({literal(text.encode())} AS TEXT)"
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal(value: Value) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case str():
+            return text_literal(value)
+        case float():
+            return repr(value)
+        case _:
+            return str(value)

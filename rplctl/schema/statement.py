@@ -1,0 +1,234 @@
+"""What a DDL statement asks for: actions, and the operations of ALTER TABLE. Values only; `parse.py` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rplctl.schema.model import Check, Column, ForeignKey, Key, Partitioning, TableModel
+
+TableName = tuple[str, str]  # (database, table)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    model: TableModel  # columns that inherit their charset have None
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableLike:
+    name: TableName
+    like: TableName
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    names: tuple[TableName, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    pairs: tuple[tuple[TableName, TableName], ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    name: str
+    charset: str | None
+    collation: str | None
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase:
+    name: str
+    charset: str | None
+    collation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unreplicated:
+    """A statement with no meaning for this target (views, triggers, users, …): the operator's policy decides."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoOperation:
+    """A statement that changes neither tables nor rows (ANALYZE, FLUSH, temporary tables in row format)."""
+
+    why: str
+
+
+# --- operations of ALTER TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    column: Column
+    position: str | None = None  # None = last, '' = FIRST, else AFTER this column
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeColumn:
+    """MODIFY (name unchanged) and CHANGE."""
+
+    name: str
+    column: Column
+    position: str | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    name: str
+    new_name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    name: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetVisibility:
+    name: str
+    invisible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddKey:
+    key: Key  # name '' = the server chooses
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropKey:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameKey:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    foreign_key: ForeignKey
+    key_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DropForeignKey:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddCheck:
+    check: Check
+
+
+@dataclass(frozen=True, slots=True)
+class DropCheck:
+    """DROP CHECK, or DROP CONSTRAINT, which may name a key or a foreign key too."""
+
+    name: str
+    any_constraint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTo:
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertCharset:
+    charset: str | None  # None = the database's default
+    collation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """Options of CREATE and ALTER TABLE that the model keeps; None = not written."""
+
+    charset: str | None = None
+    collation: str | None = None
+    engine: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repartition:
+    partitioning: Partitioning | None  # None = REMOVE PARTITIONING
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    partitioning: Partitioning  # only its partitions count
+
+
+@dataclass(frozen=True, slots=True)
+class ReorganizePartitions:
+    names: tuple[str, ...]
+    partitioning: Partitioning
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePartitionRows:
+    """DROP PARTITION (`drop`) and TRUNCATE PARTITION: delete rows without logging them."""
+
+    names: tuple[str, ...]  # () = ALL
+    drop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SystemVersioning:
+    add: bool
+
+
+Operation = (
+    AddColumn | ChangeColumn | RenameColumn | DropColumn | SetDefault | SetVisibility | AddKey | DropKey | RenameKey
+    | AddForeignKey | DropForeignKey | AddCheck | DropCheck | RenameTo | ConvertCharset | TableOptions | Repartition
+    | AddPartitions | ReorganizePartitions | RemovePartitionRows | SystemVersioning
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    name: TableName
+    operations: tuple[Operation, ...]
+    if_exists: bool = False
+
+
+DdlAction = (
+    CreateTable | CreateTableLike | DropTable | AlterTable | RenameTable | TruncateTable | CreateDatabase
+    | AlterDatabase | DropDatabase | Unreplicated | NoOperation
+)  # fmt: skip

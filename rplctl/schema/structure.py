@@ -1,0 +1,200 @@
+"""How a table's parts hang together: names the server gives, implicit keys, primary keys' NOT NULL, inherited charsets.
+
+Every function takes a model and gives one; CREATE TABLE and ALTER TABLE both go through here, so both give the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rplctl.errors import RplError
+from rplctl.schema.column_definition import Constraint
+from rplctl.schema.context import DdlContext
+from rplctl.schema.data_type import normalize, takes_charset
+from rplctl.schema.model import Check, Column, Key, KeyPart, TableModel
+from rplctl.schema.statement import AddForeignKey, AddKey, TableName, TableOptions
+from rplctl.schema.table_definition import Definitions
+
+ERROR_NO_COLUMNS, ERROR_DUPLICATE_COLUMN, ERROR_DUPLICATE_KEY_NAME, ERROR_UNKNOWN_KEY_COLUMN = 1113, 1060, 1061, 1072
+END_OF_TIME = "2038-01-19 03:14:07.999999"  # MariaDB's row_end of a current row, in UTC
+ROW_START, ROW_END = "row_start", "row_end"
+
+
+def build_table(name: TableName, definitions: Definitions, options: TableOptions, context: DdlContext) -> TableModel:
+    """The model of CREATE TABLE; charsets that come from the database are still None."""
+    columns = tuple(definitions.columns)
+    if not columns:
+        raise RplError(f"A table must have at least 1 column: {name[0]}.{name[1]}", errno=ERROR_NO_COLUMNS)
+    check_column_names(columns, name[1])
+    if not context.explicit_defaults_for_timestamp:
+        columns = _promote_first_timestamp(columns)
+    model = TableModel(*name, columns, charset=options.charset, collation=options.collation,
+                       engine=options.engine or "", comment=options.comment or "")  # fmt: skip
+    model = add_constraints(model, tuple(definitions.constraints), context)
+    if definitions.row_period is not None:
+        model = replace(model, system_versioned=True)
+        return versioned_keys(model, definitions.row_period[1])
+    return model
+
+
+def _promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Without explicit_defaults_for_timestamp the first plain TIMESTAMP column defaults to CURRENT_TIMESTAMP."""
+    for index, column in enumerate(columns):
+        if column.type == "timestamp" and not column.nullable:
+            if column.default is None and column.generated is None:
+                promoted = replace(column, default="CURRENT_TIMESTAMP")
+                return (*columns[:index], promoted, *columns[index + 1 :])
+            return columns
+    return columns
+
+
+def check_column_names(columns: tuple[Column, ...], table: str) -> None:
+    seen = set()
+    for column in columns:
+        if (folded := column.name.casefold()) in seen:
+            raise RplError(f"Duplicate column name '{column.name}' in {table}", errno=ERROR_DUPLICATE_COLUMN)
+        seen.add(folded)
+
+
+def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], context: DdlContext) -> TableModel:
+    """Keys first (a foreign key looks for one that serves it), then foreign keys and checks."""
+    for constraint in constraints:
+        if isinstance(constraint, AddKey):
+            model = add_key(model, constraint.key, if_not_exists=constraint.if_not_exists)
+    for constraint in constraints:
+        if isinstance(constraint, AddForeignKey):
+            model = add_foreign_key(model, constraint)
+        elif not isinstance(constraint, AddKey):
+            model = add_check(model, constraint.check, context)
+    return model
+
+
+def add_key(model: TableModel, key: Key, *, if_not_exists: bool = False) -> TableModel:
+    """Name the key, spell its columns as the table does, drop the implicit keys that it replaces."""
+    parts = tuple(replace(part, column=_own_name(model, part.column)) if part.column else part for part in key.parts)
+    key = replace(key, parts=parts, name=key.name or _key_name(model, parts))
+    if any(other.name.casefold() == key.name.casefold() and not other.implicit for other in model.keys):
+        if if_not_exists:
+            return model
+        raise RplError(f"Duplicate key name '{key.name}' in {model.qualified_name}", errno=ERROR_DUPLICATE_KEY_NAME)
+    kept = tuple(k for k in model.keys if not (k.implicit and key.columns[: len(k.parts)] == k.columns))
+    kept = tuple(k for k in kept if k.name.casefold() != key.name.casefold())
+    columns = model.columns
+    if key.kind == "primary":
+        names = set(key.columns)
+        columns = tuple(replace(c, nullable=False) if c.name in names else c for c in columns)
+        return replace(model, columns=columns, keys=(key, *kept))
+    return replace(model, keys=(*kept, key))
+
+
+def _own_name(model: TableModel, column_name: str) -> str:
+    column = model.find(column_name)
+    if column is None:
+        what = f"Key column '{column_name}' doesn't exist in table {model.qualified_name}"
+        raise RplError(what, errno=ERROR_UNKNOWN_KEY_COLUMN, hint="rplctl load-schema")
+    return column.name
+
+
+def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
+    """The server's choice: the first column's name, then name_2, name_3, …"""
+    base = parts[0].column or "functional_index"
+    if base.upper() == "PRIMARY":
+        base = "PRIMARY_2"
+    taken = {key.name.casefold() for key in model.keys}
+    name, number = base, 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{base}_{number}"
+    return name
+
+
+def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
+    """Name it `<table>_ibfk_<n>` when it has no name, and add the key the server makes for it when none serves."""
+    foreign_key = operation.foreign_key
+    columns = tuple(_own_name(model, name) for name in foreign_key.columns)
+    served = any(key.columns[: len(columns)] == columns for key in model.keys)
+    key_name = operation.key_name or foreign_key.name
+    if not foreign_key.name:
+        prefix = f"{model.name}_ibfk_"
+        numbers = [int(fk.name[len(prefix) :]) for fk in model.foreign_keys
+                   if fk.name.startswith(prefix) and fk.name[len(prefix) :].isdecimal()]  # fmt: skip
+        foreign_key = replace(foreign_key, name=f"{prefix}{max(numbers, default=0) + 1}")
+    if not served:
+        parts = tuple(KeyPart(name) for name in columns)
+        taken = any(key.name.casefold() == key_name.casefold() for key in model.keys)
+        model = add_key(model, Key("" if taken else key_name, "index", parts, implicit=True))
+    kept = tuple(fk for fk in model.foreign_keys if fk.name.casefold() != foreign_key.name.casefold())
+    return replace(model, foreign_keys=(*kept, replace(foreign_key, columns=columns)))
+
+
+def add_check(model: TableModel, check: Check, context: DdlContext) -> TableModel:
+    if not check.name:
+        pattern = "CONSTRAINT_{}" if context.is_mariadb else model.name + "_chk_{}"
+        taken, number = {c.name for c in model.checks}, 1
+        while pattern.format(number) in taken:
+            number += 1
+        check = replace(check, name=pattern.format(number))
+    kept = tuple(c for c in model.checks if c.name.casefold() != check.name.casefold())
+    return replace(model, checks=(*kept, check))
+
+
+def resolve_charsets(model: TableModel, charset: str, collation: str | None) -> TableModel:
+    """Give the table, and the columns that name none, the charset they inherit."""
+    if model.charset is None:
+        # a collation without a charset (MariaDB's uca1400_…) is kept, the charset is the database's
+        model = replace(model, charset=charset, collation=model.collation or collation)
+    columns = tuple(resolve_column(column, model.charset or charset, model.collation) for column in model.columns)
+    return replace(model, columns=columns)
+
+
+def resolve_column(column: Column, charset: str, collation: str | None) -> Column:
+    if column.charset == "default":
+        column = replace(column, charset=None)
+    if not takes_charset(column):
+        return normalize(column)
+    if column.collation == "_bin":
+        column = replace(column, collation=f"{column.charset or charset}_bin")
+    if column.charset is None:
+        inherited = column.collation or collation
+        column = replace(column, charset=charset, collation=inherited)
+    return normalize(column)
+
+
+def add_versioning(model: TableModel) -> TableModel:
+    """WITH SYSTEM VERSIONING without columns of its own: two hidden ones, and row_end in every unique key.
+
+    Row events carry both columns, and history rows as rows (seen in MariaDB 10.11's binary logs).
+    """
+    if model.find(ROW_END) is not None:
+        return versioned_keys(model, ROW_END)
+    hidden = tuple(Column(name, "timestamp", 6, nullable=False, invisible=True) for name in (ROW_START, ROW_END))
+    return versioned_keys(replace(model, columns=(*model.columns, *hidden)), ROW_END)
+
+
+def versioned_keys(model: TableModel, row_end: str) -> TableModel:
+    """Current and historical rows share the declared key, so the server appends row_end to it."""
+    keys = tuple(
+        replace(key, parts=(*key.parts, KeyPart(row_end))) if key.is_unique and row_end not in key.columns else key
+        for key in model.keys
+    )
+    return replace(model, keys=keys, system_versioned=True)
+
+
+def drop_versioning(model: TableModel) -> TableModel:
+    """Without system versioning: no hidden columns, no row_end in keys (the server deletes the history rows)."""
+    hidden = {c.name for c in model.columns if c.name in (ROW_START, ROW_END) and c.invisible}
+    keys = tuple(replace(key, parts=tuple(p for p in key.parts if p.column != ROW_END)) for key in model.keys)
+    columns = tuple(column for column in model.columns if column.name not in hidden)
+    return replace(model, columns=columns, keys=keys, system_versioned=False)
+
+
+def sequence_model(database: str, name: str) -> TableModel:
+    """To the binary log a MariaDB sequence is a table of one row; the model lets its row events be passed over."""
+    signed = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment")
+    columns = (
+        *(Column(column, "bigint", 21, nullable=False) for column in signed),
+        Column("cache_size", "bigint", 21, unsigned=True, nullable=False),
+        Column("cycle_option", "tinyint", 1, unsigned=True, nullable=False),
+        Column("cycle_count", "bigint", 21, nullable=False),
+    )
+    return TableModel(database, name, columns, engine="SEQUENCE")
