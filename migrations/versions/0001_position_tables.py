@@ -68,7 +68,7 @@ class _Types:
         self.dialect = dialect
         self.is_mysql = dialect in ("mysql", "mariadb")
         self.text: Any = mysql.TEXT(charset="utf8mb4", collation="utf8mb4_bin") if self.is_mysql else sa.Text()
-        self.long_text: Any = mysql.LONGTEXT(charset="ascii") if self.is_mysql else sa.Text()
+        self.long_text: Any = mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin") if self.is_mysql else sa.Text()
         self.unsigned: Any = mysql.INTEGER(unsigned=True) if self.is_mysql else sa.BigInteger()
         self.position: Any = mysql.BIGINT(unsigned=True) if self.is_mysql else sa.BigInteger()
         self.switch: Any = sa.Boolean(create_constraint=False)
