@@ -1,0 +1,135 @@
+"""Compressed events made plain: TRANSACTION_PAYLOAD of MySQL (a whole transaction), compressed rows and queries of MariaDB.
+
+    TRANSACTION_PAYLOAD body: (packed type, packed length, value)*: 1 payload size, 2 compression (0 zstd, 255 none),
+    3 plain size; 0 ends the list; then the payload, plain events one after another, without checksums.
+    Compressed MariaDB events: as the plain event, but the part behind the column bitmaps (the statement) is one record.
+
+Invariant: never more than `max_bytes` are produced, whatever the event claims; what comes out are whole plain events
+without checksums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import zstandard
+
+from rplctl.binlog.cursor import Cursor, open_event
+from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.binlog.groups import GroupKind, scan_groups
+from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
+from rplctl.binlog.inflate import MAX_INFLATED, inflate
+from rplctl.position import BinlogPosition
+
+_ZSTD: Final = 0
+_NO_COMPRESSION: Final = 255
+_END_MARK: Final = 0
+_SIZE_FIELD: Final = 1
+_COMPRESSION_FIELD: Final = 2
+_PLAIN_SIZE_FIELD: Final = 3
+
+COMPRESSED_ROWS: Final[dict[int, EventType]] = {
+    EventType.WRITE_ROWS_COMPRESSED_V1: EventType.WRITE_ROWS_V1,
+    EventType.UPDATE_ROWS_COMPRESSED_V1: EventType.UPDATE_ROWS_V1,
+    EventType.DELETE_ROWS_COMPRESSED_V1: EventType.DELETE_ROWS_V1,
+    EventType.WRITE_ROWS_COMPRESSED: EventType.WRITE_ROWS,
+    EventType.UPDATE_ROWS_COMPRESSED: EventType.UPDATE_ROWS,
+    EventType.DELETE_ROWS_COMPRESSED: EventType.DELETE_ROWS,
+}
+_UPDATES = frozenset({EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS})
+_VERSION_2 = frozenset({EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS})
+
+
+def expand_event(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
+    """The plain events inside one compressed event, without checksums. Raises BinlogFormatError for any other type."""
+    type_code = event[4] if len(event) > 4 else -1
+    if type_code == EventType.TRANSACTION_PAYLOAD:
+        return decompress_payload(event, description, max_bytes)
+    if type_code in COMPRESSED_ROWS:
+        return _expand_rows(event, description, max_bytes)
+    if type_code == EventType.QUERY_COMPRESSED:
+        return _expand_query(event, description, max_bytes)
+    raise format_error("Not a compressed event", event)
+
+
+def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
+    """The inner events of one TRANSACTION_PAYLOAD."""
+    body = open_event(event, description.checksum_length)
+    if event[4] != EventType.TRANSACTION_PAYLOAD:
+        raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
+    fields = _payload_fields(body)
+    size = fields.get(_SIZE_FIELD, -1)
+    if size != body.remaining:
+        raise body.error(f"The payload is {body.remaining} bytes but says {size}")
+    payload = body.rest()
+    plain_size = fields.get(_PLAIN_SIZE_FIELD, len(payload))
+    if plain_size > max_bytes:
+        raise body.error(f"A payload of {plain_size} plain bytes is larger than {max_bytes}")
+    compression = fields.get(_COMPRESSION_FIELD, -1)
+    if compression == _NO_COMPRESSION:
+        plain = payload
+    elif compression == _ZSTD:
+        plain = _unzstd(payload, plain_size, body)
+    else:
+        raise body.error(f"Unknown payload compression {compression}")
+    if len(plain) != plain_size:
+        raise body.error(f"The payload holds {len(plain)} plain bytes but says {plain_size}")
+    return plain
+
+
+def _payload_fields(body: Cursor) -> dict[int, int]:
+    fields: dict[int, int] = {}
+    while True:
+        kind = body.packed_length()
+        if kind == _END_MARK:
+            return fields
+        value = body.sub(body.packed_length())
+        fields[kind] = value.packed_length()
+
+
+def _unzstd(payload: bytes, plain_size: int, body: Cursor) -> bytes:
+    """All frames of the payload, at most plain_size + 1 bytes."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True) as reader:
+            return bytes(reader.read(plain_size + 1))
+    except zstandard.ZstdError as error:
+        raise body.error(f"The payload is broken ({error})") from error
+
+
+def payload_kind(plain: bytes, description: FormatDescription) -> GroupKind:
+    """What the transaction inside a payload is: most are ROWS, but savepoints and statements compress as well."""
+    plain_description = replace(description, checksum_algorithm=CHECKSUM_OFF)
+    scan = scan_groups(plain, 0, BinlogPosition("", 0), len(plain) + 1, plain_description)
+    if len(scan) != 1 or scan.complete_end != len(plain):
+        raise format_error("A payload does not hold exactly one transaction", plain)
+    return GroupKind(int(scan.kind[0]))
+
+
+def _with_body(event: bytes, type_code: EventType, body: bytes) -> bytes:
+    length = HEADER_LENGTH + len(body)
+    return event[:4] + bytes([type_code]) + event[5:9] + length.to_bytes(4, "little") + event[13:HEADER_LENGTH] + body
+
+
+def _expand_rows(event: bytes, description: FormatDescription, max_bytes: int) -> bytes:
+    plain_type = COMPRESSED_ROWS[event[4]]
+    body = open_event(event, description.checksum_length)
+    body.skip(8)
+    if plain_type in _VERSION_2:
+        extra = body.unsigned(2)
+        body.skip(extra - 2)
+    columns = body.packed_length()
+    bitmaps = 2 if plain_type in _UPDATES else 1
+    body.skip(bitmaps * ((columns + 7) // 8))
+    head = event[HEADER_LENGTH : body.position]
+    return _with_body(event, plain_type, head + inflate(body.rest(), max_bytes, event))
+
+
+def _expand_query(event: bytes, description: FormatDescription, max_bytes: int) -> bytes:
+    body = open_event(event, description.checksum_length)
+    body.skip(8)
+    database_length = body.unsigned(1)
+    body.skip(2)
+    body.skip(body.unsigned(2) + database_length + 1)
+    head = event[HEADER_LENGTH : body.position]
+    return _with_body(event, EventType.QUERY, head + inflate(body.rest(), max_bytes, event))
