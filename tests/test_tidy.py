@@ -1,0 +1,211 @@
+"""Rules about the code are tests of the code: sizes, names, walls, mirrors, exit codes, crash points (design §2).
+
+Each test collects every offender before it fails, so that one run shows all there is to mend.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import rplctl.errors
+from rplctl.errors import RplError
+from rplctl.failpoint import CRASH_POINTS
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "rplctl"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MODULE_LINES = 400
+ONE_MODULE_LINES = 500  # one module may be this long
+MEDIAN_MODULE_LINES = 160
+FUNCTION_LINES = 70
+P90_FUNCTION_LINES = 35
+
+# Third-party module or function → the only places in rplctl/ that may use it.
+WALLS = {
+    "typer": ("cli/",),
+    "rich": ("cli/",),
+    "click": (),
+    "pyspark": ("applier/",),
+    "pymysql": ("source/", "target/"),
+    "os.fsync": ("durable.py",),
+    "os.fdatasync": ("durable.py",),
+    "os.replace": ("durable.py",),
+    "os.rename": ("durable.py",),
+}
+BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", re.IGNORECASE)
+# Started by name, not imported: `python -m rplctl…`; the console script's package.
+ENTRY_POINTS = {"rplctl", "rplctl.cli"}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def short(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def line_count(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def functions(path: Path) -> list[tuple[str, int]]:
+    """Name and number of lines of every function; a nested one counts for itself and for its parent."""
+    found = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [(f"{short(path)}:{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1) for node in found]
+
+
+def imports(path: Path) -> set[str]:
+    """Absolute names imported anywhere in the module, `from a import b` as both `a` and `a.b`."""
+    names: set[str] = set()
+    package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parents, *filter(None, [node.module])])
+            names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
+    return names
+
+
+def uses(path: Path) -> set[str]:
+    """Imports, and attributes written as `module.name`."""
+    dotted = {
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return imports(path) | dotted
+
+
+def is_empty(path: Path) -> bool:
+    """Nothing but a docstring, imports and `__all__`."""
+    allowed = (ast.Import, ast.ImportFrom, ast.Expr)
+    body = tree(path).body
+    return all(isinstance(node, allowed) or ast.unparse(node).startswith(("__all__", "__version__")) for node in body)
+
+
+def nothing_runs(path: Path) -> bool:
+    """Constants, records and protocols only: no function has a body."""
+    bodies = [
+        node.body[-1] for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return all(isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) for last in bodies)
+
+
+def test_every_module_tells_what_it_owns() -> None:
+    assert [short(path) for path in MODULES if not ast.get_docstring(tree(path))] == []
+
+
+def test_modules_are_short() -> None:
+    sizes = {short(path): line_count(path) for path in MODULES}
+    too_long = {name: size for name, size in sizes.items() if size > MODULE_LINES}
+    assert len(too_long) <= 1, too_long
+    assert all(size <= ONE_MODULE_LINES for size in too_long.values()), too_long
+    written = [size for path, size in zip(MODULES, sizes.values(), strict=True) if not is_empty(path)]
+    assert statistics.median(written) <= MEDIAN_MODULE_LINES
+
+
+def test_functions_are_short() -> None:
+    sizes = [function for path in MODULES for function in functions(path)]
+    assert [(name, size) for name, size in sizes if size > FUNCTION_LINES] == []
+    assert statistics.quantiles((size for _, size in sizes), n=10)[8] <= P90_FUNCTION_LINES
+
+
+def test_every_module_has_its_mirror_test() -> None:
+    """rplctl/a/b.py is tested by tests/a/test_b.py (or test_b_….py), or by a test in tests/a/ that imports it by name."""
+    missing = []
+    for path in MODULES:
+        if path.name == "__main__.py" or nothing_runs(path):
+            continue
+        folder = ROOT / "tests" / path.relative_to(PACKAGE).parent
+        stem = path.parent.name if path.name == "__init__.py" else path.stem
+        tests = list(folder.glob("test_*.py"))
+        named = any(test.stem == f"test_{stem}" or test.stem.startswith(f"test_{stem}_") for test in tests)
+        if not named and not any(name_of(path) in imports(test) for test in tests):
+            missing.append(f"{short(path)} → {folder.relative_to(ROOT)}/test_{stem}.py")
+    assert missing == []
+
+
+def test_no_module_is_dead() -> None:
+    imported = set().union(*(imports(path) for path in MODULES))
+    names = {name_of(path) for path in MODULES if path.name != "__main__.py"}
+    # a package is alive through its modules; a module only by name
+    assert sorted(n for n in names - ENTRY_POINTS if not any(i == n or i.startswith(f"{n}.") for i in imported)) == []
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_walls_hold(wall: str) -> None:
+    """ruff's banned-api says the same while typing, but its per-file ignores open a file for every name at once."""
+    through = [
+        short(path)
+        for path in MODULES
+        if any(name == wall or name.startswith(f"{wall}.") for name in uses(path))
+        and not short(path).startswith(WALLS[wall])
+    ]
+    assert through == []
+
+
+def test_only_the_command_line_prints() -> None:
+    prints = [
+        f"{short(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert [place for place in prints if not place.startswith("cli/")] == []
+
+
+def test_no_name_says_nothing() -> None:
+    """Files, classes and functions are named after what they own or do: never utils, helpers, manager, common."""
+    names = {f"{short(path)}: {path.stem}" for path in MODULES} | {
+        f"{short(path)}: {node.name}"
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }
+    assert sorted(name for name in names if BANNED_NAME.search(name.partition(": ")[2])) == []
+
+
+def test_no_exception_is_swallowed_wholesale() -> None:
+    """`except Exception` and a bare `except` hide our own bugs; BaseException is for clean-up that raises again."""
+    broad = []
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type) if node.type else "everything"
+                reraises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+                if caught in ("everything", "Exception") or (caught == "BaseException" and not reraises):
+                    broad.append(f"{short(path)}:{node.lineno} catches {caught}")
+    assert broad == []
+
+
+def test_exit_codes_belong_to_one_class_each_and_are_documented() -> None:
+    classes = [item for item in vars(rplctl.errors).values() if isinstance(item, type) and issubclass(item, RplError)]
+    own = [item for item in classes if "exit_code" in vars(item)]
+    assert [code for code, count in Counter(item.exit_code for item in own).items() if count > 1] == []
+    rows = re.findall(r"^\W*(\w+)\s+(\d+)\s", rplctl.errors.__doc__ or "", re.MULTILINE)
+    assert dict(rows) == {item.__name__: str(item.exit_code) for item in classes}
+
+
+def test_every_crash_point_is_passed_by_code_and_killed_in_a_test() -> None:
+    code = "\n".join(path.read_text() for path in MODULES)
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    passed = set(re.findall(r"""crash_point\(\s*["'](\w+)["']""", code))
+    assert passed - CRASH_POINTS == set(), "not declared in failpoint.py"
+    assert CRASH_POINTS - passed == set(), "declared, but no code passes them"
+    assert {point for point in CRASH_POINTS if not re.search(rf"\b{point}\b", tests)} == set(), "no test names them"
