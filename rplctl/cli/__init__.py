@@ -1,0 +1,70 @@
+"""The command line: Typer, output, exit codes. The only package that prints; everything it does, rplctl.command does.
+
+`main` is the one place that turns an RplError into `ERROR number: text`, a `hint:` and its exit code (errors.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from types import TracebackType
+from typing import NoReturn
+
+from rplctl.errors import RplError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141  # as a shell reports SIGPIPE
+TRACEBACK_VARIABLE = "RPLCTL_TRACEBACK"
+
+
+def main() -> NoReturn:
+    sys.excepthook = _unexpected  # before Typer: it calls the hook that it found
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """One command line to its exit code; messages go to stderr."""
+    from rplctl.cli.app import app
+    from rplctl.cli.globals import hoist
+
+    try:
+        app(args=hoist(arguments), prog_name="rplctl")
+        sys.stdout.flush()
+    except RplError as error:
+        report(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
+        return BROKEN_PIPE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        report(RplError(f"{where}{error.strerror or error}"))
+        return RplError.exit_code
+    except SystemExit as exit:
+        return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else 1
+    return 0
+
+
+def report(error: RplError) -> None:
+    from rplctl.cli.text import clean
+
+    number = f" {error.errno}" if error.errno else ""
+    lines = [f"ERROR{number}: {error.message}"]
+    if error.position:
+        lines.append(f"position: {error.position}")
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    sys.stderr.write("".join(clean(line) + "\n" for line in lines))
+
+
+def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
+    """A bug of ours: one line, the traceback only when asked for (it may show what the operator typed)."""
+    if os.environ.get(TRACEBACK_VARIABLE):
+        traceback.print_exception(kind, value, trace)
+    sys.stderr.write(
+        f"ERROR: unexpected {kind.__name__} in rplctl: this is a bug\nhint: {TRACEBACK_VARIABLE}=1 shows where\n"
+    )

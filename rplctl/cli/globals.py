@@ -1,0 +1,77 @@
+"""Options that every command has: instance folder, option file, output format; before or after the verb."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.config import Config, default_datadir, load_config
+from rplctl.errors import UsageError
+
+FORMATS = ("table", "vertical", "tsv", "json")
+COLORS = ("auto", "always", "never")
+# flag → takes a value
+GLOBAL_FLAGS = {
+    "--datadir": True,
+    "--config": True,
+    "--format": True,
+    "-f": True,
+    "--json": False,
+    "--vertical": False,
+    "-E": False,
+    "--quiet": False,
+    "-q": False,
+    "--verbose": False,
+    "-v": False,
+    "--color": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Globals:
+    datadir: Path
+    config_file: Path | None = None
+    format: str = ""  # '' = by terminal or pipe
+    quiet: bool = False
+    verbose: bool = False
+    color: str = "auto"
+
+    def config(self, channel: str = "") -> Config:
+        return load_config(self.datadir, channel, config_file=self.config_file)
+
+    @property
+    def is_terminal(self) -> bool:
+        return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def make_globals(
+    datadir: Path | None, config_file: Path | None, format: str, quiet: bool, verbose: bool, color: str
+) -> Globals:
+    """Raises UsageError, ConfigError."""
+    for value, choices, flag in ((format, FORMATS, "--format"), (color, COLORS, "--color")):
+        if value and value not in choices:
+            raise UsageError(f"{flag} {value}: write one of {', '.join(choices)}")
+    folder = datadir or default_datadir(config_file)
+    return Globals(folder.expanduser().absolute(), config_file, format, quiet, verbose, color)
+
+
+def hoist(arguments: Sequence[str]) -> list[str]:
+    """The same command line with the options of every command first: `show-status --json` = `--json show-status`."""
+    front: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+            break
+        flag, equals, _ = word.partition("=")
+        if flag not in GLOBAL_FLAGS or (equals and not flag.startswith("--")):
+            rest.append(word)
+            continue
+        front.append(word)
+        if GLOBAL_FLAGS[flag] and not equals:
+            front += [value for value in (next(words, None),) if value is not None]
+    return front + rest

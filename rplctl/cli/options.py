@@ -1,0 +1,107 @@
+"""Option types shared by several commands, and completion of channel names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.channel import check_channel_name
+from rplctl.cli.globals import Globals
+from rplctl.config import Config, default_datadir
+from rplctl.errors import ConfigError, UsageError
+
+
+def complete_channel(incomplete: str) -> list[str]:
+    """Channels with an info file: what can be known without a database."""
+    from rplctl.channel import decode_channel_name
+
+    try:
+        paths = default_datadir().glob("master-*.info")
+        names = [decode_channel_name(path.stem.removeprefix("master-")) for path in paths]
+    except (ConfigError, OSError, ValueError):
+        return []
+    return [name for name in sorted(names) if name.startswith(incomplete)]
+
+
+ChannelName = Annotated[
+    str | None,
+    typer.Option(
+        "--channel",
+        "--for-channel",
+        metavar="NAME",
+        help="Replication channel; without it the default channel '' or the only one there is.",
+        autocompletion=complete_channel,
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show what would be done; change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+PasswordFile = Annotated[
+    Path | None,
+    typer.Option("--password-file", metavar="FILE", help="Read the password from a file that only you can read."),
+]
+PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
+AskPassword = Annotated[bool, typer.Option("--ask-password", help="Ask for the password on the terminal.")]
+PasswordReference = Annotated[
+    str,
+    typer.Option(
+        "--password-reference",
+        metavar="REF",
+        help="Store env:NAME or file:/PATH instead of a password; read when needed.",
+    ),
+]
+Terminology = Annotated[
+    str,
+    typer.Option("--terminology", metavar="master|source", help="Column names of MySQL up to 8.0.21, or since 8.0.22."),
+]
+
+
+def options_of(context: typer.Context) -> Globals:
+    found = context.obj
+    assert isinstance(found, Globals)
+    return found
+
+
+def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]]:
+    """The channels that a command without `--channel` means: all of them, the default one when there is none."""
+    from rplctl.command.instance import all_channels
+
+    if given is not None:
+        check_channel_name(given)
+        return [(given, options.config(given))]
+    names = all_channels(options.config()) or [""]
+    return [(name, options.config(name)) for name in names]
+
+
+def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
+    """The one channel a command means. Raises UsageError 3076, 3079."""
+    from rplctl.command.instance import one_channel
+
+    if given is not None:
+        check_channel_name(given)
+    name = one_channel(options.config(given or ""), given)
+    return name, options.config(name)
+
+
+def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
+    """--receiver and --applier; neither is both."""
+    from rplctl.command.instance import APPLIER, RECEIVER, ROLES
+
+    chosen = tuple(role for role, given in ((RECEIVER, receiver), (APPLIER, applier)) if given)
+    return chosen or ROLES
+
+
+def seconds(text: str | None, flag: str) -> float | None:
+    """`50`, `1.5`, `2m` → seconds. Raises UsageError."""
+    if text is None:
+        return None
+    factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
+    digits = text[:-1] if factor else text
+    try:
+        value = float(digits) * (factor or 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise UsageError(f"{flag} {text}: write a number of seconds, like 50 or 2m")
+    return value

@@ -1,0 +1,109 @@
+"""Results to stdout, everything else to stderr, in the format asked for or the one that fits: terminal or pipe.
+
+terminal   lists as a table, show-status of one channel vertical; a table wider than the terminal becomes vertical
+pipe       show-status in the `\\G` layout, lists as TSV; never wrapped, never truncated
+json       the same everywhere: a list of objects, keyed by column
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rplctl.cli.globals import Globals
+from rplctl.cli.text import Row, ascii_table, clean, shown, to_json, tsv, vertical
+from rplctl.command.instance import Note
+
+
+def write(text: str) -> None:
+    """All of it at once, so that a closed pipe is noticed here and quietly (cli.run)."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="backslashreplace")
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, prefer_vertical: bool = False) -> None:
+    """A list of records. `prefer_vertical`: the layout of show-status."""
+    chosen = options.format or ("table" if options.is_terminal else "vertical" if prefer_vertical else "tsv")
+    if chosen == "json":
+        write(to_json(list(rows)))
+    elif chosen == "tsv":
+        write(tsv(columns, rows))
+    elif chosen == "vertical":
+        write(vertical(rows))
+    elif not options.is_terminal:
+        write(ascii_table(columns, rows))
+    elif prefer_vertical and len(rows) == 1 and not options.format:
+        write(vertical(rows))
+    else:
+        _terminal_table(options, columns, rows)
+
+
+def show_records(options: Globals, records: Sequence[Any], kind: type[Any], **rest: Any) -> None:
+    """Dataclasses whose field names are the columns."""
+    show_rows(options, tuple(kind.__dataclass_fields__), [asdict(record) for record in records], **rest)
+
+
+def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(markup=False, highlight=False, emoji=False, no_color=options.color == "never", soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for name in columns:
+        is_number = bool(rows) and all(isinstance(row[name], int) or row[name] is None for row in rows)
+        table.add_column(Text(name), justify="right" if is_number else "left", no_wrap=True, overflow="ignore")
+    for row in rows:
+        table.add_row(*(Text(shown(row[name]), style=_style(name, row[name])) for name in columns))
+    if console.measure(table).maximum > console.width:
+        write(vertical(rows))
+        return
+    console.print(table)
+    sys.stdout.flush()
+
+
+_GOOD, _BAD, _DOUBTFUL = "green", "bold red", "yellow"
+_STYLES = {"Yes": _GOOD, "OK": _GOOD, "No": _BAD, "FAIL": _BAD, "Connecting": _DOUBTFUL, "WARN": _DOUBTFUL}
+
+
+def _style(column: str, value: object) -> str:
+    if column.endswith(("_Running", "Result")):
+        return _STYLES.get(str(value), "")
+    return _BAD if column.endswith("_Error") and value else ""
+
+
+def say(options: Globals, text: str, result: Any = None) -> None:
+    """What a changing command did: one line, or with json the whole result."""
+    if options.format == "json":
+        write(to_json([result if isinstance(result, dict) else {"result": text}]))
+    elif not options.quiet:
+        write(clean(text) + "\n")
+
+
+def say_notes(options: Globals, notes: Iterable[Note]) -> None:
+    """Warnings and notes in MySQL's words, on stderr."""
+    if options.quiet:
+        return
+    for note in notes:
+        number = f" {note.errno}" if note.errno else ""
+        sys.stderr.write(clean(f"Note{number}: {note.text}") + "\n")
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal; elsewhere `--yes` must be given. Raises UsageError."""
+    from rplctl.errors import UsageError
+
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{question} This needs a confirmation.", hint="add --yes")
+    sys.stderr.write(f"{clean(question)} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("not confirmed: nothing was changed")

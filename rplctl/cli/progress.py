@@ -1,0 +1,59 @@
+"""Progress of `--until-synced` on stderr: a live line on a terminal, else one line every 30 seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rplctl.position import BinlogPosition
+
+INTERVAL_S = 30.0
+Report = Callable[[BinlogPosition, BinlogPosition], None]
+
+
+@contextmanager
+def show_progress() -> Iterator[Report]:
+    if sys.stderr.isatty():
+        with _live() as report:
+            yield report
+    else:
+        yield _lines()
+
+
+def _text(executed: BinlogPosition, wanted: BinlogPosition) -> str:
+    return f"applied to {executed if executed.log_name else 'nothing yet'} of {wanted}"
+
+
+def _lines() -> Report:
+    last = time.monotonic()
+
+    def report(executed: BinlogPosition, wanted: BinlogPosition) -> None:
+        nonlocal last
+        if time.monotonic() - last >= INTERVAL_S:
+            last = time.monotonic()
+            sys.stderr.write(_text(executed, wanted) + "\n")
+
+    return report
+
+
+@contextmanager
+def _live() -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(24), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+
+        def report(executed: BinlogPosition, wanted: BinlogPosition) -> None:
+            # a fraction is honest only within one log: the sizes of those between are not known
+            same = executed.log_name == wanted.log_name
+            total = wanted.log_pos if same else None
+            progress.update(
+                task, description=_text(executed, wanted), total=total, completed=executed.log_pos if same else 0
+            )
+
+        yield report

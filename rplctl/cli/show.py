@@ -1,0 +1,155 @@
+"""`show-status`, `show-channels`, `show-relaylog-events`, `check`, `doctor`: what only looks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import ChannelName, Terminology, each_channel, options_of, seconds, the_channel
+from rplctl.cli.output import show_records, show_rows, write
+from rplctl.errors import NotRunning, UsageError
+
+
+def show_status(
+    context: typer.Context,
+    channel: ChannelName = None,
+    terminology: Terminology = "master",
+    field: Annotated[
+        str | None, typer.Option("--field", metavar="COLUMN", help="Print the bare value of one column per channel.")
+    ] = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit 3 unless both threads of every channel run.")
+    ] = False,
+    watch: Annotated[
+        str | None, typer.Option("--watch", metavar="SECONDS", help="Show again every so many seconds until Ctrl-C.")
+    ] = None,
+) -> None:
+    """Show one row per channel in the columns of SHOW SLAVE STATUS."""
+    options = options_of(context)
+    if terminology not in ("master", "source"):
+        raise UsageError(f"--terminology {terminology}: write master or source")
+    interval = seconds(watch, "--watch")
+    while True:
+        rows, columns = _status_rows(options, channel, terminology)
+        if field is not None:
+            _show_field(rows, field)
+        else:
+            shown = rows if options.format == "json" else [{name: row[name] for name in columns} for row in rows]
+            show_rows(options, columns, shown, prefer_vertical=True)
+        if interval is None:
+            break
+        time.sleep(max(0.1, interval))
+    running = (("Slave_IO_Running", "Slave_SQL_Running"), ("Replica_IO_Running", "Replica_SQL_Running"))
+    io, sql = running[terminology == "source"]
+    if exit_code and not all(row[io] == "Yes" and row[sql] == "Yes" for row in rows):
+        raise NotRunning("not every thread is running", hint="rplctl start")
+
+
+def _status_rows(
+    options: Globals, channel: str | None, terminology: str
+) -> tuple[list[dict[str, object]], tuple[str, ...]]:
+    from rplctl.cli.terminology import to_source, to_source_text
+    from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS
+    from rplctl.command.show_status import show_status as run
+
+    rows = [asdict(run(config, name)) for name, config in each_channel(options, channel)]
+    if terminology == "master":
+        return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS
+    new = [{to_source(name): to_source_text(name, value) for name, value in row.items()} for row in rows]
+    return new, tuple(to_source(name) for name in (COLUMNS if options.verbose else SOURCE_COLUMNS))
+
+
+def _show_field(rows: list[dict[str, object]], field: str) -> None:
+    from rplctl.cli.text import shown
+
+    names = {name.lower(): name for row in rows for name in row}
+    if field.lower() not in names:
+        import difflib
+
+        close = difflib.get_close_matches(field.lower(), names, n=1)
+        hint = f"did you mean {names[close[0]]}?" if close else "rplctl show-status lists the columns"
+        raise UsageError(f"--field {field}: no such column", hint=hint)
+    write("".join(shown(row[names[field.lower()]]) + "\n" for row in rows))
+
+
+def show_channels(context: typer.Context) -> None:
+    """List the configured channels."""
+    from rplctl.command.channels import ChannelLine
+    from rplctl.command.channels import show_channels as run
+
+    options = options_of(context)
+    show_records(options, run(options.config(), options.config), ChannelLine)
+
+
+def show_relaylog_events(
+    context: typer.Context,
+    channel: ChannelName = None,
+    log: Annotated[str, typer.Option("--in", metavar="FILE", help="Relay log; without it the oldest.")] = "",
+    position: Annotated[int, typer.Option("--from", metavar="POS", help="Begin with the event at this position.")] = 4,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="At most so many events.")] = None,
+) -> None:
+    """List the events of a relay log (SHOW RELAYLOG EVENTS)."""
+    from rplctl.command.relay_logs import RelayLogEvent
+    from rplctl.command.relay_logs import show_relaylog_events as run
+
+    options = options_of(context)
+    if limit is not None and limit < 0:
+        raise UsageError("--limit: write a number of events")
+    name, config = the_channel(options, channel)
+    show_records(options, list(run(config, name, log, position, limit)), RelayLogEvent)
+
+
+def check(
+    context: typer.Context,
+    channel: ChannelName = None,
+    lag_warning: Annotated[str, typer.Option("--lag-warning", metavar="SECONDS", help="Lag that is a warning.")] = "60",
+    lag_critical: Annotated[
+        str, typer.Option("--lag-critical", metavar="SECONDS", help="Lag that is critical.")
+    ] = "300",
+) -> None:
+    """Print one line for monitoring systems; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN."""
+    from rplctl.cli.text import clean
+    from rplctl.command.check import WORDS
+    from rplctl.command.check import check as run
+    from rplctl.errors import RplError
+
+    options = options_of(context)
+    try:
+        low, high = (
+            int(seconds(t, f) or 0) for t, f in ((lag_warning, "--lag-warning"), (lag_critical, "--lag-critical"))
+        )
+        verdicts = [run(config, name, low, high) for name, config in each_channel(options, channel)]
+    except UsageError:
+        raise
+    except RplError as error:
+        write(clean(f"RPLCTL UNKNOWN - {error.message}") + "\n")
+        raise typer.Exit(3) from None
+    worst = max((v.level for v in verdicts), key=lambda level: (0, 1, 3, 2)[level])
+    if options.format == "json":
+        rows: list[dict[str, Any]] = [{**asdict(v), "level": WORDS[v.level]} for v in verdicts]
+        show_rows(options, tuple(rows[0]), rows)
+        raise typer.Exit(worst)
+    details = "; ".join(f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts)
+    data = " ".join(
+        f"'lag{f'_{v.channel}' if v.channel else ''}'={v.lag_s}s;{low};{high};0"
+        for v in verdicts
+        if v.lag_s is not None
+    )
+    write(clean(f"RPLCTL {WORDS[worst]} - {details}{f' | {data}' if data else ''}") + "\n")
+    raise typer.Exit(worst)
+
+
+def doctor(context: typer.Context, channel: ChannelName = None) -> None:
+    """Look whether everything is there that replication needs; exit 1 with a warning, 2 with a failure."""
+    from rplctl.command.doctor import FAIL, WARN, Finding
+    from rplctl.command.doctor import doctor as run
+
+    options = options_of(context)
+    findings = run(options.config(channel or ""), None if channel is None else [channel])
+    show_records(options, findings, Finding)
+    results = {finding.Result for finding in findings}
+    raise typer.Exit(2 if FAIL in results else 1 if WARN in results else 0)

@@ -1,0 +1,78 @@
+"""Text for people and pipes: nothing that a source or a file name holds may move the cursor, wrap or end a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+Row = Mapping[str, object]
+
+_NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
+
+
+def clean(text: str) -> str:
+    """Control characters (also C1, line separators and direction marks) as escapes."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return _NAMED.get(character) or (
+        f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else "\\?"
+    )
+
+
+def shown(value: object) -> str:
+    """A value as the mysql client shows it."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return clean(str(value))
+
+
+def vertical(rows: Sequence[Row]) -> str:
+    """The mysql client's `\\G` layout."""
+    lines = []
+    for number, row in enumerate(rows, 1):
+        width = max(map(len, row), default=0)
+        lines.append(f"{'*' * 27} {number}. row {'*' * 27}")
+        lines += [f"{name:>{width}}: {shown(value)}" for name, value in row.items()]
+    return "".join(line + "\n" for line in lines)
+
+
+def tsv(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """The mysql client's batch layout: a header line, tabs, backslash escapes."""
+    lines = ["\t".join(columns)]
+    lines += ["\t".join(_tsv_cell(row[name]) for name in columns) for row in rows]
+    return "".join(line + "\n" for line in lines)
+
+
+def _tsv_cell(value: object) -> str:
+    return clean(value.replace("\\", "\\\\")) if isinstance(value, str) else shown(value)
+
+
+def ascii_table(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """The mysql client's table layout, as wide as it needs."""
+    cells = [[shown(row[name]) for name in columns] for row in rows]
+    widths = [
+        max(len(name), *(len(line[i]) for line in cells)) if cells else len(name) for i, name in enumerate(columns)
+    ]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    numeric = [all(_is_number(row[name]) for row in rows) and bool(rows) for name in columns]
+
+    def line(values: Sequence[str]) -> str:
+        padded = (v.rjust(w) if n else v.ljust(w) for v, w, n in zip(values, widths, numeric, strict=True))
+        return "| " + " | ".join(padded) + " |"
+
+    body = [rule, line(columns), rule, *map(line, cells), rule] if rows else [rule, line(columns), rule]
+    return "".join(text + "\n" for text in body)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def to_json(value: object) -> str:
+    """One line per call, ASCII only: safe in any locale and on any terminal."""
+    return json.dumps(value, ensure_ascii=True) + "\n"

@@ -1,0 +1,209 @@
+"""`start`, `stop`, `wait`, `skip`, `reset`: what runs and ends a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelName, DryRun, Yes, each_channel, options_of, roles_of, seconds, the_channel
+from rplctl.cli.output import confirm, say, say_notes
+from rplctl.command.start import Progress
+from rplctl.errors import UsageError
+from rplctl.position import BinlogPosition
+
+Receiver = Annotated[bool, typer.Option("--receiver", "--io-thread", help="Only the receiver (I/O thread).")]
+Applier = Annotated[bool, typer.Option("--applier", "--sql-thread", help="Only the applier (SQL thread).")]
+
+
+def start(
+    context: typer.Context,
+    channel: ChannelName = None,
+    receiver: Receiver = False,
+    applier: Applier = False,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Stay until a thread ends or SIGTERM comes (systemd, containers).")
+    ] = False,
+    until_synced: Annotated[
+        bool, typer.Option("--until-synced", help="Apply all that the source has now, stop what was started, exit 0.")
+    ] = False,
+    max_time: Annotated[
+        str | None,
+        typer.Option("--max-time", metavar="SECONDS", help="With --foreground or --until-synced: stop then."),
+    ] = None,
+    until_master_log_file: Annotated[
+        str | None,
+        typer.Option("--until-master-log-file", "--until-source-log-file", metavar="FILE", help="Stop at this log …"),
+    ] = None,
+    until_master_log_pos: Annotated[
+        int | None,
+        typer.Option(
+            "--until-master-log-pos", "--until-source-log-pos", metavar="N", help="… and position of the source."
+        ),
+    ] = None,
+    until_relay_log_file: Annotated[
+        str | None, typer.Option("--until-relay-log-file", metavar="FILE", help="Stop at this relay log …")
+    ] = None,
+    until_relay_log_pos: Annotated[
+        int | None, typer.Option("--until-relay-log-pos", metavar="N", help="… and position in it.")
+    ] = None,
+    until_sql_before_gtids: Annotated[
+        str | None,
+        typer.Option("--until-sql-before-gtids", metavar="SET", help="Stop before the first of these GTIDs."),
+    ] = None,
+    until_sql_after_gtids: Annotated[
+        str | None, typer.Option("--until-sql-after-gtids", metavar="SET", help="Stop when all of these are applied.")
+    ] = None,
+    spark_master: Annotated[
+        str, typer.Option("--spark-master", metavar="URL", help="local[N], spark://…, yarn or k8s://….")
+    ] = "",
+) -> None:
+    """Start receiver and applier (START SLAVE)."""
+    from rplctl.command.start import StartRequest, Until
+    from rplctl.command.start import start as run
+
+    options = options_of(context)
+    until = Until(
+        until_master_log_file,
+        until_master_log_pos,
+        until_relay_log_file,
+        until_relay_log_pos,
+        until_sql_before_gtids,
+        until_sql_after_gtids,
+    )
+    request = StartRequest(
+        roles_of(receiver, applier),
+        until,
+        until_synced,
+        foreground,
+        seconds(max_time, "--max-time"),
+        spark_master,
+        options.config_file,
+    )
+    channels = each_channel(options, channel)
+    if len(channels) > 1 and (until != Until() or foreground or until_synced):
+        raise UsageError(
+            "Multiple channels exist on the slave. Please provide channel name as an argument.",
+            errno=3079,
+            hint="add --channel NAME",
+        )
+    for name, config in channels:
+        with _progress(until_synced and not options.quiet) as progress:
+            result = run(config, name, request, progress)
+        say_notes(options, result.notes)
+        done = f"channel '{name}' is at {result.synced_to}" if result.synced_to else ""
+        what = f"channel '{name}': {' and '.join(result.started)} started" if result.started else ""
+        say(
+            options,
+            done or what or f"channel '{name}' is running",
+            {
+                "Channel_Name": name,
+                "Started": list(result.started),
+                "Already_Running": list(result.already_running),
+                "Synced_To": str(result.synced_to) if result.synced_to else None,
+            },
+        )
+
+
+@contextmanager
+def _progress(wanted: bool) -> Iterator[Progress | None]:
+    if not wanted:
+        yield None
+        return
+    from rplctl.cli.progress import show_progress
+
+    with show_progress() as report:
+        yield report
+
+
+def stop(
+    context: typer.Context,
+    channel: ChannelName = None,
+    receiver: Receiver = False,
+    applier: Applier = False,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="SECONDS", help="Wait this long for a transaction end, then kill.")
+    ] = "60",
+) -> None:
+    """Stop receiver and applier at a transaction end (STOP SLAVE)."""
+    from rplctl.command.stop import stop as run
+
+    options = options_of(context)
+    limit = seconds(timeout, "--timeout") or 0.0
+    for name, config in each_channel(options, channel):
+        result = run(config, name, roles_of(receiver, applier), limit)
+        say_notes(options, result.notes)
+        text = f"channel '{name}': {' and '.join(result.stopped) or 'nothing'} stopped"
+        row = {"Channel_Name": name, "Stopped": list(result.stopped), "Killed": list(result.killed)}
+        say(options, text, row)
+
+
+def wait(
+    context: typer.Context,
+    channel: ChannelName = None,
+    state: Annotated[str, typer.Option("--state", metavar="running|synced|stopped", help="State to wait for.")] = "",
+    pos: Annotated[
+        str | None, typer.Option("--pos", metavar="FILE:POS", help="Source position that must be applied.")
+    ] = None,
+    timeout: Annotated[str | None, typer.Option("--timeout", metavar="SECONDS", help="Give up then, exit 9.")] = None,
+) -> None:
+    """Wait for a state or a position (MASTER_POS_WAIT)."""
+    from rplctl.command.wait import wait as run
+
+    options = options_of(context)
+    position = BinlogPosition.parse(pos) if pos is not None else None
+    limit = seconds(timeout, "--timeout")
+    name, config = the_channel(options, channel)
+    result = run(config, name, state=state, position=position, timeout_s=limit)
+    row = {"Channel_Name": name, "Position": str(result.executed), "Waited": round(result.waited_s, 3)}
+    say(options, f"channel '{name}' is {state or f'past {position}'}", row)
+
+
+def skip(
+    context: typer.Context,
+    count: Annotated[int, typer.Argument(metavar="N", help="Transactions; 0 takes it back.")] = 1,
+    channel: ChannelName = None,
+    yes: Yes = False,
+) -> None:
+    """Let the next start pass over N transactions (sql_slave_skip_counter)."""
+    from rplctl.command.recover import skip as run
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    if count > 0:
+        confirm(f"The next {count} transaction(s) of channel '{name}' will never be applied.", yes=yes)
+    result = run(config, name, count)
+    say(
+        options,
+        f"channel '{name}' skips {result.count} transaction(s) at its next start",
+        {"Channel_Name": name, "Skip_Counter": result.count},
+    )
+
+
+def reset(
+    context: typer.Context,
+    channel: ChannelName = None,
+    everything: Annotated[bool, typer.Option("--all", help="Forget the connection and the channel, too.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Forget position and relay logs (RESET SLAVE); the replicated tables stay."""
+    from rplctl.command.stop import reset as run
+
+    options = options_of(context)
+    for name, config in each_channel(options, channel):
+        if not dry_run:
+            what = "its connection settings and position are" if everything else "its position is"
+            confirm(f"Channel '{name}' is reset: {what} forgotten.", yes=yes)
+        result = run(config, name, everything=everything, dry_run=dry_run)
+        would = "would be " if dry_run else ""
+        text = f"channel '{name}' {would}reset, {len(result.removed_relay_logs)} relay logs removed"
+        row = {
+            "Channel_Name": name,
+            "Removed_Relay_Logs": list(result.removed_relay_logs),
+            "Removed_Channel": result.removed_channel,
+            "Dry_Run": dry_run,
+        }
+        say(options, text, row)

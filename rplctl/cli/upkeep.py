@@ -1,0 +1,86 @@
+"""`flush-relay-logs`, `purge-relay-logs`, `recover`, `switch-repo`, `load-schema`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelName, DryRun, each_channel, options_of, the_channel
+from rplctl.cli.output import say, show_records
+
+
+def flush_relay_logs(context: typer.Context, channel: ChannelName = None) -> None:
+    """Begin a new relay log (FLUSH RELAY LOGS)."""
+    from rplctl.command.relay_logs import flush_relay_logs as run
+
+    options = options_of(context)
+    for name, config in each_channel(options, channel):
+        result = run(config, name)
+        done = "the receiver begins a new relay log" if result.asked_receiver else "the receiver does not run"
+        say(options, f"channel '{name}': {done}", {"Channel_Name": name, "Asked_Receiver": result.asked_receiver})
+
+
+def purge_relay_logs(context: typer.Context, channel: ChannelName = None, dry_run: DryRun = False) -> None:
+    """Remove relay logs that are applied as a whole."""
+    from rplctl.command.relay_logs import purge_relay_logs as run
+
+    options = options_of(context)
+    for name, config in each_channel(options, channel):
+        result = run(config, name, dry_run=dry_run)
+        text = f"channel '{name}': {len(result.removed)} relay logs {'would be ' if dry_run else ''}removed"
+        say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
+
+
+def recover(context: typer.Context, channel: ChannelName = None, dry_run: DryRun = False) -> None:
+    """Repair the relay log as every start does (WL#4621): cut the torn tail, compute the next event."""
+    from rplctl.command.recover import RecoverResult
+    from rplctl.command.recover import recover as run
+
+    options = options_of(context)
+    results = [run(config, name, dry_run=dry_run) for name, config in each_channel(options, channel)]
+    show_records(options, results, RecoverResult)
+
+
+def switch_repo(
+    context: typer.Context,
+    to: Annotated[str, typer.Option("--to", metavar="table|file", help="Where the records are to be kept.")],
+    channel: ChannelName = None,
+    repository: Annotated[
+        str, typer.Option("--repository", metavar="master-info|relay-log-info|both", help="Which of the two.")
+    ] = "both",
+    dry_run: DryRun = False,
+) -> None:
+    """Move the repositories between FILE and TABLE (WL#2775)."""
+    from rplctl.command.switch_repo import SwitchStep
+    from rplctl.command.switch_repo import switch_repo as run
+
+    options = options_of(context)
+    steps = [
+        s for name, config in each_channel(options, channel) for s in run(config, name, to, repository, dry_run=dry_run)
+    ]
+    if not options.quiet:
+        show_records(options, steps, SwitchStep)
+
+
+def load_schema(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output of mysqldump --no-data.")] = None,
+    channel: ChannelName = None,
+    from_source: Annotated[
+        bool, typer.Option("--from-source", help="Ask the source instead of reading a file.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Give a channel the table definitions that its row events do not carry."""
+    from rplctl.command.load_schema import load_schema as run
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    result = run(config, name, file, from_source=from_source, dry_run=dry_run)
+    text = (
+        f"channel '{name}': {len(result.tables)} tables {'would be ' if dry_run else ''}known from {result.position} on"
+    )
+    say(options, text, {**asdict(result), "position": str(result.position), "tables": list(result.tables)})

@@ -1,0 +1,215 @@
+"""CHANGE MASTER TO: set where a channel reads from and how it connects (mission map 2.5, MySQL's order of checks).
+
+    1. channel name                        3076
+    2. running threads                     3081, 3021, 3085
+    3. values and their dependencies       1210 … 1776
+    4. stored records                      1201, 1872, REQ-6
+    5. relay logs purged (both threads stopped, no RELAY_LOG_* given), both records flushed, journal
+
+Invariant: both records are durable when the function returns. They are two writes, so a command killed half-way is
+finished at the next start or change: `change_master.pending` in the run folder holds both until they are down.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from rplctl.channel import MAX_CHANNELS, Channel, check_channel_name, hold_lock
+from rplctl.command.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
+from rplctl.command.change_plan import (
+    change_notes,
+    check_dependencies,
+    default_heartbeat,
+    new_master_info,
+    new_relay_log_info,
+)
+from rplctl.command.instance import (
+    ADMIN,
+    APPLIER,
+    RECEIVER,
+    ROLES,
+    Note,
+    Repositories,
+    all_channels,
+    clear_status,
+    open_repositories,
+    running,
+    target_has_table,
+)
+from rplctl.command.journal import append_journal
+from rplctl.config import Config
+from rplctl.durable import private_folder, remove_file, replace_file
+from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.base import RepositoryKind
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeResult:
+    channel: str
+    created: bool
+    previous: MasterInfo
+    master_info: MasterInfo
+    relay_log_info: RelayLogInfo
+    purges_relay_logs: bool
+    dry_run: bool
+    notes: tuple[Note, ...]
+
+
+def change_master(config: Config, channel_name: str, changes: MasterChanges, *, dry_run: bool = False) -> ChangeResult:
+    """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
+    check_channel_name(channel_name)
+    channel = Channel(channel_name, config.datadir)
+    with hold_lock(channel, ADMIN):
+        finish_pending_change(config, channel)
+        threads = running(channel)
+        _check_running(channel_name, changes, threads)
+        check_changes(changes)
+        repositories = open_repositories(config, channel_name)
+        created = not repositories.master_info.exists()
+        master, relay = _stored_records(config, repositories, channel_name)
+        check_dependencies(changes, master)
+        purges = not threads and changes.relay_log_file is None and changes.relay_log_pos is None
+        result = ChangeResult(
+            channel_name,
+            created,
+            master,
+            new_master := new_master_info(config, changes, master, relay, purges),
+            new_relay_log_info(channel, changes, relay, new_master, purges),
+            purges,
+            dry_run,
+            change_notes(config, changes, new_master),
+        )
+        if not dry_run:
+            _carry_out(config, channel, repositories, result)
+        return result
+
+
+def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]) -> None:
+    concerns = {row.concerns for row in changes.given()}
+    if changes.password is not None or changes.password_reference is not None:
+        concerns.add(RECEIVE)
+    stop = f"rplctl stop{f' --channel {channel}' if channel else ''}"
+    if threads and (BOTH in concerns or (concerns >= {RECEIVE, EXECUTE} and len(threads) == len(ROLES))):
+        raise UsageError(
+            "This operation cannot be performed with running replication threads; "
+            f"run STOP SLAVE FOR CHANNEL '{channel}' first",
+            errno=3081,
+            channel=channel,
+            hint=stop,
+        )
+    for concern, role, errno, thread in ((RECEIVE, RECEIVER, 3021, "io"), (EXECUTE, APPLIER, 3085, "sql")):
+        if concern in concerns and role in threads:
+            raise UsageError(
+                f"This operation cannot be performed with a running slave {thread} thread; "
+                f"run STOP SLAVE {thread.upper()}_THREAD FOR CHANNEL '{channel}' first.",
+                errno=errno,
+                channel=channel,
+                hint=f"{stop} --{role}",
+            )
+
+
+def _stored_records(config: Config, repositories: Repositories, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
+    """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2)."""
+    from rplctl.repository import next_master_id
+
+    if repositories.master_info.exists():
+        master = repositories.master_info.read()
+    else:
+        channels = all_channels(config)
+        if len(channels) >= MAX_CHANNELS:
+            raise UsageError("Maximum number of replication channels allowed exceeded.", errno=3080, channel=channel)
+        _create_tables(config, repositories)
+        master = MasterInfo(
+            channel_name=channel,
+            master_id=next_master_id(config, repositories.engine),
+            heartbeat=default_heartbeat(config),
+        )
+    if repositories.relay_log_info.exists():
+        return master, repositories.relay_log_info.read()
+    return master, RelayLogInfo(channel_name=channel, master_id=master.master_id)
+
+
+def _create_tables(config: Config, repositories: Repositories) -> None:
+    """CREATE TABLE IF NOT EXISTS, when a repository is a table: `init` may not have run."""
+    if RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
+        from rplctl.repository import create_tables
+
+        create_tables(repositories.engine(), config.rep_engine)
+
+
+def _carry_out(config: Config, channel: Channel, repositories: Repositories, result: ChangeResult) -> None:
+    from rplctl.relay_log.purge import purge_all
+
+    had_position = repositories.relay_log_info.exists()
+    is_file = repositories.relay_log_info.kind is RepositoryKind.FILE
+    if had_position and is_file and target_has_table(repositories, "rplctl_commit_marker"):
+        from rplctl.commit.ledger import settle
+
+        settle(config, channel.name, repositories.engine())
+    _write_pending(channel, result)
+    if result.purges_relay_logs:
+        purge_all(channel)
+    repositories.master_info.flush(result.master_info, force=True)
+    repositories.relay_log_info.flush(result.relay_log_info, force=True)
+    remove_file(_pending_path(channel))
+    for role in ROLES:
+        if role not in running(channel):
+            clear_status(channel, role)
+    append_journal(config, journal_line(result))
+
+
+def journal_line(result: ChangeResult) -> str:
+    """MySQL's line in its error log; no password in it."""
+    channel = f" FOR CHANNEL '{result.channel}'" if result.channel else ""
+    return (
+        f"'CHANGE MASTER TO{channel} executed'. Previous state {_state(result.previous)}. "
+        f"New state {_state(result.master_info)}."
+    )
+
+
+def _state(info: MasterInfo) -> str:
+    where = f", master_binlog_dir='{info.master_binlog_dir}'" if info.master_binlog_dir else ""
+    return (
+        f"master_host='{info.host}', master_port= {info.port}, master_log_file='{info.master_log_name}', "
+        f"master_log_pos= {info.master_log_pos}, master_bind='{info.bind}'{where}"
+    )
+
+
+def _pending_path(channel: Channel) -> Path:
+    return channel.run_folder / "change_master.pending"
+
+
+def _write_pending(channel: Channel, result: ChangeResult) -> None:
+    record = {
+        "purge": result.purges_relay_logs,
+        "master_info": asdict(result.master_info),
+        "relay_log_info": asdict(result.relay_log_info),
+    }
+    private_folder(channel.run_folder)
+    replace_file(_pending_path(channel), json.dumps(record).encode())
+
+
+def finish_pending_change(config: Config, channel: Channel) -> bool:
+    """Complete a CHANGE MASTER that was killed half-way; True when there was one. Caller holds the admin lock."""
+    path = _pending_path(channel)
+    if not path.exists() or running(channel):
+        return False
+    from rplctl.relay_log.purge import purge_all
+
+    record = json.loads(path.read_bytes())
+    repositories = open_repositories(config, channel.name)
+    if record["purge"]:
+        purge_all(channel)
+    repositories.master_info.flush(_record(MasterInfo, record["master_info"]), force=True)
+    repositories.relay_log_info.flush(_record(RelayLogInfo, record["relay_log_info"]), force=True)
+    remove_file(path)
+    return True
+
+
+def _record(kind: type[Any], stored: dict[str, Any]) -> Any:
+    known = {f.name for f in fields(kind)}
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items() if k in known})

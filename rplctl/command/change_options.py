@@ -1,0 +1,289 @@
+"""The options of CHANGE MASTER TO as one table: name, which thread they concern, type, range (mission map 2.5).
+
+A value that MySQL refuses is refused here with its number; what MySQL takes but rplctl does not act upon yet is stored,
+and a note says so. `None` is always "not given".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
+
+from rplctl.config import UINT_MAX
+from rplctl.errors import UsageError
+from rplctl.position import is_log_name
+
+MAX_HEARTBEAT_PERIOD = 4_294_967  # seconds
+MAX_DELAY = 2_147_483_647  # seconds
+MAX_HOST, MAX_USER, MAX_PASSWORD = 255, 32, 32  # characters
+COMPRESSION_ALGORITHMS = ("zlib", "zstd", "uncompressed")
+PRIMARY_KEY_CHECKS = ("STREAM", "ON", "OFF", "GENERATE")
+USE_GTID = ("no", "current_pos", "slave_pos")  # index = MasterInfo.using_gtid
+
+T = TypeVar("T")
+RECEIVE, EXECUTE, BOTH = "receive", "execute", "both"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOption:
+    """One row of the table. `stores` is `master.FIELD` or `relay.FIELD`; '' when the command works it out."""
+
+    name: str  # field of MasterChanges
+    concerns: str  # receive | execute | both: which thread must be stopped
+    kind: str  # text, file, number, seconds, switch, ids, choice
+    stores: str
+    help: str
+    low: int = 0
+    high: int = UINT_MAX
+    choices: tuple[str, ...] = ()
+    acts: bool = True  # False: stored, but nothing looks at it yet
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """`--master-host` and its alias `--source-host`."""
+        flag = "--" + self.name.replace("_", "-")
+        if "master-" in flag:
+            return (flag, flag.replace("master-", "source-", 1))
+        return (flag,)
+
+    @property
+    def sql_name(self) -> str:
+        return self.name.upper()
+
+    @property
+    def metavar(self) -> str:
+        words = {"number": "N", "seconds": "SECONDS", "switch": "0|1", "ids": "N,N", "file": "FILE"}
+        return "|".join(self.choices) or words.get(self.kind, "TEXT")
+
+
+def _row(concerns: str, kind: str, stores: str, help: str, **rest: Any) -> Any:
+    return field(default=None, metadata={"concerns": concerns, "kind": kind, "stores": stores, "help": help, **rest})
+
+
+@dataclass(frozen=True, slots=True)
+class MasterChanges:
+    """What the operator gave: typed values, None where nothing was given."""
+
+    master_host: str | None = _row(RECEIVE, "text", "master.host", "host name or address of the source")
+    master_port: int | None = _row(RECEIVE, "number", "master.port", "TCP port of the source", high=65535)
+    master_user: str | None = _row(RECEIVE, "text", "master.user_name", "account with REPLICATION SLAVE")
+    master_log_file: str | None = _row(RECEIVE, "text", "master.master_log_name", "binary log to read from")
+    master_log_pos: int | None = _row(
+        RECEIVE, "number", "master.master_log_pos", "position to read from", high=(1 << 63) - 1
+    )
+    master_binlog_dir: str | None = _row(
+        RECEIVE,
+        "file",
+        "master.master_binlog_dir",
+        "folder of binary logs to read instead of a server; '' for a server",
+    )
+    master_connect_retry: int | None = _row(
+        RECEIVE, "number", "master.connect_retry", "seconds between attempts to connect"
+    )
+    master_retry_count: int | None = _row(
+        RECEIVE, "number", "master.retry_count", "attempts to connect; 0: without end", high=(1 << 63) - 1
+    )
+    master_heartbeat_period: float | None = _row(
+        RECEIVE, "seconds", "master.heartbeat", "seconds without an event until the source sends a heartbeat; 0: never"
+    )
+    ignore_server_ids: tuple[int, ...] | None = _row(
+        RECEIVE, "ids", "master.ignored_server_ids", "drop events of these servers; '' for none"
+    )
+    master_bind: str | None = _row(RECEIVE, "text", "master.bind", "local address to connect from")
+    master_ssl: bool | None = _row(RECEIVE, "switch", "master.enabled_ssl", "connect with TLS")
+    master_ssl_ca: str | None = _row(RECEIVE, "file", "master.ssl_ca", "file of the trusted authorities")
+    master_ssl_capath: str | None = _row(RECEIVE, "file", "master.ssl_capath", "folder of the trusted authorities")
+    master_ssl_cert: str | None = _row(RECEIVE, "file", "master.ssl_cert", "our certificate")
+    master_ssl_key: str | None = _row(RECEIVE, "file", "master.ssl_key", "key of our certificate")
+    master_ssl_cipher: str | None = _row(RECEIVE, "text", "master.ssl_cipher", "permitted ciphers up to TLS 1.2")
+    master_ssl_crl: str | None = _row(RECEIVE, "file", "master.ssl_crl", "file of revoked certificates")
+    master_ssl_crlpath: str | None = _row(RECEIVE, "file", "master.ssl_crlpath", "folder of revoked certificates")
+    master_ssl_verify_server_cert: bool | None = _row(
+        RECEIVE, "switch", "master.ssl_verify_server_cert", "check the host name in the source's certificate"
+    )
+    master_tls_version: str | None = _row(RECEIVE, "text", "master.tls_version", "TLSv1.2,TLSv1.3")
+    master_tls_ciphersuites: str | None = _row(
+        RECEIVE, "text", "master.tls_ciphersuites", "permitted suites of TLS 1.3", acts=False
+    )
+    master_public_key_path: str | None = _row(
+        RECEIVE, "file", "master.public_key_path", "RSA key of the source for caching_sha2_password"
+    )
+    get_master_public_key: bool | None = _row(
+        RECEIVE, "switch", "master.get_public_key", "ask the source for its RSA key (trusts whoever answers)"
+    )
+    master_compression_algorithms: str | None = _row(
+        RECEIVE, "text", "master.master_compression_algorithm", "list of zlib, zstd, uncompressed", acts=False
+    )
+    master_zstd_compression_level: int | None = _row(
+        RECEIVE, "number", "master.master_zstd_compression_level", "1..22", low=1, high=22, acts=False
+    )
+    network_namespace: str | None = _row(
+        RECEIVE, "text", "master.network_namespace", "network namespace to connect in", acts=False
+    )
+    do_domain_ids: tuple[int, ...] | None = _row(
+        RECEIVE, "ids", "master.do_domain_ids", "MariaDB: take only these domains", acts=False
+    )
+    ignore_domain_ids: tuple[int, ...] | None = _row(
+        RECEIVE, "ids", "master.ignore_domain_ids", "MariaDB: leave these domains out", acts=False
+    )
+    relay_log_file: str | None = _row(EXECUTE, "text", "relay.relay_log_name", "relay log to apply from")
+    relay_log_pos: int | None = _row(
+        EXECUTE, "number", "relay.relay_log_pos", "position in it", low=4, high=(1 << 63) - 1
+    )
+    master_delay: int | None = _row(
+        EXECUTE, "number", "relay.sql_delay", "seconds to stay behind the source", high=MAX_DELAY
+    )
+    privilege_checks_user: str | None = _row(
+        EXECUTE, "text", "relay.privilege_checks_username", "account whose privileges are checked", acts=False
+    )
+    require_row_format: bool | None = _row(
+        EXECUTE, "switch", "relay.require_row_format", "refuse statement events", acts=False
+    )
+    require_table_primary_key_check: str | None = _row(
+        EXECUTE,
+        "choice",
+        "relay.require_table_primary_key_check",
+        "policy for tables without a primary key",
+        choices=PRIMARY_KEY_CHECKS,
+        acts=False,
+    )
+    master_auto_position: bool | None = _row(
+        BOTH, "switch", "master.enabled_auto_position", "MySQL: find the position by GTID"
+    )
+    master_use_gtid: str | None = _row(
+        BOTH, "choice", "master.using_gtid", "MariaDB: find the position by GTID", choices=USE_GTID
+    )
+    assign_gtids_to_anonymous_transactions: str | None = _row(
+        BOTH, "text", "relay.assign_gtids_to_anonymous_transactions_type", "OFF, LOCAL or a UUID", acts=False
+    )
+    source_connection_auto_failover: bool | None = _row(
+        BOTH, "switch", "master.source_connection_auto_failover", "change to another source by itself", acts=False
+    )
+    gtid_only: bool | None = _row(BOTH, "switch", "master.gtid_only", "keep no file positions", acts=False)
+    # the password comes from --password-file and the like, never from an option of its own (design D14)
+    password: str | None = field(default=None, repr=False, metadata={})
+    password_reference: str | None = field(default=None, metadata={})
+
+    def given(self) -> list[ChangeOption]:
+        """The rows of the options that were given, in the table's order."""
+        return [row for name, row in CHANGE_OPTIONS.items() if getattr(self, name) is not None]
+
+
+CHANGE_OPTIONS: dict[str, ChangeOption] = {
+    f.name: ChangeOption(name=f.name, **cast(dict[str, Any], f.metadata)) for f in fields(MasterChanges) if f.metadata
+}
+
+
+def parse_changes(texts: dict[str, str], password: str | None = None, reference: str | None = None) -> MasterChanges:
+    """Values as typed at a prompt → typed values. Raises UsageError."""
+    parsed: dict[str, Any] = {name: parse_value(CHANGE_OPTIONS[name], text) for name, text in texts.items()}
+    return MasterChanges(**parsed, password=password, password_reference=reference)
+
+
+def parse_value(row: ChangeOption, text: str) -> object:
+    """One value in the option's type. Ranges with a MySQL error of their own are left to `check_changes`."""
+    if any(ord(c) < 0x20 or ord(c) == 0x7F for c in text):
+        raise incorrect(row, "control characters are not allowed")
+    if row.kind == "number":
+        if not (text.isascii() and text.isdecimal() and len(text) <= 20):
+            raise incorrect(row, f"'{text}' is not a number")
+        return int(text)
+    if row.kind == "seconds":
+        return _seconds(row, text)
+    if row.kind == "switch":
+        if text not in ("0", "1"):
+            raise incorrect(row, f"'{text}' is not 0 or 1")
+        return text == "1"
+    if row.kind == "ids":
+        return _server_ids(row, text)
+    if row.kind == "choice":
+        return _choice(row, text)
+    return text
+
+
+def _seconds(row: ChangeOption, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise incorrect(row, f"'{text}' is not a number of seconds") from None
+    if seconds != seconds:
+        raise incorrect(row, f"'{text}' is not a number of seconds")
+    return round(seconds, 3) if seconds >= 0.001 or seconds <= 0 else seconds
+
+
+def _server_ids(row: ChangeOption, text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.strip("() ").split(",")] if text.strip("() ") else []
+    if not all(part.isascii() and part.isdecimal() and int(part) <= UINT_MAX for part in parts):
+        raise incorrect(row, f"'{text}' is not a list of ids like 3,7")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _choice(row: ChangeOption, text: str) -> str:
+    for choice in row.choices:
+        if choice.lower() == text.lower():
+            return choice
+    raise incorrect(row, f"'{text}' is not one of {', '.join(row.choices)}")
+
+
+def incorrect(row: ChangeOption, why: str) -> UsageError:
+    return UsageError(f"Incorrect arguments to {row.sql_name}: {why}", errno=1210, hint="rplctl change-master --help")
+
+
+def check_changes(changes: MasterChanges) -> None:
+    """Ranges and forms of single values, with MySQL's number where it has one. Raises UsageError."""
+    for row in changes.given():
+        value = getattr(changes, row.name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            _check_number(row, value)
+        elif isinstance(value, str):
+            _check_text(row, value)
+    heartbeat = changes.master_heartbeat_period
+    if heartbeat is not None and not 0 <= heartbeat <= MAX_HEARTBEAT_PERIOD:
+        raise UsageError(
+            "The requested value for the heartbeat period is either negative or exceeds the maximum allowed "
+            f"({MAX_HEARTBEAT_PERIOD} seconds).",
+            errno=1624,
+        )
+    if changes.password is not None and len(changes.password) > MAX_PASSWORD:
+        raise UsageError(
+            "The password provided for the replication user exceeds the maximum length of 32 characters", errno=3056
+        )
+
+
+def _check_number(row: ChangeOption, value: int) -> None:
+    if row.low <= value <= row.high:
+        return
+    if row.name == "master_delay":
+        raise UsageError(
+            f"The requested value {value} for the master delay exceeds the maximum {MAX_DELAY}", errno=1729
+        )
+    if row.name == "master_zstd_compression_level":
+        raise UsageError(f"Invalid zstd compression level {value}; it must be 1 to 22.", errno=3921)
+    raise incorrect(row, f"{value} is not in {row.low}..{row.high}")
+
+
+def _check_text(row: ChangeOption, value: str) -> None:
+    if row.name == "master_host" and not value:
+        raise UsageError("Incorrect arguments to MASTER_HOST", errno=1210, hint="reset --all forgets the source")
+    if row.name == "master_host" and (not value.isascii() or len(value) > MAX_HOST):
+        raise incorrect(row, f"a host name has at most {MAX_HOST} ASCII characters")
+    if row.name == "master_user" and len(value) > MAX_USER:
+        raise UsageError(
+            f"String '{value[:40]}' is too long for user name (should be no longer than {MAX_USER})", errno=1470
+        )
+    if row.name in ("master_log_file", "relay_log_file") and value and not is_log_name(value):
+        raise incorrect(row, f"'{value}' is not the name of a log, like binlog.000003")
+    if row.name == "master_compression_algorithms":
+        _check_compression(value)
+    if row.kind == "file" and value and not value.startswith("/"):
+        raise incorrect(row, f"'{value}' is not an absolute path")
+    if len(value) > 4096:
+        raise incorrect(row, "too long")
+
+
+def _check_compression(value: str) -> None:
+    names = value.split(",")
+    if len(names) > len(COMPRESSION_ALGORITHMS):
+        raise UsageError(f"Too many compression algorithms in '{value}'.", errno=3924)
+    if not all(name.strip() in COMPRESSION_ALGORITHMS for name in names):
+        raise UsageError(f"Invalid compression algorithm in '{value}'.", errno=3920)

@@ -1,0 +1,196 @@
+"""CHANGE MASTER TO as a function of records: what is stored and what was given → what will be stored. Touches nothing.
+
+The semantics are MySQL's (mission map 2.5): a new host or port forgets the position, the server's identity and the
+heartbeat period; nothing given about source or position means: from the executed position, when relay logs are purged.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from rplctl.channel import Channel
+from rplctl.command.change_options import MAX_HEARTBEAT_PERIOD, USE_GTID, MasterChanges
+from rplctl.command.instance import Note
+from rplctl.config import Config
+from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
+from rplctl.secret import protect
+
+_POSITION_OPTIONS = ("master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos")
+
+
+def default_heartbeat(config: Config) -> float:
+    return float(min(MAX_HEARTBEAT_PERIOD, config.replica_net_timeout / 2))
+
+
+def check_dependencies(changes: MasterChanges, master: MasterInfo) -> None:
+    auto = changes.master_auto_position
+    if (auto if auto is not None else master.enabled_auto_position) and any(
+        getattr(changes, name) is not None for name in _POSITION_OPTIONS
+    ):
+        raise UsageError(
+            "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
+            "MASTER_AUTO_POSITION is active.",
+            errno=1776,
+            hint="add --master-auto-position 0",
+        )
+    if auto and changes.master_use_gtid not in (None, "no"):
+        raise UsageError("MASTER_AUTO_POSITION is MySQL's and MASTER_USE_GTID MariaDB's: give one of them", errno=1210)
+    if changes.master_binlog_dir and changes.master_host:
+        raise UsageError("MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=1210)
+    if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
+        raise UsageError(
+            f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is no folder", errno=1210
+        )
+    if not (master.is_configured or changes.master_host or changes.master_binlog_dir):
+        raise UsageError(
+            "Incorrect arguments to MASTER_HOST",
+            errno=1210,
+            hint="a new channel needs --master-host HOST, or --master-binlog-dir DIR for an archive of binary logs",
+        )
+
+
+def new_master_info(
+    config: Config, changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo, purges: bool
+) -> MasterInfo:
+    moves = {
+        row.stores.partition(".")[2]: getattr(changes, row.name)
+        for row in changes.given()
+        if row.stores.startswith("master.")
+    }
+    if "using_gtid" in moves:
+        moves["using_gtid"] = USE_GTID.index(str(changes.master_use_gtid))
+    if changes.master_log_pos is not None:
+        moves["master_log_pos"] = max(FIRST_EVENT_POSITION, changes.master_log_pos)
+    names_source = any(v is not None for v in (changes.master_host, changes.master_port, changes.master_binlog_dir))
+    names_position = changes.master_log_file is not None or changes.master_log_pos is not None
+    if changes.master_host is not None:
+        moves["master_binlog_dir"] = ""
+    if changes.master_binlog_dir:
+        moves |= {"host": "", "master_binlog_dir": os.path.realpath(changes.master_binlog_dir)}
+    if names_source:
+        moves |= {"uuid": "", "master_server_id": 0}
+        moves.setdefault("heartbeat", default_heartbeat(config))
+        if not names_position:
+            moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
+    elif not names_position and purges and relay.master_log_name:
+        # what was received and not applied is thrown away with the relay logs: fetch it again
+        moves |= {"master_log_name": relay.master_log_name, "master_log_pos": relay.master_log_pos}
+    if changes.master_auto_position or changes.master_use_gtid in ("current_pos", "slave_pos"):
+        moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
+    if 0 < moves.get("heartbeat", 1) < 0.001:
+        moves["heartbeat"] = 0.0
+    if changes.password_reference is not None:
+        moves["user_password"] = changes.password_reference
+    elif changes.password is not None:
+        moves["user_password"] = protect(changes.password, config.datadir)
+    return replace(master, **moves)
+
+
+def new_relay_log_info(
+    channel: Channel, changes: MasterChanges, relay: RelayLogInfo, master: MasterInfo, purges: bool
+) -> RelayLogInfo:
+    moves: dict[str, Any] = {
+        row.stores.partition(".")[2]: getattr(changes, row.name)
+        for row in changes.given()
+        if row.stores.startswith("relay.")
+    }
+    if changes.privilege_checks_user is not None:
+        user, _, host = changes.privilege_checks_user.partition("@")
+        moves |= {"privilege_checks_username": user or None, "privilege_checks_hostname": host or None}
+    if changes.assign_gtids_to_anonymous_transactions is not None:
+        moves |= _assigned_gtids(changes.assign_gtids_to_anonymous_transactions)
+    first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+    if purges:
+        # the read position is kept here too: a second CHANGE MASTER without a start takes it back from here
+        relay = relay.at(first, master.read_position)
+    elif changes.relay_log_file is not None or changes.relay_log_pos is not None:
+        return replace(_given_relay_position(channel, changes, relay), **_without_position(moves))
+    elif not relay.relay_log_name:
+        relay = relay.at(first, master.read_position)
+    return replace(relay, **moves)
+
+
+def _without_position(moves: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in moves.items() if name not in ("relay_log_name", "relay_log_pos")}
+
+
+def _given_relay_position(channel: Channel, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
+    """RELAY_LOG_FILE, RELAY_LOG_POS: must be a transaction end in a relay log we have, with its source position."""
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.locate import boundary_at
+
+    index = RelayLogIndex(channel)
+    name = changes.relay_log_file or relay.relay_log_name
+    offset = FIRST_EVENT_POSITION if changes.relay_log_pos is None else changes.relay_log_pos
+    boundary = boundary_at(index.path(name), offset) if name in index.names() else None
+    if boundary is None:
+        why = "that position is not a transaction end" if name in index.names() else "Could not find target log"
+        raise UsageError(
+            f"Failed initializing relay log position: {why} during relay log initialization",
+            errno=1380,
+            channel=channel.name,
+            hint="rplctl show-relaylog-events",
+        )
+    return relay.at(RelayLogPosition(name, offset), boundary.source)
+
+
+def _assigned_gtids(value: str) -> dict[str, str]:
+    kind = value.upper()
+    if kind in ("OFF", "LOCAL"):
+        return {
+            "assign_gtids_to_anonymous_transactions_type": kind,
+            "assign_gtids_to_anonymous_transactions_value": "",
+        }
+    try:
+        text = str(uuid.UUID(value))
+    except ValueError:
+        raise UsageError(
+            "Incorrect arguments to ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: write OFF, LOCAL or a UUID", errno=1210
+        ) from None
+    return {
+        "assign_gtids_to_anonymous_transactions_type": "UUID",
+        "assign_gtids_to_anonymous_transactions_value": text,
+    }
+
+
+def change_notes(config: Config, changes: MasterChanges, master: MasterInfo) -> tuple[Note, ...]:
+    notes = []
+    if changes.master_log_file is not None and changes.master_log_pos is None:
+        notes.append(
+            Note(
+                3023,
+                "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "
+                "The old position value may not be valid for the new binary log file.",
+            )
+        )
+    period = changes.master_heartbeat_period
+    if period is not None and period > config.replica_net_timeout:
+        notes.append(
+            Note(
+                1704,
+                "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' seconds. "
+                "A sensible value for the period should be less than the timeout.",
+            )
+        )
+    if period is not None and 0 < period < 0.001:
+        notes.append(
+            Note(
+                1703,
+                "The requested value for the heartbeat period is less than 1 millisecond. The value is reset to 0, "
+                "meaning that heartbeating will effectively be disabled.",
+            )
+        )
+    if changes.master_use_gtid in ("current_pos", "slave_pos"):
+        given = [n for n in ("master_log_file", "master_log_pos") if getattr(changes, n) is not None]
+        notes += [Note(1618, f"<{name.upper()}> option ignored") for name in given]
+    if (changes.password or changes.password_reference) and not master.enabled_ssl and not master.master_binlog_dir:
+        notes.append(Note(1759, "Sending passwords in plain text without SSL/TLS is extremely insecure."))
+    notes += [
+        Note(0, f"{row.sql_name} is stored, but rplctl does not act upon it") for row in changes.given() if not row.acts
+    ]
+    return tuple(notes)

@@ -1,0 +1,45 @@
+"""SHOW CHANNELS: one line per configured channel, for lists and completion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rplctl.command.instance import all_channels
+from rplctl.command.show_status import show_status
+from rplctl.config import Config
+from rplctl.errors import RplError
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLine:
+    """Field names are columns."""
+
+    Channel_Name: str
+    Source: str
+    Slave_IO_Running: str
+    Slave_SQL_Running: str
+    Seconds_Behind_Master: int | None
+    Position: str
+    Last_Error: str
+
+
+def show_channels(config: Config, config_of: Callable[[str], Config]) -> list[ChannelLine]:
+    """`config_of` gives the options of one channel. A damaged channel shows its error instead of hiding the others."""
+    return [_line(config_of(name), name) for name in all_channels(config)]
+
+
+def _line(config: Config, name: str) -> ChannelLine:
+    try:
+        status = show_status(config, name)
+    except RplError as error:
+        return ChannelLine(name, "", "No", "No", None, "", error.message)
+    return ChannelLine(
+        name,
+        status.Master_Binlog_Dir or f"{status.Master_Host}:{status.Master_Port}",
+        status.Slave_IO_Running,
+        status.Slave_SQL_Running,
+        status.Seconds_Behind_Master,
+        f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}",
+        status.Last_SQL_Error or status.Last_IO_Error,
+    )

@@ -1,0 +1,167 @@
+"""`doctor`: is everything there that replication needs? Looks, changes nothing, starts neither Spark nor a thread."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.channel import Channel
+from rplctl.command.instance import all_channels, engine_of, open_repositories, running
+from rplctl.config import INSTANCE_FILE, Config, url_without_password
+from rplctl.durable import is_readable_by_others
+from rplctl.errors import RplError
+from rplctl.info import MasterInfo
+from rplctl.secret import KEY_FILE
+
+OK, WARN, FAIL = "OK", "WARN", "FAIL"
+MIN_FREE_BYTES = 1 << 30
+_MODULES = ("pyspark", "pyarrow", "numba", "sqlalchemy", "pymysql", "sqlglot", "cryptography")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    Check: str
+    Result: str  # OK | WARN | FAIL
+    Detail: str
+    Hint: str = ""
+
+
+def doctor(config: Config, channel_names: list[str] | None = None) -> list[Finding]:
+    """Every check, in order; never raises an RplError: a check that fails says so."""
+    findings = [
+        *_python(),
+        *_guarded("java", lambda: _java(config)),
+        *_datadir(config.datadir),
+        *_secrets(config.datadir),
+    ]
+    findings += _guarded("target", lambda: _target(config))
+    names: list[str] = []
+    findings += _guarded("channels", lambda: _channels(config, channel_names, names))
+    for name in names:
+        findings += _guarded(f"channel '{name}'", lambda name=name: _channel(config, name))  # type: ignore[misc]
+    return findings
+
+
+def _guarded(check: str, run: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    found: list[Finding] = []
+    try:
+        found.extend(run())
+    except RplError as error:
+        found.append(Finding(check, FAIL, error.message, error.hint))
+    return found
+
+
+def _python() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("python", OK if sys.version_info >= (3, 11) else FAIL, f"{version} ({sys.executable})")
+    missing = [name for name in _MODULES if importlib.util.find_spec(name) is None]
+    if missing:
+        yield Finding("packages", FAIL, f"missing: {', '.join(missing)}", "pip install rplctl")
+    else:
+        yield Finding("packages", OK, ", ".join(_MODULES))
+
+
+def _java(config: Config) -> Iterator[Finding]:
+    from rplctl.applier.java import find_java
+
+    with tempfile.TemporaryDirectory() as shim:
+        java = find_java(config.java_home, Path(shim))
+    yield Finding("java", OK, str(java.home))
+
+
+def _datadir(datadir: Path) -> Iterator[Finding]:
+    if not datadir.is_dir():
+        yield Finding("datadir", FAIL, f"{datadir} does not exist", "rplctl init")
+        return
+    if not os.access(datadir, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("datadir", FAIL, f"{datadir}: no right to write", f"chown {os.geteuid()} {datadir}")
+        return
+    mode = datadir.stat().st_mode & 0o777
+    result = WARN if mode & 0o077 else OK
+    yield Finding("datadir", result, f"{datadir}, mode {mode:04o}", f"chmod 700 {datadir}" if result == WARN else "")
+    free = shutil.disk_usage(datadir).free
+    result = OK if free >= MIN_FREE_BYTES else WARN
+    yield Finding("free space", result, f"{free >> 20} MiB", "set relay_log_space_limit" if result == WARN else "")
+
+
+def _secrets(datadir: Path) -> Iterator[Finding]:
+    for name in (INSTANCE_FILE, KEY_FILE):
+        path = datadir / name
+        if path.exists():
+            is_open = is_readable_by_others(path)
+            hint = f"chmod 600 {path}" if is_open else ""
+            yield Finding(name, FAIL if is_open else OK, "others can read it" if is_open else "mode 0600", hint)
+
+
+def _target(config: Config) -> Iterator[Finding]:
+    from sqlalchemy import text
+    from sqlalchemy.exc import SQLAlchemyError
+
+    shown = url_without_password(config.target or f"sqlite:///{config.datadir / 'target.db'}")
+    try:
+        with engine_of(config)().connect() as connection:
+            connection.execute(text("SELECT 1"))
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or type(error).__name__)
+        yield Finding("target", FAIL, f"{shown}: {reason}", "rplctl init --target URL")
+        return
+    yield Finding("target", OK, shown)
+
+
+def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Iterator[Finding]:
+    names += wanted if wanted is not None else all_channels(config)
+    kinds = f"MasterInfo {config.master_info_repository}, RelayLogInfo {config.relay_log_info_repository}"
+    yield Finding("repositories", OK, kinds)
+    if not names:
+        yield Finding("channels", WARN, "none is configured", "rplctl change-master --master-host HOST …")
+
+
+def _channel(config: Config, name: str) -> Iterator[Finding]:
+    check = f"channel '{name}'"
+    repositories = open_repositories(config, name)
+    if not repositories.master_info.exists():
+        yield Finding(check, FAIL, f"no MasterInfo in {repositories.master_info.where}", "rplctl change-master")
+        return
+    master = repositories.master_info.read()
+    threads = running(Channel(name, config.datadir))
+    yield Finding(check, OK, f"running: {', '.join(threads) or 'nothing'}; position {master.read_position}")
+    yield from _guarded(f"{check} source", lambda: _source(config, master, f"{check} source"))
+
+
+def _source(config: Config, master: MasterInfo, check: str) -> Iterator[Finding]:
+    from rplctl.command.source_end import source_end
+
+    if master.master_binlog_dir:
+        yield Finding(check, OK, f"{master.master_binlog_dir} ends at {source_end(config, master)}")
+        return
+    from rplctl.secret import reveal
+    from rplctl.source.survey import survey
+
+    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+        variables = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE '%bin%'")}
+        ids = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'server\\_id'")}
+    yield Finding(check, OK, f"{master.host}:{master.port} answers")
+    yield from judge_source(variables | ids, config.server_id, check)
+
+
+def judge_source(variables: dict[str, str], server_id: int, check: str) -> Iterator[Finding]:
+    """What the source's variables mean for a replica that applies rows."""
+    if variables.get("log_bin") != "ON":
+        yield Finding(
+            check, FAIL, "log_bin is OFF: it writes no binary log", "set log_bin on the source and restart it"
+        )
+    binlog_format = variables.get("binlog_format", "ROW")  # gone in servers that know ROW only
+    if binlog_format != "ROW":
+        yield Finding(check, WARN, f"binlog_format is {binlog_format}", "set binlog_format=ROW on the source (D11)")
+    image = variables.get("binlog_row_image", "FULL")
+    yield Finding(check, OK, f"binlog_row_image is {image}")
+    if variables.get("binlog_checksum", "CRC32") != "CRC32":
+        yield Finding(check, WARN, "binlog_checksum is NONE", "set binlog_checksum=CRC32 on the source")
+    if server_id and variables.get("server_id") == str(server_id):
+        yield Finding(check, FAIL, f"server_id {server_id} is also ours", "rplctl init --server-id N")

@@ -1,0 +1,76 @@
+"""`init`: make an instance folder: options into its rplctl.toml, the target's password protected, tables created.
+
+May be run again: it changes what is given and keeps the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.command.instance import Note, all_channels, engine_of
+from rplctl.config import Config, Value, has_password, load_config, store_options
+from rplctl.durable import private_folder
+from rplctl.errors import RplError, UsageError
+from rplctl.secret import protect
+
+_REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
+
+
+@dataclass(frozen=True, slots=True)
+class InitResult:
+    datadir: Path
+    option_file: Path
+    target: str
+    created_tables: bool
+    notes: tuple[Note, ...]
+
+
+def init(
+    datadir: Path, options: Mapping[str, Value], target_password: str | None = None, *, config_file: Path | None = None
+) -> InitResult:
+    """Raises UsageError, ConfigError, TargetError; nothing is written when an option is wrong."""
+    given = dict(options)
+    if has_password(str(given.get("target", ""))):
+        raise UsageError(
+            "a password in --target would be seen in the process list",
+            hint="leave it out of the URL and give --target-password-file FILE",
+        )
+    planned = load_config(datadir, "", given, config_file=config_file)
+    if (datadir / "rplctl.toml").exists():
+        _refuse_stranding(load_config(datadir, config_file=config_file), planned)
+    private_folder(datadir)
+    if not _is_writable(datadir):
+        raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
+    if target_password is not None:
+        given["target_password"] = protect(target_password, datadir)
+    path = store_options(datadir, "", given)
+    config = load_config(datadir, config_file=config_file)
+    uses_table = "TABLE" in (config.master_info_repository, config.relay_log_info_repository)
+    if uses_table:
+        from rplctl.repository import create_tables
+
+        create_tables(engine_of(config)(), config.rep_engine)
+    notes = []
+    if planned.relay_log_info_repository == "FILE":
+        notes.append(
+            Note(0, "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')")
+        )
+    return InitResult(datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(notes))
+
+
+def _refuse_stranding(config: Config, planned: Config) -> None:
+    """A repository's kind or the target may not be changed under channels that have records there (REQ-6)."""
+    moves = [name for name in (*_REPOSITORIES, "target") if getattr(config, name) != getattr(planned, name)]
+    if moves and all_channels(config):
+        raise UsageError(
+            f"{', '.join(moves)} cannot be changed while channels exist",
+            hint="rplctl switch-repo --to table|file; for a new target: rplctl reset --all first",
+        )
+
+
+def _is_writable(datadir: Path) -> bool:
+    import os
+
+    return os.access(datadir, os.W_OK | os.X_OK)

@@ -1,0 +1,142 @@
+"""What every verb begins with: the channel's repositories, who runs, and the records as they are stored.
+
+Invariant: verbs that change something hold the channel's `admin` lock, and read under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rplctl.channel import Channel, lock_holder
+from rplctl.config import Config
+from rplctl.durable import replace_file
+from rplctl.errors import NotConfigured, UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.base import InfoRepository
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+RECEIVER = "receiver"
+APPLIER = "applier"
+ROLES = (RECEIVER, APPLIER)
+ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A warning or note in MySQL's words: the command did its work."""
+
+    errno: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repositories:
+    """Both repositories of one channel; `engine` connects to the target at its first call."""
+
+    master_info: InfoRepository[MasterInfo]
+    relay_log_info: InfoRepository[RelayLogInfo]
+    engine: Callable[[], Engine]
+
+
+def engine_of(config: Config) -> Callable[[], Engine]:
+    opened: list[Engine] = []
+
+    def engine() -> Engine:
+        if not opened:
+            from rplctl.target import open_engine
+
+            opened.append(open_engine(config.target_url))
+        return opened[0]
+
+    return engine
+
+
+def open_repositories(config: Config, name: str) -> Repositories:
+    """Raises ConfigError, TargetError when the repository is a table that cannot be reached."""
+    from rplctl.repository import open_master_info, open_relay_log_info
+
+    engine = engine_of(config)
+    channel = Channel(name, config.datadir)
+    return Repositories(open_master_info(config, channel, engine), open_relay_log_info(config, channel, engine), engine)
+
+
+def target_has_table(repositories: Repositories, name: str) -> bool:
+    """Whether the target holds one of our own tables: none before the applier's first start."""
+    from sqlalchemy import inspect
+
+    from rplctl.commit.tables import own_schema
+
+    engine = repositories.engine()
+    return inspect(engine).has_table(name, schema=own_schema(engine))
+
+
+def all_channels(config: Config) -> list[str]:
+    """Every configured channel, the default one first, then by name."""
+    from rplctl.repository import list_channels
+
+    return sorted(list_channels(config, engine_of(config)))
+
+
+def one_channel(config: Config, given: str | None) -> str:
+    """The channel that a command means: the one given, else the only one there is. Raises UsageError 3079."""
+    if given is not None:
+        return given
+    channels = all_channels(config)
+    if len(channels) > 1:
+        raise UsageError(
+            "Multiple channels exist on the slave. Please provide channel name as an argument.",
+            errno=3079,
+            hint="add --channel NAME; rplctl show-channels lists them",
+        )
+    return channels[0] if channels else ""
+
+
+def read_master_info(repositories: Repositories, channel: str) -> MasterInfo:
+    """Raises NotConfigured 3074 or 1200."""
+    if not repositories.master_info.exists():
+        raise not_configured(channel)
+    info = repositories.master_info.read()
+    if not info.is_configured:
+        raise not_configured(channel)
+    return info
+
+
+def not_configured(channel: str) -> NotConfigured:
+    if channel:
+        return NotConfigured(
+            f"Slave channel '{channel}' does not exist.", errno=3074, channel=channel, hint="rplctl show-channels"
+        )
+    return NotConfigured(
+        "The server is not configured as slave; fix in config file or with CHANGE MASTER TO",
+        errno=1200,
+        channel=channel,
+        hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
+    )
+
+
+def running(channel: Channel) -> dict[str, int]:
+    """role → pid of the threads that run now: those whose lock is held."""
+    pids = {role: lock_holder(channel, role) for role in ROLES}
+    return {role: pid for role, pid in pids.items() if pid is not None}
+
+
+def clear_status(channel: Channel, role: str) -> None:
+    """CHANGE MASTER and RESET forget Last_*_Error and all else that a stopped thread said last."""
+    channel.status_path(role).unlink(missing_ok=True)
+
+
+def read_skip_count(channel: Channel) -> int:
+    """Transactions that the next start skips (sql_slave_skip_counter)."""
+    try:
+        text = (channel.run_folder / "skip_counter").read_text().strip()
+    except FileNotFoundError:
+        return 0
+    return int(text) if text.isdecimal() else 0
+
+
+def write_skip_count(channel: Channel, count: int) -> None:
+    replace_file(channel.run_folder / "skip_counter", f"{count}\n".encode())

@@ -1,0 +1,34 @@
+"""`<datadir>/rplctl.log`: who changed what, one line each, as a server notes it in its error log. No secrets in it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import time
+
+from rplctl.config import Config
+from rplctl.errors import RplError
+
+JOURNAL = "rplctl.log"
+
+
+def append_journal(config: Config, text: str) -> None:
+    """One line in `<datadir>/rplctl.log`: when, process, who, what. Raises RplError when it cannot be written."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
+    line = f"{stamp} {os.getpid()} [{_who()}] {text}\n"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(config.datadir / JOURNAL, flags, 0o600)
+    except OSError as error:
+        raise RplError(f"{config.datadir / JOURNAL}: {error.strerror}") from error
+    try:
+        os.write(descriptor, line.encode(errors="replace"))
+    finally:
+        os.close(descriptor)
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

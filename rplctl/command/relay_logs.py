@@ -1,0 +1,102 @@
+"""SHOW RELAYLOG EVENTS, FLUSH RELAY LOGS, PURGE of applied relay logs, and the names of a channel's relay logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.instance import ADMIN, RECEIVER, open_repositories, read_master_info, running
+from rplctl.config import Config
+from rplctl.errors import RplError, UsageError
+from rplctl.position import FIRST_EVENT_POSITION
+
+
+@dataclass(frozen=True, slots=True)
+class RelayLogEvent:
+    """Field names are the columns of SHOW RELAYLOG EVENTS."""
+
+    Log_name: str
+    Pos: int
+    Event_type: str
+    Server_id: int
+    End_log_pos: int
+    Info: str
+
+
+def show_relaylog_events(
+    config: Config,
+    channel_name: str,
+    log_name: str = "",
+    position: int = FIRST_EVENT_POSITION,
+    limit: int | None = None,
+) -> Iterator[RelayLogEvent]:
+    """Events of one relay log, by default the oldest. Raises UsageError 1220, BinlogFormatError at a damaged place."""
+    from rplctl.command.event_text import describe_events
+    from rplctl.relay_log.index import RelayLogIndex
+
+    channel = Channel(channel_name, config.datadir)
+    read_master_info(open_repositories(config, channel_name), channel_name)
+    index = RelayLogIndex(channel)
+    names = index.names()
+    if log_name and log_name not in names:
+        raise UsageError(
+            "Error when executing command SHOW RELAYLOG EVENTS: Could not find target log",
+            errno=1220,
+            channel=channel_name,
+            hint=f"relay logs: {', '.join(names) or 'none'}",
+        )
+    if not names:
+        return iter(())
+    return describe_events(index.path(log_name or names[0]), position, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeResult:
+    channel: str
+    removed: tuple[str, ...]
+    dry_run: bool
+
+
+def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> PurgeResult:
+    """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.purge import purge_applied
+
+    channel = Channel(channel_name, config.datadir)
+    with hold_lock(channel, ADMIN):
+        repositories = open_repositories(config, channel_name)
+        read_master_info(repositories, channel_name)
+        relay = repositories.relay_log_info
+        position = relay.read().relay_log_position if relay.exists() else None
+        names = RelayLogIndex(channel).names()
+        if position is None or position.log_name not in names:
+            return PurgeResult(channel_name, (), dry_run)
+        applied = names[: names.index(position.log_name)]
+        removed = applied if dry_run else purge_applied(channel, position)
+        return PurgeResult(channel_name, tuple(removed), dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class FlushResult:
+    channel: str
+    asked_receiver: bool
+
+
+def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
+    """FLUSH RELAY LOGS: the running receiver begins a new file (SIGHUP); does nothing without one."""
+    import os
+    import signal
+
+    channel = Channel(channel_name, config.datadir)
+    read_master_info(open_repositories(config, channel_name), channel_name)
+    pid = running(channel).get(RECEIVER)
+    if not pid:
+        return FlushResult(channel_name, asked_receiver=False)
+    try:
+        os.kill(pid, signal.SIGHUP)
+    except ProcessLookupError:
+        return FlushResult(channel_name, asked_receiver=False)
+    except PermissionError:
+        raise RplError(f"process {pid}, the receiver, belongs to another user", channel=channel_name) from None
+    return FlushResult(channel_name, asked_receiver=True)

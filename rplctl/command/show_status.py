@@ -1,0 +1,254 @@
+"""SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (mission map 2.4).
+
+Positions are the repositories' (the authority); what only a thread knows (state, error, lag) comes from its status file;
+whether it runs is its lock. While the receiver runs, its own word on the read position is newer than the repository's.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, fields, replace
+
+from rplctl.channel import Channel
+from rplctl.command.instance import (
+    APPLIER,
+    RECEIVER,
+    open_repositories,
+    read_master_info,
+    read_skip_count,
+    running,
+)
+from rplctl.config import Config
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.purge import relay_log_space
+from rplctl.status import ThreadStatus, read_status
+
+USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
+_IGNORED_IDS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SlaveStatus:
+    """Field names are the columns of MySQL 5.7 to 8.0.21; None is NULL. Those after Master_TLS_Version are extra."""
+
+    Slave_IO_State: str
+    Master_Host: str
+    Master_User: str
+    Master_Port: int
+    Connect_Retry: int
+    Master_Log_File: str
+    Read_Master_Log_Pos: int
+    Relay_Log_File: str
+    Relay_Log_Pos: int
+    Relay_Master_Log_File: str
+    Slave_IO_Running: str  # Yes | Connecting | No
+    Slave_SQL_Running: str  # Yes | No
+    Replicate_Do_DB: str
+    Replicate_Ignore_DB: str
+    Replicate_Do_Table: str
+    Replicate_Ignore_Table: str
+    Replicate_Wild_Do_Table: str
+    Replicate_Wild_Ignore_Table: str
+    Last_Errno: int
+    Last_Error: str
+    Skip_Counter: int
+    Exec_Master_Log_Pos: int
+    Relay_Log_Space: int
+    Until_Condition: str
+    Until_Log_File: str
+    Until_Log_Pos: int
+    Master_SSL_Allowed: str
+    Master_SSL_CA_File: str
+    Master_SSL_CA_Path: str
+    Master_SSL_Cert: str
+    Master_SSL_Cipher: str
+    Master_SSL_Key: str
+    Seconds_Behind_Master: int | None
+    Master_SSL_Verify_Server_Cert: str
+    Last_IO_Errno: int
+    Last_IO_Error: str
+    Last_SQL_Errno: int
+    Last_SQL_Error: str
+    Replicate_Ignore_Server_Ids: str
+    Master_Server_Id: int
+    Master_UUID: str
+    Master_Info_File: str
+    SQL_Delay: int
+    SQL_Remaining_Delay: int | None
+    Slave_SQL_Running_State: str
+    Master_Retry_Count: int
+    Master_Bind: str
+    Last_IO_Error_Timestamp: str
+    Last_SQL_Error_Timestamp: str
+    Master_SSL_Crl: str
+    Master_SSL_Crlpath: str
+    Retrieved_Gtid_Set: str
+    Executed_Gtid_Set: str
+    Auto_Position: int
+    Replicate_Rewrite_DB: str
+    Channel_Name: str
+    Master_TLS_Version: str
+    # --- since MySQL 8.0.22
+    Master_public_key_path: str
+    Get_Master_public_key: int
+    Network_Namespace: str
+    # --- MariaDB's and ours
+    Using_Gtid: str
+    Master_Binlog_Dir: str
+    Commit_Mode: str
+    Transactions_Applied: int
+    Row_Changes_Applied: int
+
+
+COLUMNS = tuple(f.name for f in fields(SlaveStatus))
+WORKLOG_COLUMNS = COLUMNS[: COLUMNS.index("Master_TLS_Version") + 1]  # the 57 of SHOW SLAVE STATUS
+SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 of SHOW REPLICA STATUS
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """What the two threads say, and who of them runs."""
+
+    pids: dict[str, int]
+    receiver: ThreadStatus
+    applier: ThreadStatus
+
+
+def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
+    """Raises NotConfigured 3074/1200, RplError 1201/1872 when a record is damaged."""
+    channel = Channel(channel_name, config.datadir)
+    repositories = open_repositories(config, channel_name)
+    master = read_master_info(repositories, channel_name)
+    stored = repositories.relay_log_info
+    relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
+    pids = running(channel)
+    threads = Threads(pids, _status_of(channel, RECEIVER, pids), _status_of(channel, APPLIER, pids))
+    if threads.receiver.connected and threads.receiver.read_log_name:
+        read = BinlogPosition(threads.receiver.read_log_name, threads.receiver.read_log_pos)
+        master = master.with_read_position(read)
+    values = {
+        **_connection(master, repositories.master_info.where),
+        **_positions(channel, master, relay),
+        **_receiver(threads.receiver, RECEIVER in pids),
+        **_applier(threads.applier, relay, APPLIER in pids),
+        "Seconds_Behind_Master": seconds_behind(master, relay, threads, time.time() if now is None else now),
+    }
+    return SlaveStatus(**values)  # type: ignore[arg-type]  # one key per field, checked at the call
+
+
+def _status_of(channel: Channel, role: str, threads: dict[str, int]) -> ThreadStatus:
+    """A dead thread's last word counts for its error only; a killed one left its state behind."""
+    status = read_status(channel.status_path(role))
+    if role in threads:
+        return status
+    return replace(status, state="", connected=False, remaining_delay=None)
+
+
+def _connection(master: MasterInfo, where: str) -> dict[str, object]:
+    ignored = ", ".join(map(str, master.ignored_server_ids[:_IGNORED_IDS_SHOWN]))
+    if len(master.ignored_server_ids) > _IGNORED_IDS_SHOWN:
+        ignored += ", ..."
+    return {
+        "Master_Host": master.host,
+        "Master_User": master.user_name,
+        "Master_Port": master.port,
+        "Connect_Retry": master.connect_retry,
+        "Master_SSL_Allowed": _yes(master.enabled_ssl),
+        "Master_SSL_CA_File": master.ssl_ca,
+        "Master_SSL_CA_Path": master.ssl_capath,
+        "Master_SSL_Cert": master.ssl_cert,
+        "Master_SSL_Cipher": master.ssl_cipher,
+        "Master_SSL_Key": master.ssl_key,
+        "Master_SSL_Verify_Server_Cert": _yes(master.ssl_verify_server_cert),
+        "Master_SSL_Crl": master.ssl_crl,
+        "Master_SSL_Crlpath": master.ssl_crlpath,
+        "Replicate_Ignore_Server_Ids": ignored,
+        "Master_Server_Id": master.master_server_id,
+        "Master_UUID": master.uuid,
+        "Master_Info_File": where,
+        "Master_Retry_Count": master.retry_count,
+        "Master_Bind": master.bind,
+        "Auto_Position": int(master.enabled_auto_position),
+        "Channel_Name": master.channel_name,
+        "Master_TLS_Version": master.tls_version,
+        "Master_public_key_path": master.public_key_path,
+        "Get_Master_public_key": int(master.get_public_key),
+        "Network_Namespace": master.network_namespace,
+        "Using_Gtid": USE_GTID_WORDS[master.using_gtid] if master.using_gtid < len(USE_GTID_WORDS) else "No",
+        "Master_Binlog_Dir": master.master_binlog_dir,
+    }
+
+
+def _positions(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> dict[str, object]:
+    return {
+        "Master_Log_File": master.master_log_name,
+        "Read_Master_Log_Pos": master.master_log_pos,
+        "Relay_Log_File": relay.relay_log_name,
+        "Relay_Log_Pos": relay.relay_log_pos,
+        "Relay_Master_Log_File": relay.master_log_name,
+        "Exec_Master_Log_Pos": relay.master_log_pos,
+        "Relay_Log_Space": relay_log_space(channel),
+        "Skip_Counter": read_skip_count(channel),
+        # filters are not part of this version
+        "Replicate_Do_DB": "",
+        "Replicate_Ignore_DB": "",
+        "Replicate_Do_Table": "",
+        "Replicate_Ignore_Table": "",
+        "Replicate_Wild_Do_Table": "",
+        "Replicate_Wild_Ignore_Table": "",
+        "Replicate_Rewrite_DB": "",
+    }
+
+
+def _receiver(status: ThreadStatus, is_running: bool) -> dict[str, object]:
+    return {
+        "Slave_IO_State": status.state,
+        "Slave_IO_Running": "No" if not is_running else "Yes" if status.connected else "Connecting",
+        "Last_IO_Errno": status.last_errno,
+        "Last_IO_Error": status.last_error,
+        "Last_IO_Error_Timestamp": _timestamp(status),
+        "Retrieved_Gtid_Set": status.retrieved_gtid_set,
+    }
+
+
+def _applier(status: ThreadStatus, relay: RelayLogInfo, is_running: bool) -> dict[str, object]:
+    return {
+        "Slave_SQL_Running": _yes(is_running),
+        "Slave_SQL_Running_State": status.state,
+        "Last_Errno": status.last_errno,
+        "Last_Error": status.last_error,
+        "Last_SQL_Errno": status.last_errno,
+        "Last_SQL_Error": status.last_error,
+        "Last_SQL_Error_Timestamp": _timestamp(status),
+        "Until_Condition": status.until_condition,
+        "Until_Log_File": status.until_log_name,
+        "Until_Log_Pos": status.until_log_pos,
+        "SQL_Delay": relay.sql_delay,
+        "SQL_Remaining_Delay": status.remaining_delay,
+        "Executed_Gtid_Set": relay.gtid_executed,
+        "Commit_Mode": status.commit_mode,
+        "Transactions_Applied": status.transactions,
+        "Row_Changes_Applied": status.row_changes,
+    }
+
+
+def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
+    """MySQL's rule: NULL unless the applier runs; 0 when all is applied and the receiver runs, else by the clock."""
+    if APPLIER not in threads.pids:
+        return None
+    if master.read_position == relay.exec_position:
+        return 0 if RECEIVER in threads.pids and threads.receiver.connected else None
+    if not threads.applier.last_event_timestamp:
+        return 0
+    return max(0, int(now - threads.applier.last_event_timestamp + threads.receiver.clock_difference))
+
+
+def _yes(value: bool) -> str:
+    return "Yes" if value else "No"
+
+
+def _timestamp(status: ThreadStatus) -> str:
+    if not status.last_errno or not status.last_error_timestamp:
+        return ""
+    return time.strftime("%y%m%d %H:%M:%S", time.localtime(status.last_error_timestamp))

@@ -1,0 +1,190 @@
+"""START SLAVE: bring the channel's threads up; with `until_synced` or `foreground` stay until they are done.
+
+What is running already is left as it is and noted (3083). Before anything starts the repositories are settled: REQ-6 is
+decided, an interrupted CHANGE MASTER or repository switch is finished.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.change_master import finish_pending_change
+from rplctl.command.instance import (
+    ADMIN,
+    APPLIER,
+    RECEIVER,
+    ROLES,
+    Note,
+    engine_of,
+    open_repositories,
+    read_master_info,
+    read_skip_count,
+    running,
+    write_skip_count,
+)
+from rplctl.command.process import Child, spawn, terminate, wait_until_it_runs
+from rplctl.config import Config
+from rplctl.errors import RplError, UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, is_log_name, numbered_log_name
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """UNTIL of START SLAVE (mission map 2.6); at most one kind."""
+
+    master_log_file: str | None = None
+    master_log_pos: int | None = None
+    relay_log_file: str | None = None
+    relay_log_pos: int | None = None
+    sql_before_gtids: str | None = None
+    sql_after_gtids: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What the applier is told. Raises UsageError 1277 for a wrong combination."""
+        master = (self.master_log_file, self.master_log_pos)
+        relay = (self.relay_log_file, self.relay_log_pos)
+        gtids = {"sql_before_gtids": self.sql_before_gtids, "sql_after_gtids": self.sql_after_gtids}
+        given = [kind for kind, pair in (("master_pos", master), ("relay_pos", relay)) if pair != (None, None)]
+        given += [kind for kind, value in gtids.items() if value is not None]
+        if not given:
+            return {"kind": "none"}
+        kind = given[0]
+        if len(given) > 1 or (kind in gtids and not gtids[kind]):
+            raise _wrong_until()
+        if kind in gtids:
+            return {"kind": kind, "gtids": gtids[kind]}
+        name, offset = master if kind == "master_pos" else relay
+        if not name or not offset or offset < 4 or not is_log_name(name):
+            raise _wrong_until()
+        return {"kind": kind, "log_name": name, "log_pos": offset}
+
+
+def _wrong_until() -> UsageError:
+    return UsageError(
+        "Incorrect parameter or combination of parameters for START SLAVE UNTIL",
+        errno=1277,
+        hint="give --until-master-log-file with --until-master-log-pos, or one of the other forms",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    roles: tuple[str, ...] = ROLES
+    until: Until = field(default_factory=Until)
+    until_synced: bool = False
+    foreground: bool = False
+    max_time_s: float | None = None
+    spark_master: str = ""
+    config_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartResult:
+    channel: str
+    started: tuple[str, ...]
+    already_running: tuple[str, ...]
+    notes: tuple[Note, ...]
+    synced_to: BinlogPosition | None = None
+
+
+Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted)
+
+
+def start(config: Config, channel_name: str, request: StartRequest, progress: Progress | None = None) -> StartResult:
+    """Raises NotConfigured, UsageError 1277, RepositoryConflict, and what the threads end with at once."""
+    channel = Channel(channel_name, config.datadir)
+    until = request.until.as_json()
+    _check_request(request, until)
+    with hold_lock(channel, ADMIN):
+        master = _prepare(config, channel)
+        wanted = _source_end(config, master) if request.until_synced else None
+        already = running(channel)
+        started: list[Child] = []
+        skip = read_skip_count(channel) if APPLIER in request.roles and APPLIER not in already else 0
+        options = {
+            "until": until,
+            "spark_master": request.spark_master,
+            "until_source": str(wanted) if wanted and wanted.log_name else "",
+            "skip_count": skip,
+        }
+        variable = master.user_password.partition("env:")[2] if master.user_password.startswith("env:") else ""
+        try:
+            for role in request.roles:
+                if role not in already:
+                    arguments = [json.dumps(options)] if role == APPLIER else []
+                    started.append(
+                        spawn(channel, role, arguments, keep_variable=variable, config_file=request.config_file)
+                    )
+            for child in started:
+                wait_until_it_runs(child)
+        except BaseException:
+            for child in started:
+                terminate(child)
+            raise
+        if skip:
+            write_skip_count(channel, 0)
+    result = StartResult(
+        channel_name,
+        tuple(child.role for child in started),
+        tuple(role for role in request.roles if role in already),
+        _notes(channel_name, request, already, until),
+        wanted,
+    )
+    if request.foreground or request.until_synced:
+        from rplctl.command.supervise import Run, supervise
+
+        supervise(Run(config, channel, started, wanted), request.max_time_s, progress)
+    return result
+
+
+def _check_request(request: StartRequest, until: dict[str, Any]) -> None:
+    if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
+        raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=1277)
+    if request.max_time_s is not None and not (request.foreground or request.until_synced):
+        raise UsageError("--max-time needs --foreground or --until-synced", hint="rplctl stop ends a started channel")
+
+
+def _prepare(config: Config, channel: Channel) -> MasterInfo:
+    """Repositories in order and a configured source. Caller holds the admin lock."""
+    finish_pending_change(config, channel)
+    if not running(channel):
+        from rplctl.repository.switch import settle_repositories
+
+        config = settle_repositories(config, channel, engine_of(config))
+    repositories = open_repositories(config, channel.name)
+    master = read_master_info(repositories, channel.name)
+    if not repositories.relay_log_info.exists():
+        if not master.master_log_name:  # after RESET SLAVE: from the first log there is
+            first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+            fresh = RelayLogInfo(channel_name=channel.name, master_id=master.master_id)
+            repositories.relay_log_info.flush(fresh.at(first, master.read_position), force=True)
+            return master
+        raise RplError(
+            f"Could not initialize master info structure for '{channel.name}': there is no RelayLogInfo in "
+            f"{repositories.relay_log_info.where}",
+            errno=1201,
+            channel=channel.name,
+            hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
+        )
+    return master
+
+
+def _source_end(config: Config, master: MasterInfo) -> BinlogPosition:
+    from rplctl.command.source_end import source_end
+
+    return source_end(config, master)
+
+
+def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> tuple[Note, ...]:
+    notes = []
+    if any(role in already for role in request.roles):
+        notes.append(Note(3083, f"Replication thread(s) for channel '{channel}' are already running."))
+    if until["kind"] != "none" and (request.roles == (RECEIVER,) or APPLIER in already):
+        notes.append(Note(1279, "SQL thread is not to be started so UNTIL options are ignored"))
+    return tuple(notes)

@@ -1,0 +1,136 @@
+"""STOP SLAVE and RESET SLAVE.
+
+Stop: SIGTERM ends a thread at a transaction end; one that does not end in time is killed, which loses nothing (WL#4621)
+and is said. Already stopped is a note (3084), not an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.change_master import finish_pending_change
+from rplctl.command.instance import (
+    ADMIN,
+    ROLES,
+    Note,
+    Repositories,
+    clear_status,
+    not_configured,
+    open_repositories,
+    running,
+    target_has_table,
+    write_skip_count,
+)
+from rplctl.command.journal import append_journal
+from rplctl.command.process import STOP_TIMEOUT_S, order_of_stop, stop_running
+from rplctl.config import Config
+from rplctl.durable import remove_file
+from rplctl.errors import UsageError
+from rplctl.position import FIRST_EVENT_POSITION
+
+
+@dataclass(frozen=True, slots=True)
+class StopResult:
+    channel: str
+    stopped: tuple[str, ...]
+    killed: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def stop(
+    config: Config, channel_name: str, roles: tuple[str, ...] = ROLES, timeout_s: float = STOP_TIMEOUT_S
+) -> StopResult:
+    """Stop the threads that run. Raises NotConfigured, RplError when they belong to another user."""
+    channel = Channel(channel_name, config.datadir)
+    if not running(channel) and not open_repositories(config, channel_name).master_info.exists():
+        raise not_configured(channel_name)
+    outcome = {role: stop_running(channel, role, timeout_s) for role in order_of_stop(roles)}
+    stopped = tuple(role for role, killed in outcome.items() if killed is not None)
+    killed = tuple(role for role, was_killed in outcome.items() if was_killed)
+    notes = [
+        Note(0, f"the {role} did not stop within {timeout_s:g} s and was killed; the next start recovers")
+        for role in killed
+    ]
+    if not stopped:
+        notes.append(Note(3084, f"Replication thread(s) for channel '{channel_name}' are already stopped."))
+    return StopResult(channel_name, stopped, killed, tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class ResetResult:
+    channel: str
+    removed_relay_logs: tuple[str, ...]
+    removed_channel: bool
+    dry_run: bool
+
+
+def reset(config: Config, channel_name: str, *, everything: bool = False, dry_run: bool = False) -> ResetResult:
+    """Forget the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081.
+
+    The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
+    """
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.purge import purge_all
+
+    channel = Channel(channel_name, config.datadir)
+    with hold_lock(channel, ADMIN):
+        _refuse_while_running(channel)
+        finish_pending_change(config, channel)
+        repositories = open_repositories(config, channel_name)
+        if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
+            raise not_configured(channel_name)
+        index = RelayLogIndex(channel)
+        names = tuple(sorted({*index.names(), *index.files()}))
+        if dry_run:
+            return ResetResult(channel_name, names, everything, dry_run=True)
+        if repositories.master_info.exists():
+            master = repositories.master_info.read()
+            cleared = replace(
+                master,
+                master_log_name="",
+                master_log_pos=FIRST_EVENT_POSITION,
+                flushed_relay_log_name="",
+                flushed_relay_log_pos=0,
+            )
+            repositories.master_info.flush(cleared, force=True)
+        purge_all(channel)
+        if target_has_table(repositories, "rplctl_commit_marker"):
+            from rplctl.commit.ledger import remove_marker
+
+            remove_marker(channel_name, repositories.engine())
+        repositories.relay_log_info.remove()
+        write_skip_count(channel, 0)
+        for role in ROLES:
+            clear_status(channel, role)
+        if everything:
+            _forget_channel(channel, repositories)
+        what = "RESET SLAVE ALL" if everything else "RESET SLAVE"
+        append_journal(config, f"'{what} FOR CHANNEL '{channel_name}' executed'")
+        return ResetResult(channel_name, names, everything, dry_run=False)
+
+
+def _refuse_while_running(channel: Channel) -> None:
+    if running(channel):
+        raise UsageError(
+            "This operation cannot be performed with running replication threads; "
+            f"run STOP SLAVE FOR CHANNEL '{channel.name}' first",
+            errno=3081,
+            channel=channel.name,
+            hint=f"rplctl stop{f' --channel {channel.name}' if channel.name else ''}",
+        )
+
+
+def _forget_channel(channel: Channel, repositories: Repositories) -> None:
+    """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
+    if target_has_table(repositories, "rplctl_table_models"):
+        from rplctl.commit.models import forget_models
+
+        with repositories.engine().begin() as connection:
+            forget_models(connection, channel.name)
+    repositories.master_info.remove()
+    remove_file(channel.relay_log_index_path)
+    for role in ROLES:
+        channel.status_path(role).unlink(missing_ok=True)
+        channel.log_path(role).unlink(missing_ok=True)
+    (channel.run_folder / "skip_counter").unlink(missing_ok=True)

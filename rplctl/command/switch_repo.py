@@ -1,0 +1,79 @@
+"""`switch-repo`: move MasterInfo and RelayLogInfo between FILE and TABLE (WL#2775 REQ-6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.change_master import finish_pending_change
+from rplctl.command.instance import ADMIN, engine_of, not_configured, open_repositories
+from rplctl.command.journal import append_journal
+from rplctl.config import Config
+from rplctl.errors import UsageError
+from rplctl.repository.base import RepositoryKind
+
+REPOSITORIES = ("master-info", "relay-log-info", "both")
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchStep:
+    """One cell of the matrix and what follows from it."""
+
+    Repository: str
+    Channel_name: str
+    Table_has_data: bool
+    File_has_data: bool
+    Wanted: str
+    Action: str
+    Steps: str
+
+
+def switch_repo(
+    config: Config, channel_name: str, to: str, repository: str = "both", *, dry_run: bool = False
+) -> list[SwitchStep]:
+    """Raises UsageError 3081 while a thread runs, RepositoryConflict when both places hold data, NotConfigured."""
+    from rplctl.repository import switch
+
+    if to.upper() not in RepositoryKind.__members__:
+        raise UsageError(f"--to {to}: write table or file")
+    if repository not in REPOSITORIES:
+        raise UsageError(f"--repository {repository}: write one of {', '.join(REPOSITORIES)}")
+    kind = RepositoryKind(to.upper())
+    names = ("master-info", "relay-log-info") if repository == "both" else (repository,)
+    channel = Channel(channel_name, config.datadir)
+    engine = engine_of(config)
+    with hold_lock(channel, ADMIN):
+        finish_pending_change(config, channel)
+        if not dry_run:
+            config = switch.resume_switch(config, channel, engine)
+        _refuse_unknown(config, channel_name)
+        steps = []
+        for name in names:
+            plan = switch.plan_switch(config, channel, engine, name, kind)
+            if plan.action is switch.Action.ERROR:
+                raise switch.conflict(plan)
+            if not dry_run:
+                config = switch.carry_out(plan, config, channel, engine)
+                append_journal(config, f"'switch-repo --to {to} --repository {name}' for channel '{channel_name}'")
+            steps.append(
+                SwitchStep(
+                    name,
+                    channel_name,
+                    plan.table_has_data,
+                    plan.file_has_data,
+                    str(kind),
+                    str(plan.action),
+                    "; ".join(plan.steps),
+                )
+            )
+        return steps
+
+
+def _refuse_unknown(config: Config, channel: str) -> None:
+    """A channel is known when either record is in either place."""
+    for kind in ("FILE", "TABLE"):
+        places = replace(config, master_info_repository=kind, relay_log_info_repository=kind)
+        repositories = open_repositories(places, channel)
+        if repositories.master_info.exists() or repositories.relay_log_info.exists():
+            return
+    raise not_configured(channel)
