@@ -84,9 +84,11 @@ def recover_relay_log(
         return plan_recovery(channel, master_info, relay_log_info)
     index = RelayLogIndex(channel)
     with index.lock():
-        was_purging = bool(finish_purge(channel))
+        before = index.names()
+        finish_purge(channel)
+        is_changed = index.names() != before
         plan = plan_recovery(channel, master_info, relay_log_info)
-        plan = replace(plan, is_index_repaired=plan.is_index_repaired or was_purging)
+        plan = replace(plan, is_index_repaired=plan.is_index_repaired or is_changed)
         _carry_out(index, plan)
     return plan
 

@@ -97,7 +97,7 @@ def test_torn_at_every_byte(channel: Channel, checksum: int) -> None:
     header_end = writer.end.log_pos
     ends = [(0, source.position)]
     for rows in (1, 2, 1, 3):
-        writer.append(source.transaction(rows, images=20), 5)
+        writer.append(source.transaction(rows, images=10), 5)
         ends.append((writer.end.log_pos, source.position))
     writer.close()
     path = channel.datadir / "relay-bin.000001"
