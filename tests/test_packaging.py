@@ -1,4 +1,4 @@
-"""What is installed is whole: a wheel holds code, migrations, man pages, demo data and types, and starts by itself.
+"""What is installed is whole: a wheel holds code, migrations, man pages, demo data and types, and starts by itself."""
 
 from __future__ import annotations
 

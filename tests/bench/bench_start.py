@@ -16,7 +16,9 @@ from rplctl.applier.spark import open_session; from rplctl.channel import Channe
 folder = Path(sys.argv[1]); context = open_session(Config(datadir=folder), Channel("", folder))
 times = [time.perf_counter() - start]
 for _ in range(12):
-    start = time.perf_counter(); context.parallelize(range(2), 2).map(str).collect(); times.append(time.perf_counter() - start)
+    start = time.perf_counter()
+    context.parallelize(range(2), 2).map(str).collect()
+    times.append(time.perf_counter() - start)
 context.stop(); print(times[0], times[1], sorted(times[2:])[5])
 """
 
