@@ -1,0 +1,181 @@
+"""One batch into the target: net changes in bulk, and the two ways back when they do not fit (design D2).
+
+Invariant: `info` is the position that is committed in the target and `catalog` the table models valid there; both move only
+after a COMMIT. Each of the three ways is a whole: bulk and ordered commit the batch or nothing, one-by-one commits every
+source transaction before the offender and raises its error.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from rplctl.applier.decode import Inconsistent
+from rplctl.applier.gtids import executed_after
+from rplctl.applier.ordered import OrderedRange, wants_foreign_keys
+from rplctl.applier.pipeline import Pipeline, Split
+from rplctl.applier.plan import Batch, BatchKind
+from rplctl.applier.row_stream import read_run
+from rplctl.binlog.scan import GroupKind, split_rows
+from rplctl.channel import Channel
+from rplctl.commit.ledger import Ledger
+from rplctl.commit.models import load_models, store_models
+from rplctl.commit.transaction import commit_group
+from rplctl.config import Config
+from rplctl.errors import BinlogFormatError, RplError, TargetError
+from rplctl.info import RelayLogInfo
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import CountMismatch, Target, TableChunk
+
+SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
+RETRY_PAUSE_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class BatchApplier:
+    def __init__(self, config: Config, channel: Channel, target: Target, ledger: Ledger, pipeline: Pipeline) -> None:
+        self._config = config
+        self._channel = channel
+        self._target = target
+        self._ledger = ledger
+        self._pipeline = pipeline
+        self._checked: set[tuple[str, str]] = set()
+        self.info: RelayLogInfo = ledger.open()
+        with target.engine.connect() as connection:
+            self.catalog: Catalog = load_models(connection, channel.name, self.info.exec_position)
+        self.retried = 0
+
+    def apply(self, batch: Batch, stop: threading.Event) -> int:
+        """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries` times."""
+        for attempt in range(self._config.replica_transaction_retries + 1):
+            try:
+                return self._apply(batch)
+            except TargetError as error:
+                if not error.transient or attempt == self._config.replica_transaction_retries or stop.is_set():
+                    raise
+                self.retried += 1
+                self._target.reconnect()
+                stop.wait(RETRY_PAUSE_SECONDS)
+        raise AssertionError("unreachable")
+
+    def _apply(self, batch: Batch) -> int:
+        if batch.kind is BatchKind.SKIP:
+            self._commit(batch, lambda: None)
+            return 0
+        if batch.kind is BatchKind.SINGLE:
+            refuse_unknown(batch)
+            return self._ordered(batch)
+        try:
+            return self._bulk(batch, self._pipeline.decode(self._splits(batch), self.catalog))
+        except (CountMismatch, Inconsistent):
+            pass
+        except RplError as error:
+            if getattr(error, "transient", False):
+                raise
+        try:
+            return self._ordered(batch)
+        except RplError as error:
+            if error.transient:
+                raise
+        return sum(self._ordered(group) for group in batch.one_by_one())
+
+    def _splits(self, batch: Batch) -> list[Split]:
+        size = max(SMALLEST_SPLIT, -(-(batch.end - batch.start) // self._pipeline.parallelism))
+        return [
+            Split(
+                str(batch.path),
+                piece.start,
+                piece.end,
+                piece.table_map_offsets,
+                batch.description,
+                str(self._channel.spool_folder),
+            )
+            for piece in split_rows(batch.groups.data, batch.start, batch.end, size, batch.description)
+        ]
+
+    def _bulk(self, batch: Batch, chunks: list[TableChunk]) -> int:
+        models = self.catalog.tables
+        touched = {(chunk.database, chunk.table) for chunk in chunks}
+        if touched & self._cascading_parents():
+            raise Inconsistent("foreign keys that cascade")
+        for name in touched - self._checked:
+            self._target.check_table(models[name])
+            self._checked.add(name)
+        by_split: list[list[TableChunk]] = []
+        for chunk in chunks:  # chunks of one split name each table once
+            if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
+                by_split.append([])
+            by_split[-1].append(chunk)
+
+        def apply() -> None:
+            for piece in by_split:
+                self._target.apply_chunks(piece, models)
+
+        self._commit(batch, apply, foreign_keys=not any(chunk.foreign_keys_off for chunk in chunks))
+        return sum(chunk.change_count for chunk in chunks)
+
+    def _cascading_parents(self) -> set[tuple[str, str]]:
+        """Tables whose rows the target itself changes others with: a foreign key with an action points at them."""
+        return {
+            (key.ref_database, key.ref_table)
+            for model in self.catalog.tables.values()
+            for key in model.foreign_keys
+            if {key.on_delete, key.on_update} & {"CASCADE", "SET NULL"}
+        }
+
+    def _ordered(self, batch: Batch) -> int:
+        """The batch in the source's order, in one transaction."""
+        skip = self._config.on_unsupported_ddl == "skip"
+        work = OrderedRange(self._target, self.catalog, self._channel.name, skip_unsupported=skip)
+        run = read_run(batch.groups.data, batch.start, batch.end, batch.description)
+
+        def apply() -> None:
+            result = work.apply(run)
+            if result.models or result.databases:
+                store_models(
+                    self._target.connection, self._channel.name, batch.source_position, result.models, result.databases
+                )
+
+        self._commit(batch, apply, foreign_keys=wants_foreign_keys(run))
+        for note in work.result.notes:
+            log.warning("%s", note)
+        if work.result.catalog is not None:
+            self.catalog = work.result.catalog
+            self._checked.clear()
+        return work.result.changes
+
+    def _commit(self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True) -> None:
+        new = self.info.at(batch.relay_position, batch.source_position)
+        new = replace(new, gtid_executed=executed_after(self.info.gtid_executed, batch))
+        try:
+            commit_group(self._target, self._ledger, (self.info, new), apply, foreign_keys=foreign_keys)
+        except RplError as error:
+            error.channel = self._channel.name
+            if not error.position:
+                error.position = str(batch.source_position)
+            raise
+        self.info = new
+
+
+def refuse_unknown(batch: Batch) -> None:
+    """Raises for a group that nobody may apply: lost events on the source, an event type that we do not know (D12)."""
+    kind = batch.scan.kind[batch.first]
+    dump = batch.groups.data[batch.start : min(batch.end, batch.start + 64)].tobytes()
+    at = str(batch.scan.source_position(batch.first))
+    if kind == GroupKind.INCIDENT:
+        raise RplError(
+            "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
+            errno=1590,
+            position=at,
+            hint="load the tables again from the source, then `rplctl skip` the incident",
+        )
+    if kind == GroupKind.UNKNOWN:
+        raise BinlogFormatError(
+            f"Unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
+            errno=1594,
+            position=at,
+            hint="this version of rplctl does not know the event; `rplctl skip` passes over its transaction",
+        )

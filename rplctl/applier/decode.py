@@ -1,0 +1,111 @@
+"""A piece of relay log → net changes per table, as bytes. Pure: no database, no clock, no state between calls.
+
+This is what a Spark task runs (design D1.2). It may run twice, or its result may be thrown away, without harm.
+Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is kept
+(D2). Tables without a key: every change, in order. Changes that contradict each other raise `Inconsistent`: the applier
+then goes through the same range one source transaction at a time and finds the exact offender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rplctl.applier.row_stream import EventRun, TableRows, read_tables
+from rplctl.binlog.images import NOT_IN_IMAGE
+from rplctl.binlog.net_change import NetChanges, net_changes
+from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, Ints
+from rplctl.binlog.values import decode_column
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
+from rplctl.target.sqlite_values import storable
+
+
+class Inconsistent(Exception):
+    """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
+
+
+def net_chunks(run: EventRun, catalog: Catalog) -> list[TableChunk]:
+    """The net changes of a run, one chunk per table. Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677."""
+    chunks = [_table_chunk(rows) for rows in read_tables(run, catalog)]
+    if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
+        raise Inconsistent("one table under two definitions")
+    return chunks
+
+
+def row_changes(rows: TableRows) -> Iterator[RowChange]:
+    """Every change of one table, one by one in the order of the log."""
+    images = rows.images
+    everything = np.arange(len(images.cell_start))
+    columns = [_column(rows, everything, c) for c in range(images.column_count)]
+    present = images.cell_start != NOT_IN_IMAGE
+    whole = tuple(range(images.column_count))
+
+    def row_set(image: int) -> RowSet | None:
+        if image < 0:
+            return None
+        held = whole if present[image].all() else tuple(int(c) for c in np.flatnonzero(present[image]))
+        return RowSet(held, [tuple(columns[c][image] for c in held)])
+
+    for kind, before, after in zip(images.ops, images.before, images.after, strict=True):
+        yield RowChange(ChangeKind(int(kind)), row_set(int(before)), row_set(int(after)))
+
+
+def _table_chunk(rows: TableRows) -> TableChunk:
+    model, images = rows.model, rows.images
+    count = len(images.ops)
+    unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
+    key = key_of(model)
+    if not key:
+        return TableChunk(model.database, model.name, [], [], [], [], list(row_changes(rows)), count, unchecked)
+    net = net_changes(images, list(key))
+    if net.conflict >= 0 or net.diff_without_base >= 0:
+        raise Inconsistent(f"change {max(net.conflict, net.diff_without_base)} contradicts an earlier one")
+    gone = net.final_image < 0
+    present = net.expect_present
+    updated = np.flatnonzero(present & ~gone)
+    if net.cell_image is not None and (net.origin[updated] != updated).any():
+        raise Inconsistent("a row moved to another key and its image is partial")
+    return TableChunk(
+        model.database,
+        model.name,
+        absent=_keys(rows, net, np.flatnonzero(~present & gone), key),
+        deletes=_keys(rows, net, np.flatnonzero(present & gone), key),
+        updates=list(_row_sets(rows, net, updated, key)),
+        inserts=list(_row_sets(rows, net, np.flatnonzero(~present & ~gone), ())),
+        ordered=[],
+        change_count=count,
+        foreign_keys_off=unchecked,
+    )
+
+
+def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
+    """The final rows of `entries`, one set per combination of columns the images hold; for updates `key` columns follow."""
+    if not len(entries):
+        return
+    whole = tuple(range(rows.images.column_count))
+    if net.cell_image is None:
+        patterns = [(whole, entries)]
+    else:
+        held, which = np.unique(net.cell_image[entries] >= 0, axis=0, return_inverse=True)
+        patterns = [(tuple(int(c) for c in np.flatnonzero(row)), entries[which == i]) for i, row in enumerate(held)]
+    for columns, chosen in patterns:
+        kept = tuple(c for c in columns if c not in key) or key or columns
+        cells = [
+            _column(rows, net.key_rows_for(rows.images, c)[chosen] if c in key else net.rows_for(c)[chosen], c)
+            for c in kept
+        ]
+        cells += [_column(rows, net.key_rows_for(rows.images, c)[chosen], c) for c in key]
+        yield RowSet(kept, list(zip(*cells, strict=True)))
+
+
+def _keys(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> list[Row]:
+    if not len(entries):
+        return []
+    cells = (_column(rows, net.key_rows_for(rows.images, c)[entries], c) for c in key)
+    return list(zip(*cells, strict=True))
+
+
+def _column(rows: TableRows, images: Ints, column: int) -> list[Value]:
+    return storable(decode_column(rows.images, images, column, rows.formats[column]))

@@ -1,0 +1,119 @@
+"""The applier's loop: read what the receiver wrote, apply it batch by batch, stop exactly where it was told to.
+
+Invariant: everything up to the stored position is in the target exactly once, nothing after it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+
+from rplctl.applier.batch import BatchApplier
+from rplctl.applier.options import StartOptions
+from rplctl.applier.pipeline import Pipeline
+from rplctl.applier.plan import Batch, groups_before, groups_due, plan_batches
+from rplctl.applier.report import DELAYING, WAITING, Report
+from rplctl.applier.spark import open_session
+from rplctl.channel import Channel, hold_lock
+from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.commit.tables import create_own_tables
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.relay_log.purge import purge_applied
+from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+from rplctl.target import open_target
+
+POLL_SECONDS = 0.02
+LONGEST_WAIT_SECONDS = 0.5
+
+
+class Applier:
+    """One run, from START to STOP; `stop` may be set from a signal handler at any time."""
+
+    def __init__(self, config: Config, channel: Channel, options: StartOptions) -> None:
+        self._config = config
+        self._channel = channel
+        self._options = options
+        self._skip = options.skip_count
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        """Apply until stopped, until a condition is met or until an error. Raises RplError; the position is then exact."""
+        with hold_lock(self._channel, "applier"):
+            self._report = Report(self._channel, self._options.until)
+            try:
+                self._session()
+            except RplError as error:
+                self._report.failed(error)
+                raise
+            finally:
+                self._report.stopped()
+
+    def _session(self) -> None:
+        shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
+        target = open_target(self._config.target_url)
+        try:
+            create_own_tables(target.engine)
+            ledger = open_ledger(self._config, self._channel, target.engine)
+            self._report.status.commit_mode = ledger.mode.value
+            pipeline = Pipeline(open_session(self._config, self._channel))
+            try:
+                work = BatchApplier(self._config, self._channel, target, ledger, pipeline)
+                self._report.at(work.info)
+                try:
+                    self._loop(work, ledger)
+                finally:
+                    ledger.close(work.info)
+            finally:
+                pipeline.close()
+        finally:
+            target.close()
+
+    def _loop(self, work: BatchApplier, ledger: Ledger) -> None:
+        reader = RelayLogReader(self._channel, verify_checksums=False)  # the tasks verify, in parallel
+        is_open = False
+        purged_to = work.info.relay_log_name
+        while not self.stop.is_set() and not self._is_finished(work):
+            is_open = is_open or reader.open(work.info)
+            groups = reader.groups(self._config.max_batch_bytes) if is_open else None
+            batches, wait = self._ready(groups, work)
+            for batch in batches:
+                if self.stop.is_set():
+                    return
+                if self._skip:
+                    self._skip -= min(self._skip, batch.transaction_count)
+                changes = work.apply(batch, self.stop)
+                self._report.status.retried_transactions = work.retried
+                self._report.applied(work.info, batch, changes)
+            if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
+                is_open = False  # held back: read again from the committed position
+            if not batches:
+                self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
+            if self._config.relay_log_purge and work.info.relay_log_name != purged_to:
+                ledger.committed(work.info, force=True)
+                purge_applied(self._channel, work.info.relay_log_position)
+                purged_to = work.info.relay_log_name
+
+    def _ready(self, groups: RelayGroups | None, work: BatchApplier) -> tuple[list[Batch], float]:
+        """The batches that UNTIL and the delay let through, and how long to wait when there are none."""
+        if groups is None:
+            self._report.state(WAITING)
+            return [], 0.0
+        count = groups_before(groups, self._options.until)
+        due, wait = groups_due(groups.scan, count, work.info.sql_delay, time.time())
+        if wait > 0:
+            self._report.state(DELAYING, remaining_delay=int(wait) + 1)
+        return list(plan_batches(groups, due, self._skip)), wait
+
+    def _is_finished(self, work: BatchApplier) -> bool:
+        """True once UNTIL is met, or all that the source had when the command began is applied."""
+        until, wanted = self._options.until, self._options.until_source
+        at = work.info.exec_position
+        if wanted is not None and not at.is_before(wanted):
+            return True
+        if (source := until.source_position) is not None:
+            return not at.is_before(source)
+        if (relay := until.relay_position) is not None:
+            return not work.info.relay_log_position.is_before(relay)
+        return False

@@ -1,0 +1,55 @@
+"""What START REPLICA says to one run of the applier: UNTIL conditions and where to stop by itself (mission map 2.6).
+
+Passed to the process as JSON; nothing of it is stored, as in the server.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from rplctl.errors import UsageError
+from rplctl.position import BinlogPosition, RelayLogPosition
+
+UNTIL_KINDS = ("none", "master_pos", "relay_pos", "sql_before_gtids", "sql_after_gtids")
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """`kind` is one of UNTIL_KINDS; positions use log_name and log_pos, the GTID forms use gtids."""
+
+    kind: str = "none"
+    log_name: str = ""
+    log_pos: int = 0
+    gtids: str = ""
+
+    @property
+    def source_position(self) -> BinlogPosition | None:
+        return BinlogPosition(self.log_name, self.log_pos) if self.kind == "master_pos" else None
+
+    @property
+    def relay_position(self) -> RelayLogPosition | None:
+        return RelayLogPosition(self.log_name, self.log_pos) if self.kind == "relay_pos" else None
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    until: Until = Until()
+    spark_master: str = ""
+    until_source: BinlogPosition | None = None  # stop with exit 0 once everything up to here is applied
+    skip_count: int = 0  # sql_slave_skip_counter: source transactions to pass over
+
+    @classmethod
+    def from_json(cls, text: str) -> StartOptions:
+        """Raises UsageError for an unknown UNTIL kind or a malformed position."""
+        stored = json.loads(text or "{}")
+        until = Until(**stored.get("until", {}))
+        if until.kind not in UNTIL_KINDS:
+            raise UsageError("Incorrect parameter or combination of parameters for START SLAVE UNTIL", errno=1277)
+        source = stored.get("until_source", "")
+        return cls(
+            until=until,
+            spark_master=stored.get("spark_master", ""),
+            until_source=BinlogPosition.parse(source) if source else None,
+            skip_count=int(stored.get("skip_count", 0)),
+        )

@@ -1,0 +1,206 @@
+"""One range of relay log carried out event by event, in the source's order: DDL, statements, savepoints, mixed groups.
+
+Also the way back after a bulk batch did not fit the target: here the exact event, table, key and end position of the
+offender are known (design D2). The caller owns the transaction; what was applied before an error is rolled back with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rplctl.applier.decode import row_changes
+from rplctl.applier.row_stream import EventRun, read_run, read_tables
+from rplctl.binlog.events import Query, parse_query, parse_xa_prepare
+from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.header import EventType, parse_header
+from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, ROWS_EVENT_TYPES, parse_rows_events
+from rplctl.commit.prepared import keep_prepared, take_prepared
+from rplctl.errors import RplError, TargetError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
+from rplctl.schema.statement import TableName, Unreplicated
+from rplctl.target.base import ChangeKind, RowChange, Target
+
+_TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
+_SAVEPOINT = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+_ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+_XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
+_STATEMENT_EVENTS = frozenset(
+    {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY}
+)
+_ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
+_HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
+_EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
+
+
+@dataclass(slots=True)
+class OrderedResult:
+    """What a range did besides changing rows."""
+
+    changes: int = 0
+    models: dict[TableName, TableModel | None] = field(default_factory=dict)
+    databases: dict[str, DatabaseModel | None] = field(default_factory=dict)
+    catalog: Catalog | None = None  # after the range's DDL; None = unchanged
+    notes: list[str] = field(default_factory=list)
+
+
+class OrderedRange:
+    """Carries out one run of events. `skip_unsupported`: DDL that has no meaning for the target is passed over and noted."""
+
+    def __init__(self, target: Target, catalog: Catalog, channel: str, *, skip_unsupported: bool) -> None:
+        self._target = target
+        self._catalog = catalog
+        self._channel = channel
+        self._skip_unsupported = skip_unsupported
+        self.result = OrderedResult()
+
+    def apply(self, run: EventRun) -> OrderedResult:
+        """Apply every event. Raises RplError with table, key, errno and the event's end position."""
+        if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE_LOG)).size:
+            self._prepare(run, int(prepare[0]))
+            return self.result
+        maps: dict[int, int] = {}
+        for number, code in enumerate(run.types):
+            if code == EventType.TABLE_MAP:
+                maps[_table_id(run, number)] = number
+            elif code in ROWS_EVENT_TYPES:
+                self._apply_rows(run, maps, number)
+            elif code == EventType.QUERY:
+                self._apply_query(parse_query(run.event(number), run.description), run, number)
+            elif code in _STATEMENT_EVENTS:
+                raise self._statement_error(EventType(int(code)).name, _end_position(run, number))
+        return self.result
+
+    def _prepare(self, run: EventRun, number: int) -> None:
+        """XA PREPARE: nothing is visible yet, the rows wait in the target; ONE PHASE is a commit."""
+        prepare = parse_xa_prepare(run.event(number), run.description)
+        inner = replace(run, starts=run.starts[:number], lengths=run.lengths[:number], types=run.types[:number])
+        if prepare.one_phase:
+            self.apply(inner)
+            return
+        events = b"".join(run.event(n) for n in range(number))
+        keep_prepared(self._target.connection, self._channel, prepare.xid_text, events, run.description)
+
+    def _end_xa(self, verb: str, xid: str, at: str) -> None:
+        kept = take_prepared(self._target.connection, self._channel, xid)
+        if kept is None:
+            raise RplError(
+                f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began at",
+                errno=1397,
+                position=at,
+                hint="load the tables again from the source, then `rplctl skip` this transaction",
+            )
+        if verb == "COMMIT":
+            data = np.frombuffer(kept[0], np.uint8)
+            self.apply(read_run(data, 0, len(data), kept[1]))
+
+    def _apply_rows(self, run: EventRun, maps: Mapping[int, int], number: int) -> None:
+        table_id = _table_id(run, number)
+        chosen = np.array([maps[table_id], number] if table_id in maps else [number])
+        piece = EventRun(run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description)
+        for rows in read_tables(piece, self._catalog):
+            for change in row_changes(rows):
+                try:
+                    self._target.apply_change(change, rows.model)
+                except TargetError as error:
+                    raise _row_error(error, change, rows.model, run, number) from error
+                self.result.changes += 1
+
+    def _apply_query(self, query: Query, run: EventRun, number: int) -> None:
+        sql = query.sql.strip()
+        if _TRANSACTION_WORDS.match(sql):
+            return
+        if match := _ROLLBACK_TO.match(sql):
+            self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
+        elif match := _XA.match(sql):
+            if match[1].upper() in ("COMMIT", "ROLLBACK"):
+                self._end_xa(match[1].upper(), match[2], _end_position(run, number))
+        elif match := _SAVEPOINT.match(sql):
+            self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
+        else:
+            self._apply_ddl(query, run, number)
+
+    def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
+        at = _end_position(run, number)
+        try:
+            plan = plan_ddl(query.sql, query.database, ddl_context(query, run.description), self._catalog)
+            if plan.unreplicated and not self._skip_unsupported:
+                raise _unreplicated_error(plan.unreplicated[0])
+        except RplError as error:
+            if not self._skip_unsupported:
+                error.position = error.position or at
+                raise
+            self.result.notes.append(f"skipped at {at}: {error.message}")
+            return
+        self.result.notes.extend(plan.notes)
+        self._target.execute_ddl(plan, self._catalog)
+        self.result.models.update(plan.model_changes)
+        self.result.databases.update(plan.database_changes)
+        self._catalog = self.result.catalog = self._catalog.after(plan)
+
+    def _statement_error(self, what: str, at: str) -> RplError:
+        return RplError(
+            f"the source logged a statement instead of rows, which this target cannot execute: {what[:200]}",
+            errno=1666,
+            position=at,
+            hint="set binlog_format=ROW on the source, then load the tables again or `rplctl skip` this transaction",
+        )
+
+
+def wants_foreign_keys(run: EventRun) -> bool:
+    """False when the source ran with foreign_key_checks=0, or the run holds DDL (which rebuilds tables)."""
+    is_rows = np.isin(run.types, _ROWS_TYPES)
+    rows = parse_rows_events(
+        run.data, run.starts[is_rows], run.lengths[is_rows], run.types[is_rows], run.description.checksum_length
+    )
+    queries = (
+        parse_query(run.event(int(n)), run.description).sql for n in np.flatnonzero(run.types == EventType.QUERY)
+    )
+    words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA)
+    is_plain = all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
+    return is_plain and not (rows.flags & NO_FOREIGN_KEY_CHECKS).any()
+
+
+def ddl_context(query: Query, description: FormatDescription) -> DdlContext:
+    """The session a statement ran in, from its event's status variables."""
+    raise NotImplementedError
+
+
+def _unreplicated_error(statement: Unreplicated) -> RplError:
+    return RplError(
+        f"This {statement.kind} statement has no meaning for the target: {statement.text[:200]}",
+        errno=1235,
+        hint="`rplctl skip` passes over it; with on_unsupported_ddl=skip all such statements are passed over and noted",
+    )
+
+
+def _row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
+    """MySQL's sentence about a row event that could not be executed."""
+    at = _end_position(run, number)
+    version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
+    key = f" ({error.position})" if error.position else ""
+    handler = f" handler error {_HANDLER_ERRORS[error.errno]};" if error.errno in _HANDLER_ERRORS else ""
+    text = (
+        f"Could not execute {_EVENT_NAMES[change.kind]}{version} event on table {model.qualified_name}; {error.message}{key}, "
+        f"Error_code: {error.errno};{handler} the event's end_log_pos {at}"
+    )
+    return TargetError(text, errno=error.errno, position=at, hint=error.hint, transient=error.transient)
+
+
+def _end_position(run: EventRun, number: int) -> str:
+    return str(parse_header(run.event(number)).end_log_pos)
+
+
+def _table_id(run: EventRun, number: int) -> int:
+    start = int(run.starts[number]) + 19
+    return int.from_bytes(bytes(run.data[start : start + 6]), "little")
+
+
+def _private(name: str) -> str:
+    """A savepoint name of ours for the source's: no interference with the ones the applier sets itself."""
+    return "s_" + name.strip("`\"'").encode().hex()

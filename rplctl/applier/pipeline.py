@@ -1,0 +1,161 @@
+"""The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1.2).
+
+Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600 file of
+its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19 ms/MB).
+Errors come back as values: an exception would arrive as a Java stack trace.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rplctl.applier.decode import Inconsistent, net_chunks
+from rplctl.applier.row_stream import read_run
+from rplctl.binlog.format_description import FormatDescription
+from rplctl.durable import PRIVATE_FILE, private_folder
+from rplctl.errors import BinlogFormatError, RplError
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import ChangeKind, RowChange, RowSet, TableChunk
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast, SparkContext
+
+SPOOL_THRESHOLD = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One task: a byte range of a relay log and what is needed to read it."""
+
+    path: str
+    start: int
+    end: int
+    table_maps: tuple[int, ...]  # offsets of the table maps in force at `start`
+    description: FormatDescription
+    spool_folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """Exactly one of: chunks inline, chunks in a spool file, an error's fields; or none of them (Inconsistent)."""
+
+    inline: bytes | None = None
+    spooled: str | None = None
+    error: dict[str, Any] | None = None
+
+
+class Pipeline:
+    """Runs batches on one SparkContext; the catalog travels as a broadcast that changes only with DDL."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._catalog: Catalog | None = None
+        self._broadcast: Broadcast[Catalog] | None = None
+
+    def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
+        """All chunks of a batch in split order. Raises Inconsistent, and what the tasks met."""
+        if self._broadcast is None or self._catalog is not catalog:
+            if self._broadcast is not None:
+                self._broadcast.unpersist()
+            self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
+        shared = self._broadcast
+        results = self._context.parallelize(splits, len(splits)).map(lambda s: run_split(s, shared.value)).collect()
+        try:
+            return [chunk for result in results for chunk in _chunks(result)]
+        finally:
+            for result in results:
+                if result.spooled:
+                    Path(result.spooled).unlink(missing_ok=True)
+
+    @property
+    def parallelism(self) -> int:
+        return self._context.defaultParallelism
+
+    def close(self) -> None:
+        self._context.stop()
+
+
+def run_split(split: Split, catalog: Catalog) -> SplitResult:
+    """The task. Reads only its part of the file (memory map)."""
+    data = np.memmap(split.path, np.uint8, "r")
+    try:
+        run = read_run(data, split.start, split.end, split.description, split.table_maps)
+        encoded = encode_chunks(net_chunks(run, catalog))
+    except Inconsistent:
+        return SplitResult()
+    except RplError as error:
+        kind = "format" if isinstance(error, BinlogFormatError) else "error"
+        fields = ("message", "errno", "position", "hint")
+        return SplitResult(error={"kind": kind, **{name: getattr(error, name) for name in fields}})
+    if len(encoded) <= SPOOL_THRESHOLD:
+        return SplitResult(inline=encoded)
+    path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(encoded)
+    return SplitResult(spooled=str(path))
+
+
+def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
+    """Chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no code on loading."""
+    return marshal.dumps(
+        [
+            (
+                c.database,
+                c.table,
+                c.absent,
+                c.deletes,
+                [(s.columns, s.rows) for s in c.updates],
+                [(s.columns, s.rows) for s in c.inserts],
+                [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
+                c.change_count,
+                c.foreign_keys_off,
+            )
+            for c in chunks
+        ]
+    )
+
+
+def decode_chunks(encoded: bytes) -> list[TableChunk]:
+    """The inverse of `encode_chunks`."""
+    return [
+        TableChunk(
+            database,
+            table,
+            absent,
+            deletes,
+            [RowSet(*s) for s in updates],
+            [RowSet(*s) for s in inserts],
+            [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
+            count,
+            unchecked,
+        )
+        for database, table, absent, deletes, updates, inserts, ordered, count, unchecked in marshal.loads(encoded)
+    ]
+
+
+def _plain(rows: RowSet | None) -> tuple[Any, ...] | None:
+    return None if rows is None else (rows.columns, rows.rows)
+
+
+def _row_set(plain: tuple[Any, ...] | None) -> RowSet | None:
+    return None if plain is None else RowSet(*plain)
+
+
+def _chunks(result: SplitResult) -> list[TableChunk]:
+    if result.error is not None:
+        fields = dict(result.error)
+        raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)
+    if result.spooled is not None:
+        return decode_chunks(Path(result.spooled).read_bytes())
+    if result.inline is None:
+        raise Inconsistent("a split")
+    return decode_chunks(result.inline)

@@ -1,0 +1,79 @@
+"""The applier's status file: what `show-status` tells of it, written a few times a second at most."""
+
+from __future__ import annotations
+
+import time
+
+from rplctl.applier.options import Until
+from rplctl.applier.plan import Batch
+from rplctl.channel import Channel
+from rplctl.errors import RplError
+from rplctl.info import RelayLogInfo
+from rplctl.status import ThreadStatus, read_status
+
+INTERVAL = 0.2  # seconds
+
+STARTING = "Starting Spark"
+READING = "Reading event from the relay log"
+WAITING = "Slave has read all relay log; waiting for more updates"
+DELAYING = "Waiting until MASTER_DELAY seconds after master executed event"
+
+_UNTIL_NAMES = {
+    "none": "None",
+    "master_pos": "Master",
+    "relay_pos": "Relay",
+    "sql_before_gtids": "SQL_BEFORE_GTIDS",
+    "sql_after_gtids": "SQL_AFTER_GTIDS",
+}
+
+
+class Report:
+    """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
+
+    def __init__(self, channel: Channel, until: Until) -> None:
+        self._path = channel.status_path("applier")
+        self._written = 0.0
+        previous = read_status(self._path)
+        self.status = ThreadStatus(
+            state=STARTING,
+            last_event_timestamp=previous.last_event_timestamp,
+            until_condition=_UNTIL_NAMES[until.kind],
+            until_log_name=until.log_name,
+            until_log_pos=until.log_pos,
+        )
+        self.write()
+
+    def at(self, info: RelayLogInfo) -> None:
+        status = self.status
+        status.relay_log_name, status.relay_log_pos = info.relay_log_name, info.relay_log_pos
+        status.exec_log_name, status.exec_log_pos = info.master_log_name, info.master_log_pos
+        status.executed_gtid_set = info.gtid_executed
+
+    def applied(self, info: RelayLogInfo, batch: Batch, changes: int) -> None:
+        self.at(info)
+        self.status.batches += 1
+        self.status.transactions += batch.transaction_count
+        self.status.row_changes += changes
+        self.status.last_event_timestamp = batch.last_timestamp or self.status.last_event_timestamp
+        self.state(READING)
+
+    def state(self, words: str, remaining_delay: int | None = None) -> None:
+        """Say what the thread does; a change of state is written at once."""
+        changed = words != self.status.state
+        self.status.state, self.status.remaining_delay = words, remaining_delay
+        if changed or time.monotonic() - self._written >= INTERVAL:
+            self.write()
+
+    def failed(self, error: RplError) -> None:
+        self.status.last_errno = error.errno or 1105
+        hint = f" (hint: {error.hint})" if error.hint else ""
+        self.status.last_error = error.message + hint
+        self.status.last_error_timestamp = time.time()
+
+    def stopped(self) -> None:
+        self.status.state, self.status.remaining_delay = "", None
+        self.write()
+
+    def write(self) -> None:
+        self._written = time.monotonic()
+        self.status.write(self._path)

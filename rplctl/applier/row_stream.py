@@ -1,0 +1,178 @@
+"""The rows events of a piece of relay log, gathered per table and walked: offsets in, images out.
+
+Invariant: every event's checksum is verified before its bytes are believed, every rows event is read with the table map in
+force at its place, and a table map that does not fit the table's model stops with both shown (design D18).
+Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded into one buffer first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.binlog.checksum import verify_events
+from rplctl.applier.table_shape import check_shape, formats_of
+from rplctl.binlog.column import ColumnFormat
+from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.binlog.header import HEADER_LENGTH, EventType
+from rplctl.binlog.images import Images, walk_images
+from rplctl.binlog.payload import COMPRESSED_ROWS, expand_event
+from rplctl.binlog.rows import ROWS_EVENT_TYPES, Bytes, Ints, RowsEvents, parse_rows_events
+from rplctl.binlog.scan import scan_events
+from rplctl.binlog.table_map import TableMap, parse_table_map
+from rplctl.errors import BinlogFormatError
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import no_such_table
+
+_ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
+_COMPRESSED_TYPES = np.array(sorted({EventType.TRANSACTION_PAYLOAD, *COMPRESSED_ROWS}), np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """All row images of one table in a piece of log, in the order of the log."""
+
+    model: TableModel
+    formats: tuple[ColumnFormat, ...]
+    images: Images
+    events: RowsEvents
+
+
+@dataclass(frozen=True, slots=True)
+class EventRun:
+    """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with."""
+
+    data: Bytes
+    starts: Ints
+    lengths: Ints
+    types: npt.NDArray[np.uint8]
+    description: FormatDescription
+
+    def event(self, number: int) -> bytes:
+        start = int(self.starts[number])
+        return self.data[start : start + int(self.lengths[number])].tobytes()
+
+
+def read_tables(run: EventRun, catalog: Catalog) -> Iterator[TableRows]:
+    """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
+    is_map = run.types == EventType.TABLE_MAP
+    is_rows = np.isin(run.types, _ROWS_TYPES)
+    if not is_rows.any():
+        return
+    maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))
+    events = parse_rows_events(
+        run.data, run.starts[is_rows], run.lengths[is_rows], run.types[is_rows], run.description.checksum_length
+    )
+    number_of_event = _map_of_events(run, is_map, map_number, events, run.starts[is_rows])
+    tables: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    for number in np.unique(number_of_event):
+        table_map = maps[number]
+        key = (table_map.database, table_map.table, table_map.type_codes, table_map.metadata)
+        tables.setdefault(key, []).append(int(number))
+    for numbers in tables.values():
+        table_map = maps[numbers[0]]
+        model = model_of(table_map, catalog)
+        formats = formats_of(table_map, model)
+        chosen = events.select(np.isin(number_of_event, numbers))
+        yield TableRows(model, formats, walk_images(run.data, chosen, formats), chosen)
+
+
+def read_run(
+    data: Bytes, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
+) -> EventRun:
+    """The events of data[start:end], checksums verified, compressed ones expanded; `context` are offsets of table maps
+    in force at `start`. Raises BinlogFormatError 1743 on a wrong checksum."""
+    piece = data[start:end]
+    index = scan_events(piece)
+    offsets = index.offsets
+    if index.end != end - start:
+        raise BinlogFormatError("the relay log ends inside an event", errno=1594, position=str(start + index.end))
+    if description.checksum_length and (bad := verify_events(piece, offsets)) >= 0:
+        raise BinlogFormatError(
+            "Replication event checksum verification failed while reading from a relay log.",
+            errno=1743,
+            position=str(start + int(offsets[bad])),
+            hint="rplctl stop, then rplctl start: recovery truncates the relay log there and fetches the event again",
+        )
+    lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]
+    run = EventRun(
+        data,
+        np.concatenate([np.array(context, np.int64), offsets[:-1] + start]),
+        np.concatenate([np.array(lengths, np.int64), np.diff(offsets)]),
+        np.concatenate([np.full(len(context), EventType.TABLE_MAP, np.uint8), index.type_codes]),
+        description,
+    )
+    return _expanded(run) if np.isin(run.types, _COMPRESSED_TYPES).any() else run
+
+
+def model_of(table_map: TableMap, catalog: Catalog) -> TableModel:
+    """The model the table map must fit. Raises RplError 1146 (no model), 1677 (another shape)."""
+    model = catalog.tables.get((table_map.database, table_map.table))
+    if model is None:
+        raise no_such_table(table_map.database, table_map.table)
+    check_shape(table_map, model)
+    return model
+
+
+def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
+    """Each different table map parsed once; which of them each TABLE_MAP event is."""
+    seen: dict[bytes, int] = {}
+    maps: list[TableMap] = []
+    which = np.empty(len(numbers), np.int64)
+    for i, number in enumerate(numbers):
+        event = run.event(number)
+        body = event[HEADER_LENGTH : len(event) - run.description.checksum_length]
+        if (known := seen.get(body)) is None:
+            known = seen[body] = len(maps)
+            maps.append(parse_table_map(event, run.description))
+        which[i] = known
+    return maps, which
+
+
+def _map_of_events(
+    run: EventRun,
+    is_map: npt.NDArray[np.bool_],
+    map_number: Ints,
+    events: RowsEvents,
+    event_starts: Ints,
+) -> Ints:
+    """For each rows event the number of the map in force: the last one before it with its table id."""
+    result = np.full(len(events), -1, np.int64)
+    starts = run.starts[is_map]
+    ids = _table_ids(run.data, starts)
+    for table_id in np.unique(events.table_id):
+        of_id = np.flatnonzero(ids == table_id)
+        order = np.flatnonzero(events.table_id == table_id)
+        at = np.searchsorted(starts[of_id], event_starts[order]) - 1
+        if not len(of_id) or int(at.min()) < 0:
+            raise BinlogFormatError(f"a rows event of table id {table_id} without a table map before it", errno=1594)
+        result[order] = map_number[of_id[at]]
+    return result
+
+
+def _table_ids(data: Bytes, starts: Ints) -> Ints:
+    ids = np.zeros(len(starts), np.int64)
+    for byte in range(6):
+        ids |= data[starts + 19 + byte].astype(np.int64) << (8 * byte)
+    return ids
+
+
+def _expanded(run: EventRun) -> EventRun:
+    """A run whose compressed events are replaced by what they hold, in a buffer of its own and without checksums."""
+    pieces: list[bytes] = []
+    for number, code in enumerate(run.types):
+        event = run.event(number)
+        if code in _COMPRESSED_TYPES:
+            pieces.append(expand_event(event, run.description))
+        else:
+            plain = bytearray(event[: len(event) - run.description.checksum_length])
+            plain[9:13] = len(plain).to_bytes(4, "little")
+            pieces.append(bytes(plain))
+    data = np.frombuffer(b"".join(pieces), np.uint8)
+    index = scan_events(data)
+    description = replace(run.description, checksum_algorithm=CHECKSUM_OFF)
+    return EventRun(data, index.offsets[:-1], np.diff(index.offsets), index.type_codes, description)

@@ -1,0 +1,198 @@
+"""The applier's position: who keeps it, and how it moves with the data (design D3).
+
+    mode          repository          the position moves
+    transaction   TABLE in the target inside the data's transaction (WL#5125 case 4: no extra fsync)
+    marker        FILE                a marker row inside the data's transaction; the file follows after COMMIT
+
+Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel was
+moved or taken over by somebody else, and nothing may be applied (design D4).
+Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that differs although the
+last applier left both in step was edited by the operator → the file wins (WL#5125: hand-edited files are honoured).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, delete, insert, select, update
+
+from rplctl.channel import Channel
+from rplctl.commit.tables import commit_marker, own_schema
+from rplctl.config import Config
+from rplctl.errors import LockBusy
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.repository import open_relay_log_info
+from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.table import compare_and_swap
+
+
+class CommitMode(StrEnum):
+    TRANSACTION = "transaction"
+    MARKER = "marker"
+
+
+class Ledger(Protocol):
+    mode: CommitMode
+
+    def open(self) -> RelayLogInfo:
+        """The position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
+        ...
+
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        """Inside the data's transaction. Raises LockBusy when the stored position is not `expected`."""
+        ...
+
+    def stored(self, connection: Connection) -> RelayLogInfo | None:
+        """What the target holds now: the answer to a COMMIT whose outcome is not known."""
+        ...
+
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
+        """After COMMIT. `force` before relay logs are purged: no repository may name a purged log."""
+        ...
+
+    def close(self, last: RelayLogInfo) -> None:
+        """The applier stops in an orderly way (REQ-5 ii)."""
+        ...
+
+
+def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
+    """Choose the commit mode from where the repository is."""
+    repository = open_relay_log_info(config, channel, lambda: engine)
+    if repository.kind is RepositoryKind.TABLE:
+        return TableLedger(repository)
+    return MarkerLedger(repository, channel.name, engine)
+
+
+class TableLedger:
+    mode = CommitMode.TRANSACTION
+
+    def __init__(self, repository: InfoRepository[RelayLogInfo]) -> None:
+        self._repository = repository
+
+    def open(self) -> RelayLogInfo:
+        return self._repository.read()
+
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        if not compare_and_swap(connection, expected, new):
+            raise _taken_over(expected)
+
+    def stored(self, connection: Connection) -> RelayLogInfo | None:
+        return self._repository.read() if self._repository.exists() else None
+
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
+        """Nothing: the position is down with the data (REQ-5, sync_relay_log_info has no effect)."""
+
+    def close(self, last: RelayLogInfo) -> None:
+        """Nothing: see committed."""
+
+
+class MarkerLedger:
+    mode = CommitMode.MARKER
+
+    def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
+        self._repository = repository
+        self._channel = channel
+        self._engine = engine
+        self._marker = commit_marker(own_schema(engine))
+
+    def open(self) -> RelayLogInfo:
+        """Reconcile file and marker, then mark them as moving (File_in_step false) until `close`."""
+        with self._engine.begin() as connection:
+            self._in_step(connection, False)  # a write first: takes the lock before anything is read
+            marker, in_step_before = self._before, self._in_step_before
+            info = self._repository.read()
+            if marker is None:
+                connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
+            elif not _same_place(info, marker):
+                if in_step_before or marker.exec_position.is_before(info.exec_position):
+                    self._write(connection, info)
+                else:
+                    info = replace(
+                        info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed
+                    )
+            else:
+                info = replace(info, gtid_executed=marker.gtid_executed)
+        self._repository.flush(info, force=True)
+        return info
+
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        c = self._marker.c
+        statement = update(self._marker).where(
+            c.Channel_name == self._channel,
+            c.Relay_log_name == expected.relay_log_name,
+            c.Relay_log_pos == expected.relay_log_pos,
+            c.Master_log_name == expected.master_log_name,
+            c.Master_log_pos == expected.master_log_pos,
+        )
+        if connection.execute(statement.values(**self._row(new))).rowcount != 1:
+            raise _taken_over(expected)
+
+    def stored(self, connection: Connection) -> RelayLogInfo | None:
+        return self._read(connection)[0]
+
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
+        self._repository.flush(new, force=force)
+
+    def close(self, last: RelayLogInfo) -> None:
+        self._repository.flush(last, force=True)
+        with self._engine.begin() as connection:
+            self._in_step(connection, True)
+
+    def _in_step(self, connection: Connection, value: bool) -> None:
+        statement = update(self._marker).where(self._marker.c.Channel_name == self._channel)
+        connection.execute(statement.values(Channel_name=self._channel))
+        self._before, self._in_step_before = self._read(connection)
+        connection.execute(statement.values(File_in_step=value))
+
+    def _read(self, connection: Connection) -> tuple[RelayLogInfo | None, bool]:
+        row = connection.execute(select(self._marker).where(self._marker.c.Channel_name == self._channel)).first()
+        if row is None:
+            return None, False
+        relay = RelayLogPosition(row.Relay_log_name, row.Relay_log_pos)
+        info = RelayLogInfo(channel_name=self._channel, gtid_executed=row.Gtid_executed)
+        return info.at(relay, BinlogPosition(row.Master_log_name, row.Master_log_pos)), bool(row.File_in_step)
+
+    def _write(self, connection: Connection, info: RelayLogInfo) -> None:
+        connection.execute(
+            update(self._marker).where(self._marker.c.Channel_name == self._channel).values(**self._row(info))
+        )
+
+    def _row(self, info: RelayLogInfo) -> dict[str, str | int]:
+        return {
+            "Channel_name": self._channel,
+            "Relay_log_name": info.relay_log_name,
+            "Relay_log_pos": info.relay_log_pos,
+            "Master_log_name": info.master_log_name,
+            "Master_log_pos": info.master_log_pos,
+            "Gtid_executed": info.gtid_executed,
+        }
+
+
+def settle(config: Config, channel: Channel, engine: Engine) -> None:
+    """Bring file and marker in step while no applier runs: before CHANGE MASTER moves the position, so that it counts."""
+    ledger = open_ledger(config, channel, engine)
+    ledger.close(ledger.open())
+
+
+def remove_marker(channel: str, engine: Engine) -> None:
+    """RESET REPLICA: the channel's marker goes with its repository."""
+    marker = commit_marker(own_schema(engine))
+    with engine.begin() as connection:
+        connection.execute(delete(marker).where(marker.c.Channel_name == channel))
+
+
+def _same_place(one: RelayLogInfo, other: RelayLogInfo) -> bool:
+    return one.relay_log_position == other.relay_log_position and one.exec_position == other.exec_position
+
+
+def _taken_over(expected: RelayLogInfo) -> LockBusy:
+    return LockBusy(
+        f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: another applier "
+        "or an operator changed it; nothing was applied",
+        channel=expected.channel_name,
+        position=str(expected.exec_position),
+        hint="rplctl show-status, then rplctl start",
+    )

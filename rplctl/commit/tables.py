@@ -1,0 +1,73 @@
+"""rplctl's own tables in the target, next to `slave_master_info` and `slave_relay_log_info`.
+
+    rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE (mode `marker`)
+    rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
+    rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
+
+In SQLite they stand beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database `rplctl`.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Engine, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy.dialects import mysql
+from sqlalchemy.schema import CreateSchema
+
+SCHEMA = "rplctl"
+
+
+def own_schema(engine: Engine) -> str | None:
+    """Where our tables live on that target: None is SQLite's only one."""
+    return None if engine.dialect.name == "sqlite" else SCHEMA
+
+
+def commit_marker(schema: str | None) -> Table:
+    return Table(
+        "rplctl_commit_marker",
+        MetaData(schema=schema),
+        Column("Channel_name", String(64), primary_key=True),
+        Column("Relay_log_name", String(512), nullable=False),
+        Column("Relay_log_pos", BigInteger, nullable=False),
+        Column("Master_log_name", String(512), nullable=False),
+        Column("Master_log_pos", BigInteger, nullable=False),
+        Column("Gtid_executed", Text, nullable=False),
+        # True while file and marker were last seen equal with no applier running: a file that differs then was edited by hand
+        Column("File_in_step", Boolean, nullable=False),
+        comment="Commit marker of channels whose relay log info repository is a FILE",
+    )
+
+
+def table_models(schema: str | None) -> Table:
+    return Table(
+        "rplctl_table_models",
+        MetaData(schema=schema),
+        Column("Channel_name", String(64), primary_key=True),
+        Column("Database_name", String(64), primary_key=True),
+        Column("Table_name", String(64), primary_key=True),
+        Column("Master_log_number", Integer, primary_key=True, autoincrement=False),
+        Column("Master_log_pos", BigInteger, primary_key=True, autoincrement=False),
+        Column("Model", Text, nullable=True),  # JSON; NULL = the table was dropped here
+        comment="MySQL-side table definitions, valid from their position on",
+    )
+
+
+def prepared_xa(schema: str | None) -> Table:
+    return Table(
+        "rplctl_prepared_xa",
+        MetaData(schema=schema),
+        Column("Channel_name", String(64), primary_key=True),
+        Column("Xid", String(300), primary_key=True),  # as XA COMMIT spells it: X'gtrid',X'bqual',format
+        Column("Format_description", Text, nullable=False),  # JSON
+        Column("Events", LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb"), nullable=False),
+        comment="XA transactions of the source between XA PREPARE and XA COMMIT",
+    )
+
+
+def create_own_tables(engine: Engine) -> None:
+    """CREATE IF NOT EXISTS; never touches rows."""
+    schema = own_schema(engine)
+    with engine.begin() as connection:
+        if schema is not None:
+            connection.execute(CreateSchema(schema, if_not_exists=True))
+        for table in (commit_marker(schema), table_models(schema), prepared_xa(schema)):
+            table.create(connection, checkfirst=True)

@@ -1,0 +1,57 @@
+"""The one transaction in which data and position meet.
+
+Order, with the worklogs' crash points between the steps:
+BEGIN → compare-and-swap the position → apply → COMMIT → the file follows (mode marker).
+An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored position
+decides, on a new connection: never repeated blindly, never skipped blindly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rplctl.commit.ledger import Ledger
+from rplctl.errors import TargetError
+from rplctl.failpoint import crash_point
+from rplctl.info import RelayLogInfo
+from rplctl.target.base import Target
+
+
+def commit_group(
+    target: Target,
+    ledger: Ledger,
+    step: tuple[RelayLogInfo, RelayLogInfo],
+    apply: Callable[[], None],
+    *,
+    foreign_keys: bool = True,
+) -> None:
+    """Apply and move the position from step[0] to step[1] in one transaction; on any error neither happened."""
+    expected, new = step
+    target.begin(foreign_keys=foreign_keys)
+    try:
+        crash_point("crash_before_update_pos")
+        ledger.advance(target.connection, expected, new)
+        crash_point("crash_after_update_pos_before_apply")
+        apply()
+        crash_point("crash_after_apply")
+        crash_point("crash_commit_before")
+    except BaseException:
+        target.rollback()
+        raise
+    try:
+        target.commit()
+    except TargetError:
+        if not _is_committed(target, ledger, new):
+            raise
+    crash_point("crash_commit_after")
+    crash_point("crash_after_commit_before_update_pos")
+    ledger.committed(new)
+    crash_point("crash_after_commit_and_update_pos")
+
+
+def _is_committed(target: Target, ledger: Ledger, new: RelayLogInfo) -> bool:
+    """After a failed COMMIT: roll back what may be left, reconnect and ask the target."""
+    target.reconnect()
+    stored = ledger.stored(target.connection)
+    target.rollback()
+    return stored is not None and stored.exec_position == new.exec_position

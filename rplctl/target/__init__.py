@@ -1,0 +1,49 @@
+"""Target databases, one module per kind; `open_engine` and `open_target` choose by the URL.
+
+    sqlite:///PATH                  sqlite.py       the embedded default
+
+SQLAlchemy is imported only when an engine is opened (design D16).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rplctl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from rplctl.target.base import Target
+
+
+def open_engine(url: str) -> Engine:
+    """An engine whose transactions are real ones on every kind (SQLite: DDL included). Raises ConfigError."""
+    kind = target_kind(url)
+    if kind == "sqlite":
+        from rplctl.target import sqlite
+
+        return sqlite.open_engine(url)
+    raise _unknown(url)
+
+
+def open_target(url: str) -> Target:
+    """The target behind the URL, connected. Raises ConfigError, TargetError."""
+    kind = target_kind(url)
+    if kind == "sqlite":
+        from rplctl.target import sqlite
+
+        return sqlite.SqliteTarget(open_engine(url))
+    raise _unknown(url)
+
+
+def target_kind(url: str) -> str:
+    """`sqlite:///x` → `sqlite`; drivers after a plus sign do not count."""
+    return url.partition("://")[0].partition("+")[0]
+
+
+def _unknown(url: str) -> ConfigError:
+    return ConfigError(
+        f"target '{target_kind(url)}' is not a kind of database that rplctl can apply to",
+        hint="write sqlite:///PATH",
+    )

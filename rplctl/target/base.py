@@ -1,0 +1,136 @@
+"""What a target database must offer: one transaction at a time, net changes in bulk, single changes strictly, DDL.
+
+Invariant (design D2): nothing is upserted. Every change knows what it expects of the target (INSERT → key absent,
+UPDATE/DELETE → exactly one row) and a target that differs raises: in bulk `CountMismatch`, which the applier answers by
+rolling back and applying one source transaction at a time; singly a TargetError with MySQL's errno, table and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+from rplctl.errors import TargetError
+from rplctl.schema.model import TableModel
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+    from rplctl.schema.plan import Catalog, DdlPlan
+
+Value = int | float | str | bytes | None
+Row = tuple[Value, ...]
+
+
+class ChangeKind(IntEnum):
+    INSERT = 1
+    UPDATE = 2
+    DELETE = 3
+
+
+class CountMismatch(Exception):
+    """A bulk statement touched another number of rows than the source's changes say. Never leaves the applier."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSet:
+    """Rows that carry the same columns. `columns` are indexes into the table's columns; rows are in that order."""
+
+    columns: tuple[int, ...]
+    rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One change of one row. Images hold the columns the source logged (MINIMAL and NOBLOB leave some out)."""
+
+    kind: ChangeKind
+    before: RowSet | None  # one row
+    after: RowSet | None  # one row
+
+
+@dataclass(frozen=True, slots=True)
+class TableChunk:
+    """Net changes of one table over a piece of a batch, with what each expects (D2).
+
+    Keyed tables: `absent` keys must be absent and stay so; `deletes` are keys of rows that must exist; `updates` replace
+    columns of rows that must exist (RowSet.columns name the columns set, then the key columns follow in each row);
+    `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
+    """
+
+    database: str
+    table: str
+    absent: list[Row]
+    deletes: list[Row]
+    updates: list[RowSet]
+    inserts: list[RowSet]
+    ordered: list[RowChange]
+    change_count: int  # row changes of the source that this chunk stands for
+    foreign_keys_off: bool  # some of them ran under foreign_key_checks=0
+
+
+class Target(Protocol):
+    """One connection to one target database; used by one thread at a time."""
+
+    kind: str  # sqlite, mysql, postgresql
+    has_transactional_ddl: bool
+    engine: Engine
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that holds the open transaction; repositories write through it."""
+        ...
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        """Start a transaction. `foreign_keys=False` is the source's foreign_key_checks=0."""
+        ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def reconnect(self) -> None:
+        """Throw the connection away and open another (after an error whose outcome is not known)."""
+        ...
+
+    def check_table(self, model: TableModel) -> None:
+        """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
+        ...
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: dict[tuple[str, str], TableModel]) -> None:
+        """Apply net changes: per chunk sequence all deletes, then updates, then inserts. Raises CountMismatch, TargetError."""
+        ...
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        """Apply one change exactly. Raises TargetError 1062, 1032, 1452 …"""
+        ...
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        """Carry out a parsed DDL statement in the open transaction."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def key_of(model: TableModel) -> tuple[int, ...]:
+    """Indexes of the columns that identify a row: the primary key, else the first UNIQUE key without NULLs, else ()."""
+    index = {column.name: i for i, column in enumerate(model.columns)}
+    for kind in ("primary", "unique"):
+        for key in model.keys:
+            parts = key.parts
+            if key.kind != kind or key.has_expression or any(part.length for part in parts):
+                continue
+            columns = tuple(index[part.column] for part in parts)
+            if all(kind == "primary" or not model.columns[i].nullable for i in columns):
+                return columns
+    return ()
+
+
+def no_such_table(database: str, table: str) -> TargetError:
+    return TargetError(
+        f"Table '{database}.{table}' doesn't exist on the target",
+        errno=1146,
+        hint="load the source's tables with `rplctl load-schema FILE` or `rplctl load-schema --from-source`",
+    )

@@ -1,0 +1,312 @@
+"""SQLite, the embedded default target: one file for data, positions and table models.
+
+Invariant: data and position commit together, DDL included. Python's sqlite3 would commit before DDL by itself, so the
+driver's own transaction handling is off (`isolation_level=None`) and BEGIN/COMMIT are ours. WAL keeps readers from waiting;
+everything lives in one file because a commit over ATTACHed WAL databases is not atomic (reliability map 0.1).
+synchronous=FULL: a committed position survives a power cut.
+
+Names: MySQL's `db`.`t` is the table "db__t". Values: see `schema/sqlite.py` for the type policy.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+
+from rplctl.errors import TargetError
+from rplctl.schema.model import TableModel
+from rplctl.schema.naming import physical_name
+from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.sqlite import emit, guards, table
+from rplctl.schema.sqlite_type import quote
+from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, TableChunk, key_of, no_such_table
+
+BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
+
+
+def open_engine(url: str) -> Engine:
+    """An engine on the file; a new file is created 0600 (it may hold the stored password)."""
+    path = make_url(url).database
+    if not path or path == ":memory:":
+        raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise TargetError(f"cannot open the target {path}: {error.strerror}", errno=1017) from error
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+class SqliteTarget:
+    """See target.base.Target."""
+
+    kind = "sqlite"
+    has_transactional_ddl = True
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+        self._statements: dict[tuple[object, ...], str] = {}
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None:
+            self._connection = self.engine.connect()
+        return self._connection
+
+    @property
+    def _driver(self) -> sqlite3.Connection:
+        driver: Any = self.connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        return driver
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        connection = self.connection
+        driver = self._driver
+        # `foreign_keys` is ignored inside a transaction, so it is set before; violations count at COMMIT only, because
+        # net changes come table by table and not in the source's order.
+        driver.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
+        connection.begin()
+        driver.execute("PRAGMA defer_foreign_keys=ON")
+
+    def commit(self) -> None:
+        transaction = self.connection.get_transaction()
+        assert transaction is not None
+        _mapped(lambda: transaction.commit())
+
+    def rollback(self) -> None:
+        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
+            _mapped(lambda: transaction.rollback())
+
+    def reconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.engine.dispose()
+
+    def check_table(self, model: TableModel) -> None:
+        name = physical_name(model.database, model.name)
+        present = {row[1] for row in self._driver.execute(f"PRAGMA table_info({quote(name)})")}
+        if not present:
+            raise no_such_table(model.database, model.name)
+        for number, column in enumerate(model.columns):
+            if column.name not in present:
+                raise TargetError(
+                    f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
+                    f'"{name}" has no column "{column.name}" (it has {", ".join(sorted(present))})',
+                    errno=1677,
+                    hint=f'add the column to "{name}", or rebuild the table from the source',
+                )
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: dict[tuple[str, str], TableModel]) -> None:
+        work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
+        try:
+            for chunk, model in work:
+                self._expect(self._delete(model), chunk.absent, 0)
+                self._expect(self._delete(model), chunk.deletes, len(chunk.deletes))
+            for chunk, model in work:
+                for update in chunk.updates:
+                    self._update(model, update)
+            for chunk, model in work:
+                for insert in chunk.inserts:
+                    self._expect(self._insert(model, insert.columns), insert.rows, len(insert.rows))
+        except sqlite3.IntegrityError as error:
+            raise CountMismatch(str(error)) from error
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+        for chunk, model in work:
+            for change in chunk.ordered:
+                self.apply_change(change, model)
+
+    def _expect(self, sql: str, rows: Sequence[Row], count: int) -> None:
+        if rows and (found := self._driver.executemany(sql, rows).rowcount) != count:
+            raise CountMismatch(f"{sql}: {found} rows, expected {count}")
+
+    def _update(self, model: TableModel, update: RowSet) -> None:
+        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        driver = self._driver
+        driver.execute("SAVEPOINT rplctl_update")
+        try:
+            self._expect(self._update_by_key(model, update.columns), update.rows, len(update.rows))
+        except sqlite3.IntegrityError:
+            key = key_of(model)
+            if set(update.columns) | set(key) != set(range(len(model.columns))):
+                raise  # not whole rows: the applier goes on one transaction at a time
+            driver.execute("ROLLBACK TO rplctl_update")
+            self._expect(self._delete(model), [row[len(update.columns) :] for row in update.rows], len(update.rows))
+            self._expect(self._insert(model, update.columns + key), update.rows, len(update.rows))
+        driver.execute("RELEASE rplctl_update")
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        try:
+            found = self._run_change(change, model)
+        except sqlite3.IntegrityError as error:
+            raise _integrity_error(error, change, model) from error
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+        if found != 1:
+            raise TargetError(
+                f"Can't find record in '{model.name}'",
+                errno=1032,
+                position=describe_key(change.before, model),
+            )
+
+    def _run_change(self, change: RowChange, model: TableModel) -> int:
+        if change.kind is ChangeKind.INSERT:
+            assert change.after is not None
+            return self._driver.execute(self._insert(model, change.after.columns), change.after.rows[0]).rowcount
+        assert change.before is not None
+        where, parameters = self._where(model, change.before)
+        name = table(model)
+        if change.kind is ChangeKind.DELETE:
+            return self._driver.execute(f"DELETE FROM {name} WHERE {where}", parameters).rowcount
+        assert change.after is not None
+        assignments = ", ".join(f"{quote(model.columns[i].name)}=?" for i in change.after.columns)
+        sql = f"UPDATE {name} SET {assignments} WHERE {where}"
+        return self._driver.execute(sql, change.after.rows[0] + parameters).rowcount
+
+    def _where(self, model: TableModel, image: RowSet) -> tuple[str, Row]:
+        """By key when the image holds it, else by the whole image and only one row, as the server does without a key."""
+        at = {column: i for i, column in enumerate(image.columns)}
+        key = key_of(model)
+        if key and all(column in at for column in key):
+            return _equal(model, key), tuple(image.rows[0][at[column]] for column in key)
+        name = table(model)
+        match = " AND ".join(f"{quote(model.columns[i].name)} IS ?" for i in image.columns)
+        return f"rowid IN (SELECT rowid FROM {name} WHERE {match} LIMIT 1)", image.rows[0]
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        try:
+            for guard in guards(plan):
+                if self._driver.execute(guard.query).fetchone() is not None:
+                    raise TargetError(guard.message, errno=1846, hint=guard.hint)
+            for statement in emit(plan, catalog):
+                self._driver.execute(statement)
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+
+    # SQL texts, one per table and set of columns
+
+    def _cached(self, key: tuple[object, ...], make: Callable[[], str]) -> str:
+        if (sql := self._statements.get(key)) is None:
+            sql = self._statements[key] = make()
+        return sql
+
+    def _delete(self, model: TableModel) -> str:
+        return self._cached(
+            ("delete", model),
+            lambda: f"DELETE FROM {table(model)} WHERE {_equal(model, key_of(model))}",
+        )
+
+    def _update_by_key(self, model: TableModel, columns: tuple[int, ...]) -> str:
+        def make() -> str:
+            key = key_of(model)
+            assigned = ", ".join(f"{quote(model.columns[i].name)}=?" for i in columns)
+            name = table(model)
+            return f"UPDATE {name} SET {assigned} WHERE {_equal(model, key)}"
+
+        return self._cached(("update", model, columns), make)
+
+    def _insert(self, model: TableModel, columns: tuple[int, ...]) -> str:
+        def make() -> str:
+            name = table(model)
+            names = ", ".join(quote(model.columns[i].name) for i in columns)
+            marks = ", ".join("?" * len(columns))
+            return f"INSERT INTO {name} ({names}) VALUES ({marks})" if columns else f"INSERT INTO {name} DEFAULT VALUES"
+
+        return self._cached(("insert", model, columns), make)
+
+
+def target_error(error: sqlite3.Error) -> TargetError:
+    """sqlite3's errors as MySQL's numbers; busy and full are worth trying again."""
+    text = str(error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    known: dict[int, tuple[int, bool, str]] = {
+        sqlite3.SQLITE_BUSY: (1205, True, "another program holds the target's write lock"),
+        sqlite3.SQLITE_LOCKED: (1205, True, "another program holds the target's write lock"),
+        sqlite3.SQLITE_FULL: (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
+        sqlite3.SQLITE_READONLY: (1290, False, "make the target file and its folder writable"),
+        sqlite3.SQLITE_IOERR: (1030, False, "look at the disk, then `rplctl start`"),
+        sqlite3.SQLITE_CORRUPT: (1194, False, "restore the target from a backup; its position comes with it"),
+        sqlite3.SQLITE_NOTADB: (1194, False, "the target is not a SQLite file"),
+        sqlite3.SQLITE_CANTOPEN: (1017, False, "check that the target's folder exists and is writable"),
+    }
+    errno, transient, hint = known.get(code, (1146 if text.startswith("no such table") else 1105, False, ""))
+    return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+
+
+def describe_key(image: RowSet | None, model: TableModel) -> str:
+    """`id=3, code='a'` of the row an error is about; the whole image where the table has no key."""
+    if image is None:
+        return ""
+    wanted = key_of(model) or image.columns
+    at = {column: i for i, column in enumerate(image.columns)}
+    return ", ".join(f"{model.columns[c].name}={image.rows[0][at[c]]!r}" for c in wanted if c in at)
+
+
+def _integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: TableModel) -> TargetError:
+    text = str(error)
+    image = change.after or change.before
+    if "UNIQUE" in text or "PRIMARY" in text:
+        columns = [part.strip().rpartition(".")[2] for part in text.partition(": ")[2].split(",")]
+        names = {column.name: i for i, column in enumerate(model.columns)}
+        assert image is not None
+        at = {column: i for i, column in enumerate(image.columns)}
+        entry = "-".join(str(image.rows[0][at[names[c]]]) for c in columns if c in names and names[c] in at)
+        return TargetError(f"Duplicate entry '{entry}' for key '{key_name(model, columns)}'", errno=1062)
+    if "FOREIGN KEY" in text:
+        return TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452)
+    if "NOT NULL" in text:
+        return TargetError(f"Column '{text.rpartition('.')[2]}' cannot be null", errno=1048)
+    return TargetError(f"the target says: {text}", errno=4025)
+
+
+def key_name(model: TableModel, columns: Iterable[str]) -> str:
+    """MySQL's name of the unique key over these columns: PRIMARY, or the index's."""
+    wanted = list(columns)
+    for key in model.keys:
+        if key.kind in ("primary", "unique") and [part.column for part in key.parts] == wanted:
+            return "PRIMARY" if key.kind == "primary" else key.name
+    return ", ".join(wanted)
+
+
+def _equal(model: TableModel, columns: tuple[int, ...]) -> str:
+    return " AND ".join(f"{quote(model.columns[i].name)}=?" for i in columns)
+
+
+def _mapped(call: Callable[[], None]) -> None:
+    """Run a SQLAlchemy call; its error becomes ours."""
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        call()
+    except DBAPIError as error:
+        cause = error.orig
+        if isinstance(cause, sqlite3.IntegrityError):
+            raise TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452) from error
+        raise target_error(cause) if isinstance(cause, sqlite3.Error) else TargetError(str(cause)) from error

@@ -1,0 +1,10 @@
+"""Neutral column values → what SQLite stores exactly. Imported by Spark tasks, so it loads no driver."""
+
+from __future__ import annotations
+
+LARGEST_INTEGER = (1 << 63) - 1
+
+
+def storable(values: list[int | float | str | bytes | None]) -> list[int | float | str | bytes | None]:
+    """Integers past SQLite's 64-bit range become their decimal text: exact, in a column without numeric affinity."""
+    return [str(v) if type(v) is int and v > LARGEST_INTEGER else v for v in values]

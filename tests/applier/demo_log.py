@@ -1,0 +1,32 @@
+"""The recorded demo binary log as if the receiver had just written it: groups, catalog after its DDL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import rplctl.demo
+from rplctl.binlog.scan import scan_groups
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.relay_log.reader import RelayGroups
+
+FOLDER = Path(rplctl.demo.__file__).parent / "data"
+
+
+def demo_groups(name: str = "binlog.000001", limit_bytes: int = 1 << 30) -> RelayGroups:
+    path = FOLDER / name
+    data = np.fromfile(path, np.uint8)
+    scan = scan_groups(data, 4, BinlogPosition(name, 4), limit_bytes)
+    relay = f"relay-bin.{name[-6:]}"
+    return RelayGroups(
+        path,
+        relay,
+        data,
+        scan,
+        scan.description_at(int(scan.end[-1])),
+        RelayLogPosition(relay, 4),
+        BinlogPosition(name, 4),
+        RelayLogPosition(relay, int(scan.end[-1])),
+        scan.end_position,
+    )

@@ -1,0 +1,136 @@
+"""Commit modes: the position moves with the data, and after a crash the right one of file and marker wins (design D3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from rplctl.channel import Channel
+from rplctl.commit.ledger import CommitMode, MarkerLedger, open_ledger, remove_marker, settle
+from rplctl.commit.tables import create_own_tables
+from rplctl.config import Config
+from rplctl.errors import LockBusy, NotConfigured
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.repository import create_tables, open_relay_log_info
+from rplctl.target import open_engine
+
+
+def at(number: int) -> RelayLogInfo:
+    info = RelayLogInfo(channel_name="", gtid_executed=f"0-1-{number}")
+    return info.at(RelayLogPosition("relay-bin.000001", 100 * number), BinlogPosition("bin.000001", 1000 * number))
+
+
+class Instance:
+    """One channel whose repository is of `kind`, on a SQLite target."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.config = Config(datadir=folder, relay_log_info_repository=kind)
+        self.channel = Channel("", folder)
+        self.engine: Engine = open_engine(self.config.target_url)
+        create_own_tables(self.engine)
+        create_tables(self.engine, "")
+        self.repository = open_relay_log_info(self.config, self.channel, lambda: self.engine)
+        self.repository.flush(at(1), force=True)
+
+    def move(self, ledger: object, old: RelayLogInfo, new: RelayLogInfo) -> None:
+        with self.engine.begin() as connection:
+            ledger.advance(connection, old, new)  # type: ignore[attr-defined]
+
+
+@pytest.fixture(params=["FILE", "TABLE"])
+def instance(tmp_path: Path, request: pytest.FixtureRequest) -> Instance:
+    return Instance(tmp_path, request.param)
+
+
+@pytest.fixture
+def file_instance(tmp_path: Path) -> Instance:
+    return Instance(tmp_path, "FILE")
+
+
+def test_the_mode_follows_from_the_repository(instance: Instance) -> None:
+    mode = open_ledger(instance.config, instance.channel, instance.engine).mode
+    assert mode is (CommitMode.TRANSACTION if instance.repository.kind == "TABLE" else CommitMode.MARKER)
+
+
+def test_a_position_moves_with_its_transaction_and_not_without(instance: Instance) -> None:
+    ledger = open_ledger(instance.config, instance.channel, instance.engine)
+    opened = ledger.open()
+    assert opened.exec_position == at(1).exec_position
+    with instance.engine.connect() as connection:
+        ledger.advance(connection, opened, at(2))
+        connection.rollback()
+    instance.move(ledger, opened, at(2))
+    ledger.committed(at(2))
+    ledger.close(at(2))
+    assert open_ledger(instance.config, instance.channel, instance.engine).open().exec_position == at(2).exec_position
+
+
+def test_a_position_that_somebody_else_moved_stops_the_applier(instance: Instance) -> None:
+    ledger = open_ledger(instance.config, instance.channel, instance.engine)
+    opened = ledger.open()
+    other = open_ledger(instance.config, instance.channel, instance.engine)
+    instance.move(other, opened, at(5))
+    with pytest.raises(LockBusy, match="nothing was applied"):
+        instance.move(ledger, opened, at(2))
+
+
+def test_the_set_of_applied_gtids_is_kept_with_the_position(instance: Instance) -> None:
+    ledger = open_ledger(instance.config, instance.channel, instance.engine)
+    instance.move(ledger, ledger.open(), at(3))
+    assert open_ledger(instance.config, instance.channel, instance.engine).open().gtid_executed == "0-1-3"
+
+
+def test_a_file_behind_the_marker_after_a_crash_is_moved_forward(file_instance: Instance) -> None:
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))  # killed before the file followed
+    assert (
+        open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open().exec_position
+        == at(4).exec_position
+    )
+    assert file_instance.repository.read().exec_position == at(4).exec_position
+
+
+@pytest.mark.parametrize("edited_to", [2, 9], ids=["backwards", "forwards"])
+def test_a_file_edited_by_hand_after_an_orderly_stop_is_honoured(file_instance: Instance, edited_to: int) -> None:
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))
+    ledger.close(at(4))
+    file_instance.repository.flush(at(edited_to), force=True)
+    reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    info = reopened.open()
+    assert info.exec_position == at(edited_to).exec_position
+    file_instance.move(reopened, info, at(edited_to + 1))
+
+
+def test_settling_lets_a_later_change_of_position_count_after_a_crash(file_instance: Instance) -> None:
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))  # killed here
+    settle(file_instance.config, file_instance.channel, file_instance.engine)
+    assert file_instance.repository.read().exec_position == at(4).exec_position
+    file_instance.repository.flush(at(2), force=True)  # CHANGE MASTER moves it back
+    assert (
+        open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open().exec_position
+        == at(2).exec_position
+    )
+
+
+def test_other_settings_of_the_file_survive_a_crash(file_instance: Instance) -> None:
+    file_instance.repository.flush(replace(at(1), sql_delay=77), force=True)
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))
+    assert open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open().sql_delay == 77
+
+
+def test_without_a_repository_there_is_no_position_and_no_marker_is_left(file_instance: Instance) -> None:
+    remove_marker("", file_instance.engine)
+    file_instance.repository.remove()
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    with pytest.raises(NotConfigured):
+        ledger.open()
+    assert isinstance(ledger, MarkerLedger)
+    with file_instance.engine.connect() as connection:
+        assert ledger.stored(connection) is None

@@ -1,0 +1,131 @@
+"""The one transaction: whole or not at all at every crash point and for every error, also an ambiguous COMMIT."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rplctl.channel import Channel
+from rplctl.commit.ledger import open_ledger
+from rplctl.commit.tables import create_own_tables
+from rplctl.commit.transaction import commit_group
+from rplctl.config import Config
+from rplctl.errors import TargetError
+from rplctl.failpoint import ENVIRONMENT
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.repository import create_tables, open_relay_log_info
+from rplctl.target import open_target
+
+BEFORE_COMMIT = (
+    "crash_before_update_pos",
+    "crash_after_update_pos_before_apply",
+    "crash_after_apply",
+    "crash_commit_before",
+)
+AFTER_COMMIT = ("crash_commit_after", "crash_after_commit_before_update_pos", "crash_after_commit_and_update_pos")
+
+
+def at(number: int) -> RelayLogInfo:
+    return RelayLogInfo().at(RelayLogPosition("relay-bin.000001", 10 * number), BinlogPosition("bin.000001", number))
+
+
+def prepare(folder: Path, kind: str) -> Config:
+    config = Config(datadir=folder, relay_log_info_repository=kind)
+    target = open_target(config.target_url)
+    create_own_tables(target.engine)
+    create_tables(target.engine, "")
+    open_relay_log_info(config, Channel("", folder), lambda: target.engine).flush(at(0), force=True)
+    with target.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE probe (seq INTEGER PRIMARY KEY)")
+    target.close()
+    return config
+
+
+def apply_next(config: Config) -> int:
+    """Apply one more transaction that writes its number, the way the applier does; the number."""
+    target = open_target(config.target_url)
+    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
+    info = ledger.open()
+    number = info.master_log_pos + 1
+    commit_group(
+        target,
+        ledger,
+        (info, at(number)),
+        lambda: target.connection.exec_driver_sql(f"INSERT INTO probe VALUES ({number})") and None,
+    )
+    target.close()
+    return number
+
+
+def probe(config: Config) -> list[int]:
+    with sqlite3.connect(config.datadir / "target.db") as connection:
+        found = [row[0] for row in connection.execute("SELECT seq FROM probe ORDER BY 1")]
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["FILE", "TABLE"])
+@pytest.mark.parametrize("point", BEFORE_COMMIT + AFTER_COMMIT)
+def test_a_kill_leaves_data_and_position_together(tmp_path: Path, kind: str, point: str) -> None:
+    config = prepare(tmp_path, kind)
+    apply_next(config)
+    program = f"from tests.commit.test_transaction import *; apply_next(Config(datadir=Path({str(tmp_path)!r}), relay_log_info_repository={kind!r}))"
+    environment = {**os.environ, ENVIRONMENT: f"{point}=kill"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=Path(__file__).parents[2], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert probe(config) == ([1] if point in BEFORE_COMMIT else [1, 2])
+    next_number = apply_next(config)
+    assert probe(config) == list(range(1, next_number + 1))
+
+
+def test_an_error_while_applying_rolls_the_position_back(tmp_path: Path) -> None:
+    config = prepare(tmp_path, "TABLE")
+    target = open_target(config.target_url)
+    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
+    info = ledger.open()
+
+    def fail() -> None:
+        target.connection.exec_driver_sql("INSERT INTO probe VALUES (1)")
+        raise TargetError("no", errno=1062)
+
+    with pytest.raises(TargetError):
+        commit_group(target, ledger, (info, at(1)), fail)
+    target.close()
+    assert probe(config) == []
+    assert apply_next(config) == 1
+
+
+@pytest.mark.parametrize("durable", [True, False], ids=["it was durable", "it was not"])
+def test_a_commit_that_fails_is_decided_by_the_stored_position(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool
+) -> None:
+    config = prepare(tmp_path, "TABLE")
+    target = open_target(config.target_url)
+    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
+    info = ledger.open()
+    really_commit = target.commit
+
+    def commit_and_lose_the_answer() -> None:
+        if durable:
+            really_commit()
+        raise TargetError("Lost connection to server during query", errno=2013, transient=True)
+
+    monkeypatch.setattr(target, "commit", commit_and_lose_the_answer)
+
+    def write() -> None:
+        target.connection.exec_driver_sql("INSERT INTO probe VALUES (1)")
+
+    if durable:
+        commit_group(target, ledger, (info, at(1)), write)
+    else:
+        with pytest.raises(TargetError):
+            commit_group(target, ledger, (info, at(1)), write)
+    target.close()
+    assert probe(config) == ([1] if durable else [])

@@ -1,0 +1,123 @@
+"""A whole rplctl instance for tests, driven through its command line as an operator would."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rplctl.channel import Channel, lock_holder
+from tests.servers import MariadbServer
+
+
+class Replica:
+    """One instance folder with one channel, `rplctl` called as a program; `close` leaves no process behind."""
+
+    def __init__(self, folder: Path, channel: str = "") -> None:
+        self.datadir = folder / "replica"
+        self.channel = Channel(channel, self.datadir)
+
+    def run(
+        self, *arguments: str, expect: int | None = 0, password: str = "", environment: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "rplctl", "--datadir", str(self.datadir), *arguments],
+            input=password,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env={**os.environ, **(environment or {})},
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if expect is not None:
+            assert done.returncode == expect, (
+                f"{arguments} → {done.returncode}\n{done.stdout}\n{done.stderr}{self.logs()}"
+            )
+        return done
+
+    def set_up(self, source: MariadbServer, *init: str, change: Sequence[str] = ()) -> None:
+        """init + change-master from the start of the source's first binary log."""
+        self.run("init", *init)
+        self.change_master(source, *change)
+
+    def change_master(self, source: MariadbServer, *more: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        where = [
+            "--master-host",
+            source.host,
+            "--master-port",
+            str(source.port),
+            "--master-user",
+            "rpl",
+            "--password-stdin",
+        ]
+        return self.run("change-master", *where, "--master-connect-retry", "1", *more, password="rpl", expect=expect)
+
+    def status(self) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = json.loads(self.run("show-status", "--json").stdout)
+        return next(row for row in rows if row["Channel_Name"] == self.channel.name)
+
+    def pid(self, role: str) -> int | None:
+        return lock_holder(self.channel, role)
+
+    def kill(self, role: str) -> bool:
+        """kill -9 the receiver or the applier; False when it does not run."""
+        pid = self.pid(role)
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: self.pid(role) != pid)
+        return bool(pid)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        connection = sqlite3.connect(f"file:{self.datadir / 'target.db'}?mode=ro", uri=True, timeout=30)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def wait_synced(self, source: MariadbServer, timeout_s: float = 60) -> None:
+        """Until the applied position is the source's."""
+        name, position = source.master_status()
+        self.run("wait", "--pos", f"{name}:{position}", "--timeout", str(int(timeout_s)))
+
+    def logs(self) -> str:
+        found = [self.channel.log_path(role) for role in ("receiver", "applier")]
+        return "".join(f"\n--- {path.name}\n{path.read_text()[-3000:]}" for path in found if path.exists())
+
+    def close(self) -> None:
+        for role in ("receiver", "applier"):
+            self.kill(role)
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 30, pause_s: float = 0.02) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "condition not met in time"
+        time.sleep(pause_s)
+
+
+def assert_same_tables(source: MariadbServer, replica: Replica, database: str) -> None:
+    """Every row of every table of the source's database is in the target, and nothing else; values compared as text."""
+    for table in source.tables(database):
+        columns = [
+            row[0]
+            for row in source.sql(
+                "SELECT column_name FROM information_schema.columns "
+                f"WHERE table_schema='{database}' AND table_name='{table}' ORDER BY ordinal_position"
+            )
+        ]
+        as_text = ", ".join(f"CAST(`{column}` AS CHAR)" for column in columns)
+        expected = sorted((tuple(row) for row in source.sql(f"SELECT {as_text} FROM `{database}`.`{table}`")), key=repr)
+        names = ", ".join(f'"{column}"' for column in columns)
+        found = [
+            tuple(None if value is None else str(value) for value in row)
+            for row in replica.query(f'SELECT {names} FROM "{database}__{table}"')
+        ]
+        assert sorted(found, key=repr) == expected, f"{database}.{table} differs"

@@ -1,0 +1,190 @@
+"""One body for every kind of target: what `target.base.Target` promises, run against each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rplctl.errors import TargetError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.target import open_target
+from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, TableChunk, Target, key_of
+
+KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"
+UNKEYED = "CREATE TABLE t (a INT, b VARCHAR(20))"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[Target]:
+    opened = open_target(f"sqlite:///{tmp_path / 'target.db'}")
+    yield opened
+    opened.close()
+
+
+def make(target: Target, sql: str) -> TableModel:
+    empty = Catalog()
+    plan = plan_ddl(sql, "shop", DdlContext(), empty)
+    target.begin(foreign_keys=True)
+    target.execute_ddl(plan, empty)
+    target.commit()
+    return empty.after(plan).tables["shop", "t"]
+
+
+def chunk(model: TableModel, **parts: object) -> TableChunk:
+    fields: dict[str, object] = {"absent": [], "deletes": [], "updates": [], "inserts": [], "ordered": []} | parts
+    return TableChunk(model.database, model.name, change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
+
+
+def apply(target: Target, model: TableModel, *chunks: TableChunk) -> None:
+    target.begin(foreign_keys=True)
+    try:
+        target.apply_chunks(list(chunks), {(model.database, model.name): model})
+    except BaseException:
+        target.rollback()
+        raise
+    target.commit()
+
+
+def rows(target: Target) -> list[tuple[object, ...]]:
+    result = target.connection.exec_driver_sql('SELECT * FROM "shop__t" ORDER BY 1, 2')
+    found = [tuple(row) for row in result]
+    target.rollback()
+    return found
+
+
+ALL = (0, 1, 2)
+
+
+def test_net_changes_are_inserted_updated_and_deleted(target: Target) -> None:
+    model = make(target, KEYED)
+    apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", "x"), (2, "b", None), (3, "c", "z")])]))
+    apply(target, model, chunk(model, deletes=[(3,)], updates=[RowSet((1, 2), [("a2", "new", 1)])]))
+    assert rows(target) == [(1, "a2", "new"), (2, "b", None)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"inserts": [RowSet(ALL, [(1, "other", None)])]},
+        {"inserts": [RowSet(ALL, [(9, "a", None)])]},
+        {"deletes": [(7,)]},
+        {"updates": [RowSet((1, 2), [("q", None, 7)])]},
+        {"absent": [(1,)]},
+    ],
+    ids=[
+        "duplicate key",
+        "duplicate secondary key",
+        "row to delete missing",
+        "row to update missing",
+        "key not absent",
+    ],
+)
+def test_a_target_that_differs_is_a_mismatch_and_stays_untouched(target: Target, parts: dict[str, object]) -> None:
+    model = make(target, KEYED)
+    apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", "x")])]))
+    with pytest.raises(CountMismatch):
+        apply(target, model, chunk(model, **parts))
+    assert rows(target) == [(1, "a", "x")]
+
+
+def test_rows_may_trade_values_of_another_unique_key(target: Target) -> None:
+    model = make(target, KEYED)
+    apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", "x"), (2, "b", "y")])]))
+    apply(target, model, chunk(model, updates=[RowSet((1, 2), [("b", "x", 1), ("a", "y", 2)])]))
+    assert rows(target) == [(1, "b", "x"), (2, "a", "y")]
+
+
+def test_a_freed_unique_value_can_be_taken_in_the_same_batch(target: Target) -> None:
+    model = make(target, KEYED)
+    apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", None), (2, "b", None)])]))
+    apply(target, model, chunk(model, deletes=[(1,)], inserts=[RowSet(ALL, [(3, "a", None)])]))
+    assert rows(target) == [(2, "b", None), (3, "a", None)]
+
+
+def test_without_a_key_exactly_one_equal_row_is_changed(target: Target) -> None:
+    model = make(target, UNKEYED)
+    assert key_of(model) == ()
+    twice = [RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(1, None)]))] * 2
+    gone = RowChange(ChangeKind.DELETE, RowSet((0, 1), [(1, None)]), None)
+    apply(target, model, chunk(model, ordered=[*twice, gone]))
+    assert rows(target) == [(1, None)]
+    moved = RowChange(ChangeKind.UPDATE, RowSet((0, 1), [(1, None)]), RowSet((0, 1), [(2, "x")]))
+    apply(target, model, chunk(model, ordered=[moved]))
+    assert rows(target) == [(2, "x")]
+
+
+@pytest.mark.parametrize(
+    ("change", "errno", "words"),
+    [
+        (
+            RowChange(ChangeKind.INSERT, None, RowSet(ALL, [(1, "n", None)])),
+            1062,
+            "Duplicate entry '1' for key 'PRIMARY'",
+        ),
+        (RowChange(ChangeKind.INSERT, None, RowSet(ALL, [(5, "a", None)])), 1062, "Duplicate entry 'a' for key 'code'"),
+        (RowChange(ChangeKind.DELETE, RowSet(ALL, [(8, "n", None)]), None), 1032, "Can't find record in 't'"),
+    ],
+)
+def test_a_single_change_that_does_not_fit_has_mysqls_number_and_text(
+    target: Target, change: RowChange, errno: int, words: str
+) -> None:
+    model = make(target, KEYED)
+    apply(target, model, chunk(model, inserts=[RowSet(ALL, [(1, "a", "x")])]))
+    target.begin(foreign_keys=True)
+    with pytest.raises(TargetError) as caught:
+        target.apply_change(change, model)
+    target.rollback()
+    assert caught.value.errno == errno
+    assert words in caught.value.message
+
+
+def test_ddl_is_rolled_back_with_its_transaction(target: Target) -> None:
+    empty = Catalog()
+    plan = plan_ddl(KEYED, "shop", DdlContext(), empty)
+    target.begin(foreign_keys=True)
+    target.execute_ddl(plan, empty)
+    target.rollback()
+    with pytest.raises(TargetError) as caught:
+        target.check_table(empty.after(plan).tables["shop", "t"])
+    assert caught.value.errno == 1146
+    assert "load-schema" in caught.value.hint
+
+
+def test_a_table_without_a_column_of_the_model_is_refused(target: Target) -> None:
+    model = make(target, KEYED)
+    target.begin(foreign_keys=True)
+    target.connection.exec_driver_sql('ALTER TABLE "shop__t" RENAME COLUMN "note" TO "remark"')
+    target.commit()
+    with pytest.raises(TargetError) as caught:
+        target.check_table(model)
+    assert caught.value.errno == 1677
+    assert '"note"' in caught.value.message
+
+
+def test_foreign_keys_count_at_commit_not_before(target: Target) -> None:
+    parent = make(target, KEYED)
+    empty = Catalog({("shop", "t"): parent})
+    child_ddl = "CREATE TABLE c (id INT PRIMARY KEY, t_id INT, FOREIGN KEY (t_id) REFERENCES t (id))"
+    plan = plan_ddl(child_ddl, "shop", DdlContext(), empty)
+    target.begin(foreign_keys=True)
+    target.execute_ddl(plan, empty)
+    target.commit()
+    child = empty.after(plan).tables["shop", "c"]
+    models = {("shop", "t"): parent, ("shop", "c"): child}
+    child_first = [
+        TableChunk("shop", "c", [], [], [], [RowSet((0, 1), [(1, 5)])], [], 1, False),
+        TableChunk("shop", "t", [], [], [], [RowSet(ALL, [(5, "p", None)])], [], 1, False),
+    ]
+    target.begin(foreign_keys=True)
+    target.apply_chunks(child_first, models)
+    target.commit()
+    target.begin(foreign_keys=True)
+    target.apply_chunks([TableChunk("shop", "c", [], [], [], [RowSet((0, 1), [(2, 99)])], [], 1, False)], models)
+    with pytest.raises(TargetError) as caught:
+        target.commit()
+    target.rollback()
+    assert caught.value.errno == 1452

@@ -1,0 +1,137 @@
+"""End to end: a real MariaDB source, the command line, a real Spark, SQLite (issue: receiver → relay log → applier)."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.replica import Replica, assert_same_tables, wait_until
+from tests.servers import MariadbServer
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SCHEMA = """
+DROP DATABASE IF EXISTS shop;
+CREATE DATABASE shop CHARACTER SET utf8mb4;
+USE shop;
+CREATE TABLE customers (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(80) NOT NULL, joined DATE, credit BIGINT UNSIGNED);
+CREATE TABLE orders (id BIGINT PRIMARY KEY, customer_id INT, placed DATETIME(3), total DECIMAL(10,2), KEY (customer_id));
+CREATE TABLE audit (what VARCHAR(40), at TIMESTAMP NULL);
+"""
+
+
+class Load(threading.Thread):
+    """Random small transactions on the source until told to stop."""
+
+    def __init__(self, source: MariadbServer, seed: int) -> None:
+        super().__init__()
+        self._source = source
+        self._random = random.Random(seed)
+        self._stop_wanted = threading.Event()
+        self.transactions = 0
+
+    def run(self) -> None:
+        connection = self._source.connect("shop")
+        number = 0
+        with connection, connection.cursor() as cursor:
+            while not self._stop_wanted.is_set():
+                number += 1
+                cursor.execute("BEGIN")
+                name = self._random.choice(["Zoë", "Ödön", "李雷", "plain"]) + str(number)
+                cursor.execute(
+                    "INSERT INTO customers (name, joined, credit) VALUES (%s, '2024-02-29', %s)", (name, 2**64 - number)
+                )
+                key = number * 10
+                cursor.execute("INSERT INTO orders VALUES (%s, %s, NOW(3), %s)", (key, number, number / 7))
+                cursor.execute("UPDATE orders SET total = total + 1 WHERE id <= %s ORDER BY id DESC LIMIT 3", (key,))
+                cursor.execute("INSERT INTO audit VALUES (%s, NOW())", (name[:40],))
+                if number % 5 == 0:
+                    cursor.execute("DELETE FROM orders WHERE id = %s", (self._random.randrange(number) * 10,))
+                cursor.execute("ROLLBACK" if number % 13 == 0 else "COMMIT")
+                self.transactions += 1
+                time.sleep(0.002)
+
+    def finish(self) -> None:
+        self._stop_wanted.set()
+        self.join()
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def source(mariadb: MariadbServer) -> MariadbServer:
+    mariadb.sql("RESET MASTER")
+    mariadb.sql(SCHEMA)
+    return mariadb
+
+
+@pytest.mark.parametrize("repository", ["file", "table"])
+def test_rows_arrive_within_a_second_and_survive_stop_and_start(
+    replica: Replica, source: MariadbServer, repository: str
+) -> None:
+    replica.set_up(source, "--master-info-repository", repository, "--relay-log-info-repository", repository)
+    replica.run("start")
+    replica.wait_synced(source)
+    source.sql("INSERT INTO shop.customers (name) VALUES ('first')")
+    began = time.monotonic()
+    wait_until(lambda: replica.query("SELECT * FROM shop__customers"), timeout_s=10)
+    assert time.monotonic() - began < 1.5
+    replica.run("stop")
+    load = Load(source, 1)
+    load.start()
+    time.sleep(1)
+    replica.run("start")
+    time.sleep(1)
+    load.finish()
+    replica.wait_synced(source)
+    assert_same_tables(source, replica, "shop")
+    status = replica.status()
+    assert (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == source.master_status()
+    assert (status["Slave_IO_Running"], status["Slave_SQL_Running"]) == ("Yes", "Yes")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("repository", ["file", "table"])
+def test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing(
+    replica: Replica, source: MariadbServer, repository: str
+) -> None:
+    replica.set_up(source, "--master-info-repository", repository, "--relay-log-info-repository", repository)
+    replica.run("start")
+    chance = random.Random(20)
+    load = Load(source, 2)
+    load.start()
+    try:
+        for _ in range(25):
+            time.sleep(chance.random() * 1.5)
+            replica.kill(chance.choice(["receiver", "applier"]))
+            replica.run("start")
+    finally:
+        load.finish()
+    replica.wait_synced(source)
+    assert_same_tables(source, replica, "shop")
+    status = replica.status()
+    assert (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == source.master_status()
+
+
+def test_until_synced_applies_what_was_there_and_ends(replica: Replica, source: MariadbServer) -> None:
+    load = Load(source, 3)
+    load.start()
+    time.sleep(1)
+    load.finish()
+    source.sql("ALTER TABLE shop.orders ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'none' AFTER customer_id")
+    source.sql("UPDATE shop.orders SET note = 'seen' WHERE id < 100")
+    replica.set_up(source)
+    replica.run("start", "--until-synced")
+    assert_same_tables(source, replica, "shop")
+    assert replica.pid("applier") is None
+    assert replica.pid("receiver") is None
