@@ -170,7 +170,9 @@ def _write_date(out: npt.NDArray[np.uint8], year: Signed, month: Signed, day: Si
     _write(out, 8, day, 2)
 
 
-def _write_time(out: npt.NDArray[np.uint8], at: int, minute: Signed, second: Signed, micros: Signed, digits: int) -> None:
+def _write_time(
+    out: npt.NDArray[np.uint8], at: int, minute: Signed, second: Signed, micros: Signed, digits: int
+) -> None:
     """`:mm:ss[.ffffff]` from column `at`."""
     out[:, at] = out[:, at + 3] = ord(":")
     _write(out, at + 1, minute, 2)
