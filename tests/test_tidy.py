@@ -127,7 +127,7 @@ def test_functions_are_short() -> None:
 
 
 def test_every_module_has_its_mirror_test() -> None:
-    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test in tests/a/ that imports it by name."""
+    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test in tests/a/ that imports it."""
     missing = []
     for path in MODULES:
         if path.name == "__main__.py" or nothing_runs(path):
