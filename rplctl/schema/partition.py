@@ -1,14 +1,167 @@
-"""Which rows a partition holds: DROP and TRUNCATE PARTITION delete rows without logging them."""
+"""Which rows a partition holds: DROP and TRUNCATE PARTITION delete rows without logging them.
+
+Carried out for RANGE and LIST over an integer, date or datetime column or YEAR, TO_DAYS, TO_SECONDS, UNIX_TIMESTAMP of
+one: what retention jobs use. HASH, KEY, several columns, text and other expressions stop the channel.
+A NULL is in the lowest RANGE partition, or in the LIST partition that names it.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
 from rplctl.schema.context import DdlContext
+from rplctl.schema.cursor import Cursor
+from rplctl.schema.default_value import NotComputable, from_text
 from rplctl.schema.lexer import refuse
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import INTEGER_BITS, Partition, Partitioning, TableModel
+from rplctl.schema.sqlite_type import literal, quote
+
+_TO_DAYS_OF_ORDINAL = 365  # TO_DAYS('0001-01-01') - date(1, 1, 1).toordinal()
+_TO_DAYS_OF_JULIAN_DAY = 1721059.5
+_CALL = re.compile(r"(YEAR|TO_DAYS|TO_SECONDS|UNIX_TIMESTAMP)\s*\(\s*'([^']*)'\s*\)", re.IGNORECASE)
+
+
+def evaluate_values(values: str, context: DdlContext) -> str:
+    """A partition's VALUES with calls such as TO_DAYS('2026-01-01') as numbers: later their time zone is forgotten."""
+
+    def number(match: re.Match[str]) -> str:
+        try:
+            moment = datetime.fromisoformat(match[2])
+        except ValueError:
+            return match[0]
+        found = _CALLS[match[1].upper()](moment, context)
+        return match[0] if found is None else str(found)
+
+    return _CALL.sub(number, values)
+
+
+def _to_days(moment: date) -> int:
+    return moment.toordinal() + _TO_DAYS_OF_ORDINAL
+
+
+def _unix_timestamp(moment: datetime, context: DdlContext) -> int | None:
+    offset = context.utc_offset()
+    return None if offset is None else int((moment - offset).replace(tzinfo=UTC).timestamp())
+
+
+def _to_seconds(moment: datetime) -> int:
+    return _to_days(moment) * 86400 + moment.hour * 3600 + moment.minute * 60 + moment.second
+
+
+_CALLS: dict[str, Callable[[datetime, DdlContext], int | None]] = {
+    "YEAR": lambda moment, _: moment.year,
+    "TO_DAYS": lambda moment, _: _to_days(moment),
+    "TO_SECONDS": lambda moment, _: _to_seconds(moment),
+    "UNIX_TIMESTAMP": _unix_timestamp,
+}
 
 
 def partition_condition(model: TableModel, names: tuple[str, ...], context: DdlContext) -> str:
     """An SQLite condition for the rows of these partitions; '' for all rows. Raises RplError when it cannot be told."""
     if not names:
         return ""
-    refuse("rplctl cannot tell which rows these partitions held", f"{model.qualified_name}: {', '.join(names)}")
+    partitioning = model.partitioning
+    wanted = {name.casefold() for name in names}
+    if partitioning is not None and partitioning.method.split()[0] in ("RANGE", "LIST"):
+        value = _value_sql(model, partitioning)
+        if value is not None and wanted <= {p.name.casefold() for p in partitioning.partitions}:
+            reader = _ValueReader(model, partitioning, context)
+            conditions = [
+                _one(partitioning, index, value, reader)
+                for index, partition in enumerate(partitioning.partitions)
+                if partition.name.casefold() in wanted
+            ]
+            if None not in conditions:
+                return " OR ".join(f"({condition})" for condition in conditions)
+    refuse(
+        "rplctl cannot tell which rows these partitions held: delete them by hand, then `rplctl skip`",
+        f"{model.qualified_name}, partitions {', '.join(names)}",
+    )
+
+
+def _column_name(partitioning: Partitioning) -> tuple[str, str]:
+    """(`TO_DAYS`, `created`) of `TO_DAYS(created)`; ('', 'id') of `id`; ('', '') for anything else."""
+    match = re.fullmatch(r"\s*(?:(\w+)\s*\(\s*)?(`(?:[^`]|``)+`|[\w$]+)\s*(\))?\s*", partitioning.expression)
+    if match is None or (match[1] is None) != (match[3] is None):
+        return "", ""
+    name = match[2]
+    return (match[1] or "").upper(), name[1:-1].replace("``", "`") if name[0] == "`" else name
+
+
+def _value_sql(model: TableModel, partitioning: Partitioning) -> str | None:
+    """SQL of what the partitions are told apart by; None when it is not one we know."""
+    function, name = _column_name(partitioning)
+    column = model.find(name)
+    if column is None:
+        return None
+    value, kind = quote(column.name), column.type
+    day = f"CAST(julianday(substr({value}, 1, 10)) - {_TO_DAYS_OF_JULIAN_DAY} AS INTEGER)"
+    if not function and kind in INTEGER_BITS and not column.is_unsigned_64:
+        return value
+    if not function and kind in ("date", "datetime") and partitioning.method.endswith("COLUMNS"):
+        return value
+    if function == "YEAR" and kind in ("date", "datetime"):
+        return f"CAST(substr({value}, 1, 4) AS INTEGER)"
+    if function == "TO_DAYS" and kind in ("date", "datetime"):
+        return day
+    if function == "TO_SECONDS" and kind == "datetime":
+        return f"({day} * 86400 + strftime('%s', '1970-01-01 ' || substr({value}, 12, 8)))"
+    if function == "UNIX_TIMESTAMP" and kind == "timestamp":
+        return f"CAST(strftime('%s', substr({value}, 1, 19)) AS INTEGER)"
+    return None
+
+
+class _ValueReader:
+    """Reads what stands in VALUES as SQL literals of the column's kind."""
+
+    def __init__(self, model: TableModel, partitioning: Partitioning, context: DdlContext) -> None:
+        function, name = _column_name(partitioning)
+        self.column = model.find(name) if not function else None  # None: the values are numbers
+        self.context = context
+
+    def read(self, partition: Partition) -> list[str] | None:
+        """`LESS THAN (10)` → ['10']; MAXVALUE and NULL stay words; None when a value is not a constant."""
+        cursor = Cursor(partition.values, self.context)
+        _ = cursor.accept("LESS THAN") or cursor.accept("IN")
+        cursor.expect_symbol("(")
+        found = []
+        while True:
+            value = self._one(cursor)
+            if value is None:
+                return None
+            found.append(value)
+            if not cursor.accept_symbol(","):
+                return found if cursor.accept_symbol(")") and cursor.at_end else None
+
+    def _one(self, cursor: Cursor) -> str | None:
+        if word := cursor.accept_any("MAXVALUE", "NULL"):
+            return word
+        sign = "-" if cursor.accept_symbol("-") else ""
+        if cursor.token.kind == "number" and cursor.token.value.isdecimal():
+            return sign + cursor.next().value
+        if cursor.token.kind == "string" and self.column is not None:
+            try:
+                return literal(from_text(self.column, cursor.string(), self.context))
+            except NotComputable:
+                return None
+        return None
+
+
+def _one(partitioning: Partitioning, index: int, value: str, reader: _ValueReader) -> str | None:
+    own = reader.read(partitioning.partitions[index])
+    if own is None:
+        return None
+    if partitioning.method.startswith("LIST"):
+        known = ", ".join(item for item in own if item != "NULL")
+        conditions = [f"{value} IN ({known})"] if known else []
+        return " OR ".join([*conditions, f"{value} IS NULL"] if "NULL" in own else conditions)
+    below = reader.read(partitioning.partitions[index - 1]) if index else []
+    if below is None or len(own) != 1:
+        return None
+    low = f"{value} >= {below[0]}" if below else ""
+    high = f"{value} < {own[0]}" if own[0] != "MAXVALUE" else ""
+    if not low:
+        return f"{value} IS NULL OR {high}" if high else "1"
+    return " AND ".join(part for part in (low, high) if part)

@@ -15,7 +15,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
-from rplctl.schema.naming import check_collision, index_name, physical_name
+from rplctl.schema.naming import check_collision, fold, index_name, physical_name
 from rplctl.schema.partition import partition_condition
 from rplctl.schema.plan import (
     AlterStep,
@@ -82,8 +82,11 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
         case TruncateStep(model):
             return [f"DELETE FROM {table(model)}"]
         case RenameStep(old, new):
+            if fold(physical_name(old.database, old.name)) != fold(physical_name(new.database, new.name)):
+                return [f"ALTER TABLE {table(old)} RENAME TO {table(new)}"]
             # SQLite takes two names that differ only in case for one
-            return [f"ALTER TABLE {table(old)} RENAME TO {table(new)}"]
+            parked = quote(_REBUILT)
+            return [f"ALTER TABLE {table(old)} RENAME TO {parked}", f"ALTER TABLE {parked} RENAME TO {table(new)}"]
         case AlterStep():
             return alter_table(step, after, context)
         case DeletePartitionsStep(model, names):
@@ -201,8 +204,7 @@ def alter_table(step: AlterStep, after: Catalog, context: DdlContext) -> list[st
     dropped = [f"DROP INDEX {quote(name)}" for name, sql in before.items() if now.get(name) != sql]
     created = [sql for name, sql in now.items() if before.get(name) != sql]
     same = [_create_sql(model, "t", after, defaults=False) for model in (old, step.new)]
-    kept = [c for c in columns if c.origin is not None]
-    if same[0] == same[1] and all(c.is_unchanged for c in kept):
+    if same[0] == same[1] and all(c.origin is not None and c.is_unchanged for c in columns):
         return [*renames, *dropped, *created]
     added = _added_in_place(old, step.new, columns, after)
     if added is not None:
@@ -217,8 +219,11 @@ def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
     """
     old = step.old
     pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
+    dropped = {column.name for column in old.columns}.difference(o for o in step.origins if o is not None)
+    reused = {new_name.casefold() for _, new_name in pairs}
+    out_of_the_way = [(name, f"{_REBUILT} {name}") for name in sorted(dropped) if name.casefold() in reused]
     taken = {column.name.casefold() for column in old.columns}
-    statements = []
+    statements = [_rename_column(old, name, parked) for name, parked in out_of_the_way]
     waiting = []
     for number, (name, new_name) in enumerate(pairs):
         if new_name.casefold() in taken:
@@ -228,7 +233,7 @@ def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
         else:
             statements.append(_rename_column(old, name, new_name))
     statements += [_rename_column(old, parked, new_name) for parked, new_name in waiting]
-    final = dict(pairs)
+    final = dict(pairs + out_of_the_way)
     columns = tuple(replace(c, name=final.get(c.name, c.name)) for c in old.columns)
     keys = tuple(
         replace(

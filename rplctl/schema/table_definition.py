@@ -8,6 +8,7 @@ from rplctl.schema.column_definition import Constraint, parse_check, parse_colum
 from rplctl.schema.cursor import Cursor
 from rplctl.schema.data_type import accept_charset, accept_collation, charset_of
 from rplctl.schema.model import Column, ForeignKey, Key, KeyKind, KeyPart, Partition, Partitioning
+from rplctl.schema.partition import evaluate_values
 from rplctl.schema.statement import AddForeignKey, AddKey, TableOptions
 
 _KEY_WORDS = ("PRIMARY", "UNIQUE", "INDEX", "KEY", "FULLTEXT", "SPATIAL", "FOREIGN", "CONSTRAINT", "CHECK")
@@ -222,7 +223,7 @@ def parse_partition_list(cursor: Cursor) -> tuple[Partition, ...]:
         cursor.expect("PARTITION")
         name = cursor.identifier()
         clause = cursor.skip_clause()
-        partitions.append(Partition(name, _values_of(clause, cursor)))
+        partitions.append(Partition(name, evaluate_values(_values_of(clause, cursor), cursor.context)))
         if not cursor.accept_symbol(","):
             break
     cursor.expect_symbol(")")

@@ -1,0 +1,98 @@
+"""Table models out of `mysqldump --no-data` or `mariadb-dump --no-data` text (load-schema FILE, design D18).
+
+Reads USE, CREATE DATABASE and CREATE TABLE, versioned comments opened; all else is passed over: views and the tables
+that stand in for them, routines, triggers, INSERTs of a dump with data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rplctl.errors import UsageError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.cursor import Cursor
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, plan_ddl
+
+_VERSION = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)
+_VIEW = re.compile(r"/\*!50001 (?:CREATE VIEW|VIEW) `((?:[^`]|``)+)`")
+_LEXEMES = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`|--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/|[^'"`\-#/;]+|.""",
+    re.DOTALL,
+)
+
+
+def load_dump(text: str, database: str = "", context: DdlContext | None = None) -> list[TableModel]:
+    """Models in the dump's order. `database`: of a dump without USE.
+
+    Raises RplError for a CREATE TABLE that is not understood, UsageError when a table's database is not known.
+    """
+    return list(load_catalog(text, database, context).tables.values())
+
+
+def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
+    """The same with the databases' defaults."""
+    if context is None:
+        version = _VERSION.search(text)
+        context = DdlContext(server_version=version[1]) if version else DdlContext()
+    catalog = Catalog()
+    views = {name.replace("``", "`") for name in _VIEW.findall(text)}
+    for statement in split_statements(text):
+        cursor = Cursor(statement, context)
+        if cursor.accept("USE"):
+            database = context.fold_name(cursor.identifier())
+        elif _is_wanted(cursor):
+            if not database and not _names_its_database(cursor):
+                raise UsageError("The dump names no database; write --database NAME, or dump with --databases")
+            dropped = _replaced(cursor)
+            plan = plan_ddl(dropped, database, context, catalog)
+            catalog = catalog.after(plan)
+    tables = {name: model for name, model in catalog.tables.items() if not _stands_in(model, views)}
+    return replace(catalog, tables=tables)
+
+
+def _is_wanted(cursor: Cursor) -> bool:
+    if not cursor.accept("CREATE"):
+        return False
+    cursor.accept("OR REPLACE")
+    return cursor.is_word("TABLE", "DATABASE", "SCHEMA", "SEQUENCE")
+
+
+def _replaced(cursor: Cursor) -> str:
+    """A dump restores into an empty server: a table that comes twice replaces itself."""
+    return re.sub(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?(TABLE|SEQUENCE)", r"CREATE OR REPLACE \1", cursor.text, count=1)
+
+
+def _names_its_database(cursor: Cursor) -> bool:
+    if cursor.is_word("DATABASE", "SCHEMA"):
+        return True
+    cursor.next()
+    cursor.accept("IF NOT EXISTS")
+    return cursor.ahead().value == "."
+
+
+def _stands_in(model: TableModel, views: set[str]) -> bool:
+    """Old dumps create a table in a view's place; it has MyISAM or no engine and only tinyint columns."""
+    return model.name in views and all(column.type == "tinyint" for column in model.columns)
+
+
+def split_statements(text: str) -> Iterator[str]:
+    """Statements at their delimiter; comments stay inside, DELIMITER is obeyed."""
+    delimiter, parts = ";", list[str]()
+    for block in re.split(r"^(DELIMITER\s+\S+)\s*$", text, flags=re.MULTILINE | re.IGNORECASE):
+        if re.match(r"DELIMITER\s", block, re.IGNORECASE):
+            delimiter = block.split()[1]
+            continue
+        if delimiter != ";":  # bodies of routines and triggers
+            continue
+        for match in _LEXEMES.finditer(block):
+            if match[0] == ";":
+                if statement := "".join(parts).strip():
+                    yield statement
+                parts = []
+            elif not match[0].startswith(("-- ", "--\n", "#")):
+                parts.append(match[0])
+    if statement := "".join(parts).strip():
+        yield statement

@@ -1,0 +1,77 @@
+"""Table models of a live source, by SHOW CREATE TABLE (load-schema --from-source, design D18).
+
+The connection is the caller's: `query` runs one statement and returns its rows. What the server prints is read by the
+same parser as the DDL that follows in the binary log, so both give the same model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
+
+Query = Callable[[str], Sequence[tuple[Any, ...]]]
+
+SYSTEM_DATABASES = frozenset({"information_schema", "performance_schema", "mysql", "sys", "ndbinfo"})
+# what SHOW CREATE TABLE prints depends on these; the caller's session is set once
+_SESSION = (
+    "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"
+    " /*!80030 , SESSION show_gipk_in_create_table_and_information_schema=ON */"
+)
+
+
+def read_catalog(
+    query: Query, databases: Iterable[str] = (), *, is_wanted: Callable[[str, str], bool] | None = None
+) -> Catalog:
+    """Every base table (and MariaDB sequence) of these databases, by default of all but the server's own.
+
+    `is_wanted(database, table)`: the replication filter. Raises RplError for a table that is not understood; errors of
+    `query` pass through. Read it under the lock or snapshot that the binary log position belongs to.
+    """
+    query(_SESSION)
+    version = str(query("SELECT @@version")[0][0])
+    names = list(databases) or [name for (name,) in query("SHOW DATABASES") if name.lower() not in SYSTEM_DATABASES]
+    catalog = Catalog(databases=_defaults(query, names))
+    context = DdlContext(sql_mode=0, server_version=version)
+    for database in names:
+        for table, kind in query(f"SHOW FULL TABLES FROM {_quote(database)}"):
+            if kind in ("BASE TABLE", "SYSTEM VERSIONED", "SEQUENCE") and (
+                is_wanted is None or is_wanted(database, table)
+            ):
+                text = str(query(f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")[0][1])
+                catalog = catalog.after(plan_ddl(_as_table(text, kind, table), database, context, catalog))
+    return catalog
+
+
+def models_from_rows(rows: Iterable[tuple[str, str]], database: str, context: DdlContext) -> list[TableModel]:
+    """(table, SHOW CREATE TABLE text) pairs → models; the table's own charset stands in the text."""
+    catalog = Catalog()
+    for _, text in rows:
+        catalog = catalog.after(plan_ddl(text, database, context, catalog))
+    return list(catalog.tables.values())
+
+
+def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:
+    rows = query(
+        "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"
+    )
+    wanted = set(names)
+    return {str(name): DatabaseModel(str(name), _utf8(str(charset)), _utf8(str(collation)))
+            for name, charset, collation in rows if name in wanted}  # fmt: skip
+
+
+def _utf8(name: str) -> str:
+    """MySQL 5.7 and MariaDB still print utf8 for what is utf8mb3 here."""
+    return "utf8mb3" + name[4:] if name == "utf8" or name.startswith("utf8_") else name
+
+
+def _as_table(text: str, kind: str, table: str) -> str:
+    """MariaDB prints a sequence as CREATE TABLE … SEQUENCE=1; its model is made from its name."""
+    return f"CREATE SEQUENCE {_quote(table)}" if kind == "SEQUENCE" else text
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
