@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rplctl.binlog.bytes_at import u32
-from rplctl.binlog.group_kernel import description_checksum
+from rplctl.binlog.group_position import description_checksum
 from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventType
 from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
 from rplctl.binlog.trailer import append_checksum, event_crc, has_valid_checksum

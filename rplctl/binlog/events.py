@@ -1,8 +1,8 @@
 """The small events as values: `parse_event` turns one whole raw event into the dataclass of its type.
 
 Row events and TABLE_MAP have their own modules (`rows`, `table_map`), as have QUERY (`query`) and GTIDs (`gtid_event`);
-their parse functions are exported here too. An event type that nobody defined raises, unless it is marked as ignorable (D12).
-Layouts stand at each parse function; all numbers are little-endian, offsets behind the 19-byte header.
+their parse functions are exported here too. An event type that nobody defined raises, unless it is marked as
+ignorable (D12). Layouts stand at each parse function; all numbers are little-endian, offsets behind the 19-byte header.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class UserVar:
 
 @dataclass(frozen=True, slots=True)
 class LoadBlock:
-    """A piece of LOAD DATA's file: BEGIN_LOAD_QUERY (the first), APPEND_BLOCK, DELETE_FILE (no data: forget the file)."""
+    """A piece of LOAD DATA's file: BEGIN_LOAD_QUERY (the first), APPEND_BLOCK, DELETE_FILE (forget the file)."""
 
     file_id: int
     data: bytes

@@ -9,7 +9,8 @@
     57+n   1    checksum algorithm of the file: 0 off, 1 CRC32        (MySQL >= 5.6.1, MariaDB >= 5.3)
     58+n   4    checksum of this event, always there
 
-The in-use flag (header flag 1) is not part of that checksum: the server flips it in place when it opens or closes the file.
+The in-use flag (header flag 1) is not part of that checksum: the server flips it in place when it opens or closes
+the file.
 """
 
 from __future__ import annotations
@@ -40,13 +41,9 @@ _FIRST_CHECKSUM_MARIADB = (5, 3, 0)
 _FIRST_MARIADB_TYPE = 160
 
 # Fixed-part lengths of event types 1 … 42 (MySQL 9) and 1 … 171 (MariaDB), as those servers write them.
-_MYSQL_LENGTHS = bytes.fromhex(
-    "000d0008000000000400040000006300041a080000"
-    "00000000020000000a0a0a2a2a001234000a280000"
-)
+_MYSQL_LENGTHS = bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000")
 _MARIADB_LENGTHS = bytes.fromhex(
-    "380d000800120004040404120000e400041a080000"
-    "00080808020000000a0a0a0000000000000a0a0a"
+    "380d000800120004040404120000e400041a08000000080808020000000a0a0a0000000000000a0a0a"
 ).ljust(159, b"\0") + bytes.fromhex("00041304000d0808080a0a0a")
 
 
@@ -79,7 +76,8 @@ def _version_number(version: str) -> tuple[int, int, int]:
 
 
 def parse_format_description(event: bytes) -> FormatDescription:
-    """The description in one whole event. Raises BinlogFormatError; for START_ENCRYPTION, saying that the log is encrypted."""
+    """The description in one whole event. Raises BinlogFormatError; for START_ENCRYPTION, saying that the log is
+    encrypted."""
     if len(event) > 4 and event[4] == EventType.START_ENCRYPTION:
         raise encrypted_error(event)
     body = open_event(event, 0)
@@ -113,7 +111,9 @@ def _with_lengths(body: Cursor, server_version: str, created: int) -> FormatDesc
 
 def encrypted_error(event: bytes) -> BinlogFormatError:
     """What to say when START_ENCRYPTION comes: all that follows in the file is cipher text."""
-    error = format_error("The log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event)
+    error = format_error(
+        "The log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event
+    )
     error.hint = "read it from the server instead: change-master --master-host"
     return error
 
@@ -126,7 +126,8 @@ def build_format_description(
     *,
     relay_log: bool = True,
 ) -> bytes:
-    """Our own FORMAT_DESCRIPTION as the event at position 4 of a log file; a version with `MariaDB` gives MariaDB's shape.
+    """Our own FORMAT_DESCRIPTION as the event at position 4 of a log file; a version with `MariaDB` gives MariaDB's
+    shape.
 
     With `relay_log` it carries FLAG_RELAY_LOG, so that readers do not take its end position for the source's.
     """
@@ -143,5 +144,7 @@ def build_format_description(
         flags=FLAG_RELAY_LOG if relay_log else 0,
     )
     version = server_version.encode("ascii")[: _VERSION_LENGTH - 1].ljust(_VERSION_LENGTH, b"\0")
-    body = (4).to_bytes(2, "little") + version + bytes(4) + bytes([HEADER_LENGTH]) + lengths + bytes([checksum_algorithm])
+    body = (
+        (4).to_bytes(2, "little") + version + bytes(4) + bytes([HEADER_LENGTH]) + lengths + bytes([checksum_algorithm])
+    )
     return append_checksum(build_header(header) + body)

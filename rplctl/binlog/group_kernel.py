@@ -1,4 +1,4 @@
-"""The state machine that finds transactions, as kernels over raw bytes. `groups` is its public face and holds the rules.
+"""The state machine that finds transactions, as kernels over raw bytes. `groups` is its public face.
 
     IDLE ──GTID, INTVAR …──▶ PENDING ──BEGIN──▶ TRANSACTION ──XID, COMMIT, ROLLBACK──▶ group
       └──BEGIN──▶ TRANSACTION    │  └──XA START──▶ XA ──XA_PREPARE──▶ group
@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rplctl.binlog.bytes_at import u16, u32
+from rplctl.binlog.group_position import CHECKSUM, INEXACT, POSITION, move_position
 from rplctl.binlog.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
 from rplctl.binlog.jit import ByteArray, kernel
 from rplctl.binlog.words import (
@@ -70,10 +71,7 @@ FLAG_PAYLOAD: Final = 128
 FLAG_QUERY: Final = 256
 FLAG_HALF_ALTER: Final = 512
 
-# Registers of the state machine (int64). The first two are set by the caller.
-POSITION: Final = 0  # source position after the last exact event
-CHECKSUM: Final = 1  # checksum length in force
-INEXACT: Final = 2  # bytes of events without end_log_pos since then
+# Registers of the state machine (int64), behind those of group_position.
 PHASE: Final = 3
 START: Final = 4
 TIMESTAMP: Final = 5
@@ -97,8 +95,6 @@ _PREPARED_XA: Final = 64
 _COMPLETED_XA: Final = 128
 _START_ALTER: Final = 2
 _ROLLBACK_ALTER: Final = 8
-_LOW_32: Final = 0xFFFFFFFF
-_BACKWARDS_FROM: Final = 3 << 30
 _SHORTEST_DESCRIPTION: Final = 57 + 5  # its fixed part, algorithm and checksum
 _UNKNOWN_KIND: Final = 9
 
@@ -251,46 +247,6 @@ def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
 
 
 @kernel
-def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags: int, event_class: int) -> bool:
-    """Move the source position past an event that is no ROTATE; False when it would go backwards."""
-    if flags & FLAG_RELAY_LOG:
-        return True
-    if event_class == DESCRIPTION:
-        if registers[POSITION] < end_log_pos:
-            registers[POSITION] = end_log_pos
-        return True
-    if end_log_pos == 0:
-        if flags & FLAG_ARTIFICIAL == 0:
-            registers[INEXACT] += length
-        return True
-    distance = (end_log_pos - registers[POSITION]) & _LOW_32
-    if distance > _BACKWARDS_FROM:
-        return flags & FLAG_ARTIFICIAL != 0
-    registers[POSITION] += distance
-    registers[INEXACT] = 0
-    return True
-
-
-@kernel
-def description_checksum(data: ByteArray, at: int, end: int) -> int:
-    """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none."""
-    number, part, value = 0, 0, 0
-    cursor = at + HEADER_LENGTH + 2
-    while cursor < at + HEADER_LENGTH + 48:
-        byte = int(data[cursor])
-        if 48 <= byte <= 57:
-            value = value * 10 + byte - 48
-        elif byte == 46 and part < 2:
-            number, part, value = number * 1000 + value, part + 1, 0
-        else:
-            break
-        cursor += 1
-    number = number * 1000 + value
-    has_algorithm = number >= 5006001 or (number >= 5003000 and data[cursor] == 45 and data[cursor + 1] == 77)  # -M
-    return 4 if has_algorithm and data[end - 5] == 1 else 0
-
-
-@kernel
 def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
     if len(first) != len(second):
         return False
@@ -319,7 +275,8 @@ def _emit(
 
 @kernel
 def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> int:
-    """0, or the error of an event that cannot be whole or cannot be read. The caller has checked that its bytes are there."""
+    """0, or the error of an event that cannot be whole or cannot be read. The caller has checked that its bytes are
+    there."""
     length = u32(data, at + 9)
     if event_class == ENCRYPTION:
         return ENCRYPTED
@@ -347,20 +304,6 @@ def _cuts_open_group(
 
 
 @kernel
-def _move(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> bool:
-    """Move the source position past one event; False when it would go backwards."""
-    flags, length = u16(data, at + 17), u32(data, at + 9)
-    if event_class == ROTATE and flags & FLAG_RELAY_LOG == 0:
-        registers[POSITION] = u32(data, at + HEADER_LENGTH) + (u32(data, at + HEADER_LENGTH + 4) << 32)
-        registers[INEXACT] = 0
-        return True
-    moved = _advance(registers, u32(data, at + 13), length, flags, event_class)
-    if event_class == DESCRIPTION:
-        registers[CHECKSUM] = description_checksum(data, at, at + length)
-    return moved
-
-
-@kernel
 def run_groups(
     data: ByteArray,
     at: int,
@@ -371,7 +314,8 @@ def run_groups(
     table: NDArray[np.int64],
     marks: NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    """(groups, marks, error or 0, its offset). A mark is (offset, length of a new log name), or (of a description, 0)."""
+    """(groups, marks, error or 0, its offset). A mark is (offset, length of a new log name), or (of a description,
+    0)."""
     count, mark_count, log_index = 0, 0, 0
     begin = at
     while at + HEADER_LENGTH <= len(data):
@@ -398,7 +342,7 @@ def run_groups(
             registers[GTID_AT], registers[ROW_EVENTS], registers[FLAGS] = -1, 0, 0
             _emit(table, count, registers, at, 0, log_index)
             count += 1
-        if not _move(data, registers, at, event_class):
+        if not move_position(data, registers, at, event_class):
             return count, mark_count, BACKWARDS, at
         if event_class == DESCRIPTION or (event_class == ROTATE and flags & FLAG_RELAY_LOG == 0):
             marks[mark_count, 0], marks[mark_count, 1] = at, 0

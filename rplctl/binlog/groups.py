@@ -1,12 +1,13 @@
 """Transactions ("event groups") in raw bytes: where each begins and ends, what it is, and the source position after it.
 
-Invariant: the groups of a scan tile [offset, complete_end) without gaps; a group that is not complete at the tail is left
-out. A transaction that the source itself cut short (it crashed; its next log or a STOP follows) becomes a CONTROL group:
-the position moves past it and nothing is applied. An unknown event ends the scan with a group of kind UNKNOWN.
+Invariant: the groups of a scan tile [offset, complete_end) without gaps; a group that is not complete at the tail is
+left out. A transaction that the source itself cut short (it crashed; its next log or a STOP follows) becomes a
+CONTROL group: the position moves past it and nothing is applied. An unknown event ends the scan with a group of kind
+UNKNOWN.
 
-Source position (64-bit; the header has 32 bits): an artificial ROTATE sets it; an event with end_log_pos moves it to the
-next position with these low 32 bits; an event without one that is not artificial (MariaDB >= 11.4 inside groups) adds its
-length until the next exact one; FORMAT_DESCRIPTION never moves it backwards; what the replica wrote itself
+Source position (64-bit; the header has 32 bits): an artificial ROTATE sets it; an event with end_log_pos moves it to
+the next position with these low 32 bits; an event without one that is not artificial (MariaDB >= 11.4 inside groups)
+adds its length until the next exact one; FORMAT_DESCRIPTION never moves it backwards; what the replica wrote itself
 (FLAG_RELAY_LOG) never moves it. A real ROTATE moves it into the next log.
 """
 
@@ -111,8 +112,8 @@ def scan_groups(
 ) -> GroupScan:
     """Complete groups from `offset` on, until they hold `limit_bytes` (always at least one, however large).
 
-    `source` is the source position at `offset`, `description` the one in force there (None: the data begin with theirs, or
-    have no checksums). Raises BinlogFormatError for lengths, positions and nesting that no source writes.
+    `source` is the source position at `offset`, `description` the one in force there (None: the data begin
+    with theirs, or have no checksums). Raises BinlogFormatError for lengths, positions and nesting that no source writes.
     """
     view = byte_view(data)
     name = byte_view(source.log_name.encode("utf-8", "surrogateescape"))
@@ -130,7 +131,14 @@ def scan_groups(
             length = int.from_bytes(view[at + 9 : at + 13].tobytes(), "little")
             descriptions.append((at, parse_format_description(view[at : at + length].tobytes())))
     return GroupScan(
-        *columns[:8],
+        start=columns[0],
+        end=columns[1],
+        kind=columns[2],
+        timestamp=columns[3],
+        source_end=columns[4],
+        source_log=columns[5],
+        gtid_offset=columns[6],
+        row_events=columns[7],
         has_payload=(columns[8] & FLAG_PAYLOAD) != 0,
         log_names=tuple(names),
         complete_end=int(columns[1][-1]) if len(table) else offset,
@@ -148,9 +156,7 @@ def _run(
         registers = np.zeros(REGISTERS, np.int64)
         registers[:2] = initial
         table, marks = np.empty((group_room, COLUMNS), np.int64), np.empty((mark_room, 2), np.int64)
-        count, mark_count, error, at = run_groups(
-            view, offset, limit, registers, name, CLASS_TABLE, table, marks
-        )
+        count, mark_count, error, at = run_groups(view, offset, limit, registers, name, CLASS_TABLE, table, marks)
         if error == TABLE_FULL:
             group_room, mark_room = 4 * group_room, 4 * mark_room
             continue
@@ -162,4 +168,4 @@ def _run(
 def _raise(error: int, view: ByteArray, at: int) -> NoReturn:
     if error == ENCRYPTED:
         raise encrypted_error(view[at : at + 64].tobytes())
-    raise format_error(_MESSAGES[error], memoryview(view), at)
+    raise format_error(_MESSAGES[error], view.data, at)

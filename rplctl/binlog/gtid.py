@@ -1,10 +1,12 @@
 """GTID sets of MySQL (`uuid[:tag]:intervals`) and the GTID state of MariaDB (`domain-server-sequence`), as values.
 
-Invariant: intervals of a MysqlGtidSet are sorted, disjoint and not adjacent; `str()` is what the server prints: sources in
-order, for each the untagged intervals and then its tags. Sets are immutable; `add` and the set operations return new ones.
+Invariant: intervals of a MysqlGtidSet are sorted, disjoint and not adjacent; `str()` is what the server prints:
+sources in order, for each the untagged intervals and then its tags. Sets are immutable; `add` and the set operations
+return new ones.
+
 Binary form (PREVIOUS_GTIDS, COM_BINLOG_DUMP_GTID): u64 count; per source 16 bytes UUID, u64 intervals, then (u64 first,
-u64 behind the last) each. With tags: the highest byte of the count is 1, as is the lowest; the count is between; each UUID
-is followed by its tag, with a length in the serialization format (twice the length, for lengths below 64).
+u64 behind the last) each. With tags: the highest and the lowest byte of the count are 1, the count is between; each
+UUID is followed by its tag, with a length in the serialization format (twice the length, for lengths below 64).
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ class MysqlGtidSet:
 
     @classmethod
     def parse(cls, text: str) -> MysqlGtidSet:
-        """The server's text form, blanks and empty parts allowed. Raises UsageError with ER_MALFORMED_GTID_SET_SPECIFICATION."""
+        """The server's text form, blanks and empty parts allowed. Raises UsageError with
+        ER_MALFORMED_GTID_SET_SPECIFICATION."""
         found: dict[Source, list[Interval]] = {}
         for part in text.split(","):
             if part.strip():

@@ -1,9 +1,10 @@
 """The event before every transaction: GTID (33), ANONYMOUS_GTID (34) and GTID_TAGGED (42) of MySQL, MARIADB_GTID (162).
 
-    33, 34: u8 flags, 16 bytes UUID, i64 number, u8 2, i64 last committed, i64 sequence, 7 bytes commit time (µs; bit 55:
-            7 more of the original commit), packed transaction length, u32 server version (bit 31: u32 of the original)
-    42:     fields of the serialization format: varint version, size, last field that may not be ignored; then (id, value)*
-    162:    u64 sequence, u32 domain, u8 flags, [u64 commit id], [i32 format id, u8, u8, XID], [u8 more flags, …], zeros to 19
+    33, 34: u8 flags, 16 bytes UUID, i64 number, u8 2, i64 last committed, i64 sequence, 7 bytes commit time (µs;
+            bit 55: 7 more of the original commit), packed transaction length, u32 server version (bit 31: u32 more)
+    42:     serialization format: varint version, size, last field that may not be ignored; then (field id, value)*
+    162:    u64 sequence, u32 domain, u8 flags, [u64 commit id], [i32 format id, u8, u8, XID], [u8 more flags, …],
+            padded with zeros to 19 bytes
 A varint has as many further bytes as its first byte has trailing ones; signed ones keep the sign in the lowest bit.
 """
 
@@ -97,9 +98,7 @@ class MariadbGtid:
 
 
 Gtid: TypeAlias = MysqlGtid | MariadbGtid
-GTID_TYPES = frozenset(
-    {EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID}
-)
+GTID_TYPES = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID})
 
 
 def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:

@@ -4,8 +4,8 @@
     payload: 0x00, then one event; 0xff an error packet; 0xfe (shorter than 9 bytes) the end of the dump
     a payload of 16777215 bytes goes on in the next packet
 
-Invariant: nothing is consumed but whole logical packets, so a recv() may end at any byte: the caller keeps what is left and
-calls again with more. The event's own length must be that of its packet.
+Invariant: nothing is consumed but whole logical packets, so a recv() may end at any byte: the caller keeps what is
+left and calls again with more. The event's own length must be that of its packet.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def deframe(buffer: Buffer, length: int, sequence: int) -> Deframed:
     offsets = np.empty(length // (HEADER_LENGTH + 5) + 2, np.int64)
     count, size, consumed, sequence, status, needed = _deframe(view, events, offsets, sequence)
     if status == _BAD_SEQUENCE:
-        raise format_error(f"Packets out of order: {sequence} was expected", memoryview(view), consumed)
+        raise format_error(f"Packets out of order: {sequence} was expected", view.data, consumed)
     if status == _BAD_LENGTH:
-        raise format_error("A packet's length is not that of its event", memoryview(view), consumed)
+        raise format_error("A packet's length is not that of its event", view.data, consumed)
     end, payload = PacketEnd.NONE, b""
     needed = int(needed)  # the kernel unifies it to a float
     if status == _END:

@@ -1,4 +1,4 @@
-"""Compressed events made plain: TRANSACTION_PAYLOAD of MySQL (a whole transaction), compressed rows and queries of MariaDB.
+"""Compressed events made plain: MySQL's TRANSACTION_PAYLOAD (a whole transaction), MariaDB's rows and queries.
 
     TRANSACTION_PAYLOAD body: (packed type, packed length, value)*: 1 payload size, 2 compression (0 zstd, 255 none),
     3 plain size; 0 ends the list; then the payload, plain events one after another, without checksums.

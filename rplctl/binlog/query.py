@@ -1,4 +1,4 @@
-"""QUERY (2) and QUERY_COMPRESSED (165): a statement and the session it ran in. Also LOAD DATA's EXECUTE_LOAD_QUERY (18).
+"""QUERY (2), QUERY_COMPRESSED (165), EXECUTE_LOAD_QUERY (18, LOAD DATA): a statement and the session it ran in.
 
     u32 thread id, u32 execution seconds, u8 database length, u16 error code, u16 status length   (behind the header)
     18 adds: u32 file id, u32 start and u32 end of the file name in the statement, u8 duplicate handling
@@ -27,7 +27,7 @@ _TOO_MANY_DATABASES = 254
 class QueryContext:
     """The session variables a statement depends on; None = not logged, the server's default holds."""
 
-    flags2: int | None = None  # OPTION_AUTO_IS_NULL 0x4000, OPTION_NOT_AUTOCOMMIT 0x80000, NO_FOREIGN_KEY_CHECKS 1<<26, RELAXED_UNIQUE_CHECKS 1<<27
+    flags2: int | None = None  # bits: 14 sql_auto_is_null, 19 autocommit=0, 26 foreign_key_checks=0, 27 unique_checks=0
     sql_mode: int | None = None
     catalog: str | None = None
     auto_increment: tuple[int, int] | None = None  # increment, offset
@@ -46,6 +46,7 @@ class QueryContext:
     default_collation_for_utf8mb4: int | None = None
     sql_require_primary_key: bool | None = None
     default_table_encryption: bool | None = None
+    enable_cascade_triggers: bool | None = None
     gtid_extra: MariadbGtidExtra = MariadbGtidExtra(0)  # MariaDB: START / COMMIT / ROLLBACK ALTER
     alter_sequence: int = 0
     character_set_collations: tuple[tuple[int, int], ...] = ()  # MariaDB: (charset's default, chosen collation)
@@ -74,7 +75,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteLoadQuery:
-    """LOAD DATA INFILE: the statement with `sql_bytes[name_start:name_end]` as its file name, whose blocks came before."""
+    """LOAD DATA INFILE: the statement with `sql_bytes[name_start:name_end]` as its file name, whose blocks came
+    before."""
 
     query: Query
     file_id: int
@@ -212,6 +214,7 @@ _STATUS: dict[int, Callable[[Cursor, QueryContext], QueryContext]] = {
     18: lambda b, c: replace(c, default_collation_for_utf8mb4=b.unsigned(2)),
     19: lambda b, c: replace(c, sql_require_primary_key=bool(b.unsigned(1))),
     20: lambda b, c: replace(c, default_table_encryption=bool(b.unsigned(1))),
+    21: lambda b, c: replace(c, enable_cascade_triggers=bool(b.unsigned(1))),  # MySQL 9.7
     128: lambda b, c: replace(c, microseconds=b.unsigned(3)),
     129: lambda b, c: replace(c, ddl_xid=b.unsigned(8)),
     130: _gtid_flags,

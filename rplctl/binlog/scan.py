@@ -1,8 +1,8 @@
 """Event boundaries in raw bytes: what the receiver, the relay log reader and the planner stand on.
 
-Invariant: only whole events are indexed; a torn tail is left out (it may be completed later), a length that no event can
-have raises. `groups` finds transactions, `split` cuts them for Spark, `packets` strips the protocol's framing; their
-functions are exported here too.
+Invariant: only whole events are indexed; a torn tail is left out (it may be completed later), a length that no event
+can have raises. `groups` finds transactions, `split` cuts them for Spark, `packets` strips the protocol's framing;
+their functions are exported here too.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class EventIndex:
 
 
 def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
-    """Index the whole events from `offset` on. Raises BinlogFormatError for an impossible length or START_ENCRYPTION."""
+    """Index the whole events from `offset` on. Raises BinlogFormatError for impossible lengths and encrypted logs."""
     view = byte_view(data)
     count, bad = _count_events(view, offset)
     if bad >= 0:
         head = view[bad : bad + 64].tobytes()
         if head[4] == EventType.START_ENCRYPTION:
             raise encrypted_error(head)
-        raise format_error("Impossible event length", memoryview(view), bad)
+        raise format_error("Impossible event length", view.data, bad)
     index = EventIndex(
         np.empty(count + 1, np.int64),
         np.empty(count, np.uint8),

@@ -34,8 +34,11 @@ class RowSplit:
 def split_rows(
     data: Buffer, start: int, end: int, split_bytes: int, description: FormatDescription | None = None
 ) -> list[RowSplit]:
-    """Cut `data[start:end]` (whole events) into pieces of about `split_bytes`: at the next transaction once a piece is that
-    large; a quarter above it, before any TABLE_MAP or row event. Raises BinlogFormatError for broken lengths."""
+    """Cut `data[start:end]` (whole events) into pieces of about `split_bytes`.
+
+    At the next transaction once a piece is that large; a quarter above it, before any TABLE_MAP or row event.
+    Raises BinlogFormatError for broken lengths.
+    """
     if description is not None and description.fixed_length(EventType.TABLE_MAP) == _SHORT_TABLE_ID:
         raise format_error("4-byte table ids (MySQL 5.1.3 and older) are not supported", b"")
     view = byte_view(data)
@@ -48,7 +51,7 @@ def split_rows(
             break
         map_room *= 4
     if bad >= 0:
-        raise format_error("Impossible event length", memoryview(view), bad)
+        raise format_error("Impossible event length", view.data, bad)
     pieces: list[RowSplit] = []
     first_map = 0
     bounds = [*cuts[:count, 0].tolist(), end]

@@ -11,8 +11,9 @@
            (c+7)/8  null bits  bit set = may be NULL
            …    optional       (type, length, value)*: signedness, collations, names, labels, keys, visibility
 
-Invariant: every tuple of a TableMap has one entry per column; None = the source did not log it (MariaDB logs none by default,
-MySQL only signedness and collations). Optional metadata of a type that we do not know is stepped over: it is optional.
+Invariant: every tuple of a TableMap has one entry per column; None = the source did not log it (MariaDB logs none by
+default, MySQL only signedness and collations). Optional metadata of a type that we do not know is stepped over: it is
+optional.
 """
 
 from __future__ import annotations
@@ -120,8 +121,11 @@ BINARY_COLLATION: Final = 63
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """`metadata` per column is one int: VARCHAR maximum bytes; BIT bits | bytes << 8; NEWDECIMAL precision << 8 | scale;
-    STRING, ENUM and SET real type << 8 | length byte (see `real_type`); BLOB and JSON width of the length; temporal digits."""
+    """One table of one TABLE_MAP event.
+
+    `metadata` per column is one int: VARCHAR maximum bytes; BIT bits | bytes << 8; NEWDECIMAL precision << 8 | scale;
+    STRING, ENUM, SET real type << 8 | length byte (see `real_type`); BLOB, JSON width of the length; temporal digits.
+    """
 
     table_id: int
     flags: int
@@ -145,8 +149,10 @@ class TableMap:
 
 
 def real_type(type_code: int, metadata: int) -> int:
-    """STRING columns carry ENUM (247), SET (248) or STRING (254) in the high byte of their metadata; a CHAR of more than
-    255 bytes borrows bits 4 and 5 of that byte for its length."""
+    """ENUM (247), SET (248) and STRING (254) columns come as STRING with their type in the metadata's high byte.
+
+    A CHAR of more than 255 bytes borrows bits 4 and 5 of that byte for its length.
+    """
     if type_code != ColumnType.STRING or metadata < 256:
         return type_code
     high = metadata >> 8
@@ -154,7 +160,7 @@ def real_type(type_code: int, metadata: int) -> int:
 
 
 def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
-    """One whole TABLE_MAP event. Raises BinlogFormatError for lengths that do not fit and column types nobody defined."""
+    """One whole TABLE_MAP event. Raises BinlogFormatError for lengths that do not fit and unknown column types."""
     body = open_event(event, description.checksum_length)
     if event[4] != EventType.TABLE_MAP:
         raise format_error("A TABLE_MAP event was expected", event)

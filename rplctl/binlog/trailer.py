@@ -1,4 +1,4 @@
-"""The last four bytes of an event: CRC32 of all bytes before it, little-endian (for single events; see `checksum` for many).
+"""The last four bytes of an event: CRC32 of all bytes before it, little-endian. For one event; `checksum` does many.
 
 The checksum of a FORMAT_DESCRIPTION is computed with its in-use flag cleared.
 """
