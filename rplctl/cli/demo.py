@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rplctl.cli.options import options_of
-from rplctl.cli.output import say
+from rplctl.cli.output import show_records, show_rows, write
+from rplctl.cli.progress import progress_unless
+from rplctl.cli.text import to_json
 
 
 def demo(
     context: typer.Context,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Instance folder to make; new and empty.")
+        Path | None, typer.Argument(metavar="DIR", help="Instance folder to make; without it a temporary one.")
     ] = None,
 ) -> None:
-    """Replicate recorded binary logs into SQLite and compare with what the source had."""
+    """Replicate recorded binary logs into SQLite and compare."""
+    from rplctl.command.demo import DemoTable
+    from rplctl.command.demo import demo as run
+    from rplctl.command.show_status import WORKLOG_COLUMNS
+    from rplctl.errors import RplError
+
     options = options_of(context)
-    say(options, str(folder))
+    with progress_unless(options.quiet) as progress:
+        result = run(folder, progress)
+    status = asdict(result.status)
+    if options.format == "json":
+        tables = [asdict(table) for table in result.tables]
+        write(to_json([{"Datadir": str(result.datadir), "Tables": tables, "Status": status}]))
+    else:
+        write(f"{result.transactions} transactions of a {result.server} source, applied to {result.target_file}\n\n")
+        show_records(options, result.tables, DemoTable)
+        write("\n")
+        show_rows(options, WORKLOG_COLUMNS, [{name: status[name] for name in WORKLOG_COLUMNS}], prefer_vertical=True)
+        datadir = shlex.quote(os.fspath(result.datadir))
+        commands = ("show-relaylog-events", "switch-repo --to table")
+        write("\nTry next:\n" + "".join(f"  rplctl --datadir {datadir} {command}\n" for command in commands))
+    if not result.is_equal:
+        raise RplError("source and target differ")

@@ -14,8 +14,11 @@ Report = Callable[[BinlogPosition, BinlogPosition], None]
 
 
 @contextmanager
-def show_progress() -> Iterator[Report]:
-    if sys.stderr.isatty():
+def progress_unless(silent: bool) -> Iterator[Report | None]:
+    """Something to call with (executed, wanted); None when nothing is to be shown."""
+    if silent:
+        yield None
+    elif sys.stderr.isatty():
         with _live() as report:
             yield report
     else:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from rplctl.cli.options import ChannelName, DryRun, Yes, each_channel, options_of, roles_of, seconds, the_channel
 from rplctl.cli.output import confirm, say, say_notes
-from rplctl.command.start import Progress
+from rplctl.cli.progress import progress_unless
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition
 
@@ -90,7 +88,7 @@ def start(
             hint="add --channel NAME",
         )
     for name, config in channels:
-        with _progress(until_synced and not options.quiet) as progress:
+        with progress_unless(options.quiet or not until_synced) as progress:
             result = run(config, name, request, progress)
         say_notes(options, result.notes)
         done = f"channel '{name}' is at {result.synced_to}" if result.synced_to else ""
@@ -105,17 +103,6 @@ def start(
                 "Synced_To": str(result.synced_to) if result.synced_to else None,
             },
         )
-
-
-@contextmanager
-def _progress(wanted: bool) -> Iterator[Progress | None]:
-    if not wanted:
-        yield None
-        return
-    from rplctl.cli.progress import show_progress
-
-    with show_progress() as report:
-        yield report
 
 
 def stop(

@@ -149,7 +149,7 @@ def _carry_out(config: Config, channel: Channel, repositories: Repositories, res
     if had_position and is_file and target_has_table(repositories, "rplctl_commit_marker"):
         from rplctl.commit.ledger import settle
 
-        settle(config, channel.name, repositories.engine())
+        settle(config, channel, repositories.engine())
     _write_pending(channel, result)
     if result.purges_relay_logs:
         purge_all(channel)

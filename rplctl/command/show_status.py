@@ -1,6 +1,6 @@
 """SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (mission map 2.4).
 
-Positions are the repositories' (the authority); what only a thread knows (state, error, lag) comes from its status file;
+Positions are the repositories' (the authority); what only a thread knows (state, error, lag) is in its status file;
 whether it runs is its lock. While the receiver runs, its own word on the read position is newer than the repository's.
 """
 

@@ -1,0 +1,81 @@
+"""`demo`: init, change-master, start --until-synced on recorded binary logs, then compare with what the source had."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.command.change_master import change_master
+from rplctl.command.change_options import MasterChanges
+from rplctl.command.init import init
+from rplctl.command.show_status import SlaveStatus, show_status
+from rplctl.command.start import Progress, StartRequest, start
+from rplctl.config import load_config
+from rplctl.errors import RplError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class DemoTable:
+    """Field names are columns; checksums are the first 12 digits of SHA-256 over all rows in key order."""
+
+    Table: str
+    Source_Rows: int
+    Target_Rows: int
+    Source_Checksum: str
+    Target_Checksum: str
+    Result: str  # OK | FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    datadir: Path
+    target_file: Path
+    server: str
+    transactions: int
+    tables: tuple[DemoTable, ...]
+    status: SlaveStatus
+
+    @property
+    def is_equal(self) -> bool:
+        return all(table.Result == "OK" for table in self.tables)
+
+
+def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
+    """Raises UsageError when the folder is not empty, and whatever replication raises."""
+    from rplctl.demo import BINLOG_FOLDER, source_state
+
+    datadir = Path(tempfile.mkdtemp(prefix="rplctl-demo-")) if folder is None else folder.absolute()
+    if datadir.exists() and any(datadir.iterdir()):
+        raise UsageError(
+            f"{datadir} is not empty", hint="name a new folder, or none for one under the temporary folder"
+        )
+    init(datadir, {})
+    config = load_config(datadir)
+    change_master(config, "", MasterChanges(master_binlog_dir=os.fspath(BINLOG_FOLDER)))
+    start(config, "", StartRequest(until_synced=True, foreground=True), progress)
+    source = source_state()
+    target = Path(config.target_url.removeprefix("sqlite:///"))
+    return DemoResult(datadir, target, source.server, source.transactions, _compare(target), show_status(config, ""))
+
+
+def _compare(target: Path) -> tuple[DemoTable, ...]:
+    from rplctl.demo import source_state
+    from rplctl.demo.checksum import sqlite_checksum
+
+    tables = []
+    connection = sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True)
+    try:
+        for table in source_state().tables:
+            name = f"{table.database}__{table.name}"
+            rows, sha256 = sqlite_checksum(connection, name, table.columns, table.primary_key)
+            result = "OK" if (rows, sha256) == (table.rows, table.sha256) else "FAIL"
+            shown = f"{table.database}.{table.name}"
+            tables.append(DemoTable(shown, table.rows, rows, table.sha256[:12], sha256[:12], result))
+    except sqlite3.Error as error:
+        raise RplError(f"{target}: {error}") from error
+    finally:
+        connection.close()
+    return tuple(tables)
