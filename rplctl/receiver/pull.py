@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from rplctl.binlog.checksum import verify_events
+from rplctl.binlog.format_description import parse_format_description
 from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, EventType, parse_header
 from rplctl.binlog.jit import Buffer
 from rplctl.channel import Channel
@@ -65,7 +66,7 @@ class Pull:
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
         self._flusher = MasterInfoFlusher(repository, known)
         self._filter = EventFilter(self._server_id, info.ignored_server_ids, info.do_domain_ids, info.ignore_domain_ids)
-        self._gtids = RetrievedGtids(recovered.retrieved_gtid_set)
+        self._gtids = RetrievedGtids(recovered.retrieved_gtid_set, is_mariadb=source.is_mariadb)
         self._algorithm = 1 if source.has_checksums else 0
         self._recovered = recovered if resume and not recovered.needs_new_relay_log else None
 
@@ -134,7 +135,7 @@ class Pull:
         self._append(run.data, run.kept)
         self._position = BinlogPosition(self._position.log_name, run.position)
         self._left_out = run.ends_dropped
-        self.transactions += self._gtids.add(batch, first, run.stop)
+        self.transactions += self._gtids.add(batch, first, run.stop, self._description)
         if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _ENDS_TRANSACTION:
             self._mark_position()
         return run.stop, run.kept
@@ -172,7 +173,8 @@ class Pull:
             self._open(event)
         else:
             self._append(event, 1)
-        self._algorithm = 1 if checksum_length(event) else 0
+        self._description = parse_format_description(event)
+        self._algorithm = self._description.checksum_algorithm
         artificial = header.is_artificial or not header.end_log_pos
         log_pos = follow(self._position.log_pos, header.end_log_pos, header.event_length, artificial=artificial)
         self._position = BinlogPosition(self._position.log_name, log_pos)

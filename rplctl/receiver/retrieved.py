@@ -1,96 +1,50 @@
 """`Retrieved_Gtid_Set` / `Gtid_IO_Pos` as it grows: for show-status only; what a connection asks for comes from recovery.
 
-    GTID (33)          header, u8 flags, 16 bytes uuid, i64 number
-    GTID_TAGGED (42)   fields with lengths: left to the parser
-    MARIADB_GTID (162) header (with the server id), u64 sequence, u32 domain, u8 flags
+One kernel finds runs of consecutive GTIDs in a batch; only the ends of a run are parsed. Offsets it reads behind the header:
+GTID (33) u8 flags, 16 bytes uuid, i64 number; MARIADB_GTID (162) u64 sequence, u32 domain.
 """
 
 from __future__ import annotations
 
-import struct
-import uuid
-
 import numpy as np
 
 from rplctl.binlog.bytes_at import u32
-from rplctl.binlog.header import HEADER_LENGTH, EventType
+from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.binlog.gtid_event import Gtid, MariadbGtid, parse_gtid
 from rplctl.binlog.jit import kernel
 from rplctl.source import EventBatch
 from rplctl.source.base import Bytes, Offsets
 
-_UUID = slice(HEADER_LENGTH + 1, HEADER_LENGTH + 17)
-_NUMBER = HEADER_LENGTH + 17
-
 
 class RetrievedGtids:
-    """GTIDs fetched so far, those of recovery included; `text` in the vendor's notation."""
+    """GTIDs fetched so far, those of recovery included."""
 
-    def __init__(self, known: str) -> None:
-        self._intervals: dict[str, list[tuple[int, int]]] = {}  # `uuid[:tag]` → ascending, apart from each other
-        self._domains: dict[int, str] = {}
-        for part in filter(None, known.split(",")):
-            self._learn(part)
+    def __init__(self, known: str, *, is_mariadb: bool) -> None:
+        self._mysql = MysqlGtidSet() if is_mariadb else MysqlGtidSet.parse(known)
+        self._mariadb = MariadbGtidState.parse(known) if is_mariadb else MariadbGtidState()
 
     @property
     def text(self) -> str:
-        if self._domains:
-            return ",".join(self._domains[domain] for domain in sorted(self._domains))
-        return ",".join(
-            key + "".join(f":{a}" if a == b else f":{a}-{b}" for a, b in self._intervals[key]) for key in sorted(self._intervals)
-        )
+        """In the vendor's notation."""
+        return str(self._mysql or self._mariadb)
 
-    def add(self, batch: EventBatch, first: int, stop: int) -> int:
-        """Note the GTIDs of events `first … stop - 1`; how many transactions begin there (anonymous ones too)."""
-        size = stop - first
-        starts, ends = np.empty(size, np.int64), np.empty(size, np.int64)
+    def add(self, batch: EventBatch, first: int, stop: int, description: FormatDescription) -> int:
+        """Note the GTIDs of events `first … stop - 1`; how many transactions begin or end there (anonymous ones too)."""
+        starts, ends = np.empty(stop - first, np.int64), np.empty(stop - first, np.int64)
         count, transactions = _gtid_runs(batch.data, batch.offsets, first, stop, starts, ends)
         for run in range(int(count)):
-            self._add_run(batch.event(int(starts[run])), batch.event(int(ends[run])))
+            self._add_run(
+                parse_gtid(batch.event(int(starts[run])), description), parse_gtid(batch.event(int(ends[run])), description)
+            )
         return int(transactions)
 
-    def _add_run(self, first: bytes, last: bytes) -> None:
-        if first[4] == EventType.MARIADB_GTID:
-            sequence, domain = struct.unpack_from("<QI", last, HEADER_LENGTH)
-            self._domains[domain] = f"{domain}-{int.from_bytes(last[5:9], 'little')}-{sequence}"
-        elif first[4] == EventType.GTID:
-            key = str(uuid.UUID(bytes=first[_UUID]))
-            self._add_interval(key, _number(first), _number(last))
-        else:
-            from rplctl.relay_log.gtid import tagged_gtid
-
-            key, number = tagged_gtid(first)
-            self._add_interval(key, number, number)
-
-    def _add_interval(self, key: str, first: int, last: int) -> None:
-        """Merge; the usual case extends the last interval."""
-        intervals = self._intervals.setdefault(key, [])
-        intervals.append((first, last))
-        if len(intervals) > 1 and first <= intervals[-2][1] + 1:
-            intervals.sort()
-            merged = intervals[:1]
-            for low, high in intervals[1:]:
-                if low <= merged[-1][1] + 1:
-                    merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-                else:
-                    merged.append((low, high))
-            self._intervals[key] = merged
-
-    def _learn(self, part: str) -> None:
-        pieces = part.strip().split(":")
-        if len(pieces) == 1:
-            self._domains[int(part.split("-")[0])] = part.strip()
-            return
-        key = pieces[0]
-        for piece in pieces[1:]:
-            if not piece[:1].isdigit():
-                key = f"{pieces[0]}:{piece}"
-                continue
-            low, _, high = piece.partition("-")
-            self._add_interval(key, int(low), int(high or low))
-
-
-def _number(event: bytes) -> int:
-    return int.from_bytes(event[_NUMBER : _NUMBER + 8], "little")
+    def _add_run(self, first: Gtid, last: Gtid) -> None:
+        if isinstance(last, MariadbGtid):
+            self._mariadb = self._mariadb.add(last.domain, last.server_id, last.sequence)
+        elif not isinstance(first, MariadbGtid):
+            interval = MysqlGtidSet({(first.server_uuid, first.tag): ((first.number, last.number),)})
+            self._mysql = self._mysql.union(interval)
 
 
 @kernel
@@ -115,6 +69,7 @@ def _follows(data: Bytes, previous: int, at: int) -> bool:
 def _gtid_runs(  # noqa: PLR0913
     data: Bytes, offsets: Offsets, first: int, stop: int, starts: Offsets, ends: Offsets
 ) -> tuple[int, int]:
+    """(runs, transactions): run i is events `starts[i]` to `ends[i]`."""
     runs, transactions = 0, 0
     for i in range(first, stop):
         at = offsets[i]
@@ -123,10 +78,9 @@ def _gtid_runs(  # noqa: PLR0913
             transactions += 1
         if kind != 33 and kind != 42 and kind != 162:
             continue
-        if offsets[i + 1] - at < 44 and kind == 33 or offsets[i + 1] - at < 32:
-            continue
         transactions += 1
-        if runs > 0 and _follows(data, offsets[ends[runs - 1]], at):
+        long_enough = offsets[i + 1] - at >= (44 if kind == 33 else 32)
+        if runs > 0 and long_enough and _follows(data, offsets[ends[runs - 1]], at):
             ends[runs - 1] = i
             continue
         starts[runs] = i

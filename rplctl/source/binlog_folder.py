@@ -83,21 +83,34 @@ class FolderStream:
             self._log = None
 
     def _read_once(self) -> EventBatch | None:
+        """The next batch that is there now, over the ends of logs and past left-out transactions."""
         if self._log is None:
             self._open_first()
-        if self._pending:
-            events, self._pending = self._pending, []
-            lengths = np.cumsum([0, *map(len, events)], dtype=np.int64)
-            return EventBatch(np.frombuffer(b"".join(events), np.uint8), lengths)
+        while True:
+            batch = self._pending_events() or self._file_events()
+            if batch is None:
+                return None
+            kept = self._filter.keep(batch) if self._filter else batch
+            if kept is not None:
+                return kept
+
+    def _pending_events(self) -> EventBatch | None:
+        if not self._pending:
+            return None
+        events, self._pending = self._pending, []
+        lengths = np.cumsum([0, *map(len, events)], dtype=np.int64)
+        return EventBatch(np.frombuffer(b"".join(events), np.uint8), lengths)
+
+    def _file_events(self) -> EventBatch | None:
         log = self._log
         assert log is not None
         size = log.size
         if size < log.offset:
             raise fatal_reading_binlog(f"binary log {log.name} became shorter while it was read")
         batch = self._whole_events(log, size)
-        if batch is not None:
-            return self._filter.keep(batch) if self._filter else batch
-        return self._read_once() if self._next_log(log, size) else None
+        if batch is None and self._next_log(log, size):
+            return self._pending_events() or self._file_events()
+        return batch
 
     def _whole_events(self, log: _OpenLog, size: int) -> EventBatch | None:
         """Up to a chunk of whole events from the offset on; one event when it is larger; None when none is whole yet."""
@@ -162,6 +175,8 @@ class FolderStream:
                 f"the first event '{name}' at {position}, the last byte of '{name}' at {self._log.size}."
             )
         at_start = position == FIRST_EVENT_POSITION
+        if not at_start:
+            _check_boundary(self._log, position)
         self._pending = [artificial_rotate(name, position, head), sent_format_description(head, at_start=at_start)]
         if at_start:
             self._log.offset += len(head)
@@ -189,6 +204,26 @@ class FolderStream:
             return False  # just created
         self._open(following, FIRST_EVENT_POSITION)
         return True
+
+
+def _check_boundary(log: _OpenLog, position: int) -> None:
+    """Walk the log's headers up to `position`: inside an event, every later byte would be taken for something else."""
+    at = FIRST_EVENT_POSITION
+    while at < position:
+        data = os.pread(log.descriptor, min(CHUNK, position - at), at)
+        try:
+            end = scan_events(data, 0).end
+        except BinlogFormatError as error:
+            raise fatal_reading_binlog(f"bogus data in log event; {log.name}: {error.message}") from error
+        if end == 0:
+            length = parse_header(data).event_length if len(data) >= HEADER_LENGTH else position
+            if at + length > position:
+                raise fatal_reading_binlog(
+                    f"bogus data in log event; '{log.name}' has no event at {position}, the last one before begins at {at}",
+                    hint="rplctl change-master --master-log-pos … with the end of an event",
+                )
+            end = length
+        at += end
 
 
 def log_names(folder: Path) -> list[str]:

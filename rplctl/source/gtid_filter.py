@@ -1,0 +1,98 @@
+"""GTID mode over a folder: from which log to read, and which transactions of it the replica has already.
+
+A server's dump thread does the same: the newest log whose PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB) holds nothing that
+the replica lacks is the first to read; in it and after it transactions that the replica has are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rplctl.binlog.events import GtidList, PreviousGtids, parse_event
+from rplctl.binlog.format_description import FormatDescription, parse_format_description
+from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.binlog.gtid_event import MariadbGtid, MysqlGtid, parse_gtid
+from rplctl.binlog.header import EventType
+from rplctl.binlog.scan import scan_events
+from rplctl.source.base import DumpStart, EventBatch, fatal_reading_binlog
+
+_HEAD_BYTES: Final = 64 << 10
+_MAX_HEAD_BYTES: Final = 64 << 20
+_GTIDS: Final = [EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID]
+_BETWEEN: Final = [EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.STOP, EventType.PREVIOUS_GTIDS, EventType.GTID_LIST]
+
+
+@dataclass(slots=True)
+class GtidFilter:
+    """Leaves out the transactions that the replica has; remembers between batches whether it is inside one."""
+
+    mysql: MysqlGtidSet
+    mariadb: MariadbGtidState
+    description: FormatDescription | None = None
+    skipping: bool = False
+
+    def keep(self, batch: EventBatch) -> EventBatch | None:
+        """What is left of the batch; None when nothing is."""
+        codes = batch.data[batch.offsets[:-1] + 4]
+        decides = np.flatnonzero(np.isin(codes, _GTIDS) | np.isin(codes, _BETWEEN))
+        keep = np.empty(len(batch), np.bool_)
+        keep[: decides[0] if len(decides) else len(batch)] = not self.skipping
+        for at, following in zip(decides.tolist(), [*decides[1:].tolist(), len(batch)], strict=True):
+            self.skipping = self._is_known(batch.event(at))
+            keep[at:following] = not self.skipping
+        if keep.all():
+            return batch
+        if not keep.any():
+            return None
+        lengths = np.diff(batch.offsets)
+        data = batch.data[int(batch.offsets[0]) : int(batch.offsets[-1])][np.repeat(keep, lengths)]
+        return EventBatch(data, np.concatenate(([0], np.cumsum(lengths[keep]))))
+
+    def _is_known(self, event: bytes) -> bool:
+        if event[4] == EventType.FORMAT_DESCRIPTION:
+            self.description = parse_format_description(event)
+        if event[4] in _BETWEEN or self.description is None:
+            return False
+        gtid = parse_gtid(event, self.description)
+        if isinstance(gtid, MysqlGtid):
+            return not gtid.is_anonymous and self.mysql.contains(gtid.server_uuid, gtid.number, gtid.tag)
+        return isinstance(gtid, MariadbGtid) and self.mariadb.contains(gtid.domain, gtid.sequence)
+
+
+def gtid_filter(start: DumpStart) -> GtidFilter | None:
+    """None when the dump begins at a position."""
+    if not start.by_gtid:
+        return None
+    return GtidFilter(start.mysql_gtid_set or MysqlGtidSet(), MariadbGtidState.parse(start.mariadb_gtid or ""))
+
+
+def has_all_before(path: Path, start: DumpStart) -> bool:
+    """True when the replica has every transaction of the logs before this one. Raises SourceError 1236 without GTIDs."""
+    state = _state_before(path)
+    if isinstance(state, PreviousGtids):
+        return state.gtids.is_subset_of(start.mysql_gtid_set or MysqlGtidSet())
+    return state.state.is_subset_of(MariadbGtidState.parse(start.mariadb_gtid or ""))
+
+
+def _state_before(path: Path) -> PreviousGtids | GtidList:
+    size = _HEAD_BYTES
+    while True:
+        with path.open("rb") as file:
+            head = file.read(size)
+        index = scan_events(head, 4)
+        found = np.flatnonzero(np.isin(index.type_codes, [EventType.PREVIOUS_GTIDS, EventType.GTID_LIST]))
+        if len(found):
+            at = int(found[0])
+            description = parse_format_description(head[4 : int(index.offsets[1])])
+            event = parse_event(head[int(index.offsets[at]) : int(index.offsets[at + 1])], description)
+            assert isinstance(event, PreviousGtids | GtidList)
+            return event
+        if len(head) < size or size >= _MAX_HEAD_BYTES or len(index) > 8:
+            raise fatal_reading_binlog(
+                f"'{path.name}' says nothing about the GTIDs before it", hint="rplctl change-master --master-log-file …"
+            )
+        size *= 8
