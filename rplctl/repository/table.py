@@ -35,6 +35,8 @@ from rplctl.repository.tables import (
 
 _MOVING = ("Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "Gtid_executed")
 _MYSQL = ("mysql", "mariadb")
+# too many connections, shutdown, lock wait timeout, deadlock, and the client's "server is away"
+_TRANSIENT = frozenset({1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
 
 
 class TableRepository(Generic[Info]):
@@ -244,16 +246,22 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
     except DBAPIError as error:
         reason = str(error.orig)
         number = re.match(r"\((\d+),", reason)
-        transient = error.connection_invalidated or isinstance(error, OperationalError)
+        errno = int(number[1]) if number else 0
+        transient = error.connection_invalidated or _may_pass(error, errno)
         raise TargetError(
-            f"{where}: {reason}",
-            errno=int(number[1]) if number else 0,
-            channel=channel,
-            transient=transient,
-            hint="rplctl check",
+            f"{where}: {reason}", errno=errno, channel=channel, transient=transient, hint="rplctl check"
         ) from None
     except SQLAlchemyError as error:
         raise TargetError(f"{where}: {type(error).__name__}", channel=channel, hint="rplctl check") from None
+
+
+def _may_pass(error: DBAPIError, errno: int) -> bool:
+    """Away, overloaded, locked: trying again may help. MySQL says so by number, PostgreSQL and SQLite by class."""
+    if errno:
+        return errno in _TRANSIENT
+    reason = str(error.orig)
+    is_sqlite = "sqlite3" in type(error.orig).__module__
+    return isinstance(error, OperationalError) and (not is_sqlite or "locked" in reason or "busy" in reason)
 
 
 def _next_master_id(connection: Connection, table: Table) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Any) -> tuple[RepositoryKind
     if kind == "TABLE":
         create_tables(target.engine())
     return RepositoryKind(kind), target
+
+
+@pytest.fixture(params=["", "East 1/ä"])
+def channel(request: pytest.FixtureRequest, datadir: Path) -> Channel:
+    return Channel(request.param, datadir)
 
 
 @pytest.fixture(params=[(MASTER_INFO, MASTER), (RELAY_LOG_INFO, RELAY)], ids=["master-info", "relay-log-info"])

@@ -1,0 +1,116 @@
+"""master.info and relay-log.info exactly as each server writes them, byte for byte.
+
+    server     master.info                                       relay-log.info
+    mysql-5.6  23 lines                                          count 7, 8 lines
+    mysql-5.7  25 lines                                          count 7, 9 lines (it writes the channel, not its count)
+    mysql-8.0  33 lines                                          count 14, 15 lines
+    mariadb    22 lines (17, 19 empty, 20 is 0), 11 empty,       count 5, 6 lines
+               3 keys, END_MARKER
+
+Passwords are clear text in these files: export takes a MasterInfo whose password was revealed, import gives one that
+is still to be protected. What a format has no line for is named, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.fields import MARIADB_KEYS, MASTER_INFO_LINES, RELAY_LOG_INFO_LINES, Field, FieldError
+from rplctl.repository.lines import END_MARKER, parse_master_info, parse_relay_log_info
+
+
+class Server(StrEnum):
+    MYSQL_5_6 = "mysql-5.6"
+    MYSQL_5_7 = "mysql-5.7"
+    MYSQL_8_0 = "mysql-8.0"
+    MARIADB = "mariadb"
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    master_count: str
+    master: tuple[Field, ...]
+    relay_count: str
+    relay: tuple[Field, ...]
+
+
+_FORMS = {
+    Server.MYSQL_5_6: _Form("23", MASTER_INFO_LINES[:22], "7", RELAY_LOG_INFO_LINES[:7]),
+    Server.MYSQL_5_7: _Form("25", MASTER_INFO_LINES[:24], "7", RELAY_LOG_INFO_LINES[:8]),
+    Server.MYSQL_8_0: _Form("33", MASTER_INFO_LINES, "14", RELAY_LOG_INFO_LINES),
+    Server.MARIADB: _Form("33", MASTER_INFO_LINES[:21], "5", RELAY_LOG_INFO_LINES[:5]),
+}
+_MARIADB_FIXED = {"bind": "", "uuid": "", "retry_count": "0"}  # lines it keeps for MySQL's sake and never fills
+_MARIADB_RESERVED = 11  # empty lines, 23 to 33
+_OURS = frozenset(
+    {"master_id", "master_server_id", "master_binlog_dir", "flushed_relay_log_name", "flushed_relay_log_pos"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InfoFiles:
+    """Both files, and the settings that this server's form cannot hold."""
+
+    master_info: bytes
+    relay_log_info: bytes
+    lost: tuple[str, ...]
+
+
+def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> InfoFiles:
+    """The two files that `server` would have written. Raises UsageError for a value that no line can hold."""
+    form = _FORMS[server]
+    is_mariadb = server is Server.MARIADB
+    fixed = _MARIADB_FIXED if is_mariadb else {}
+    try:
+        master_lines = [form.master_count, *_lines(master, form.master, fixed)]
+        if is_mariadb:
+            master_lines += [""] * _MARIADB_RESERVED
+            master_lines += [f"{f.name}={f.notation.to_line(getattr(master, f.name))}" for f in MARIADB_KEYS]
+            master_lines.append(END_MARKER)
+        relay_lines = [form.relay_count, *_lines(relay, form.relay, {})]
+    except FieldError as error:
+        raise UsageError(f"cannot be written as {server} files: {error}", channel=master.channel_name) from None
+    held = {f.name for f in form.master} - set(fixed) | ({f.name for f in MARIADB_KEYS} if is_mariadb else set())
+    lost = [f"master.info {name}" for name in _changed(master, MasterInfo(), held | _OURS)]
+    relay_held = {f.name for f in form.relay} | {"master_id", "gtid_executed"}
+    lost += [f"relay-log.info {name}" for name in _changed(relay, RelayLogInfo(), relay_held)]
+    return InfoFiles(_join(master_lines), _join(relay_lines), tuple(lost))
+
+
+def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
+    """Both records of any server's files, given to `channel`. Raises UsageError naming file and line."""
+    try:
+        master = parse_master_info(master_info)
+    except FieldError as error:
+        raise UsageError(f"master.info: {error}", errno=1201, channel=channel) from None
+    try:
+        relay = parse_relay_log_info(relay_log_info)
+    except FieldError as error:
+        raise UsageError(f"relay-log.info: {error}", errno=1872, channel=channel) from None
+    return replace(master, channel_name=channel), replace(relay, channel_name=channel)
+
+
+def without_relay_logs(master: MasterInfo, relay: RelayLogInfo) -> tuple[MasterInfo, RelayLogInfo]:
+    """For a replica that takes over the position but not the relay logs: fetch again from what was executed (REQ-4)."""
+    if relay.master_log_name:
+        master = master.with_read_position(relay.exec_position)
+    master = replace(master, flushed_relay_log_name="", flushed_relay_log_pos=0)
+    return master, replace(relay, relay_log_name="", relay_log_pos=0)
+
+
+def _lines(info: object, fields: Sequence[Field], fixed: dict[str, str]) -> list[str]:
+    return [fixed[f.name] if f.name in fixed else f.notation.to_line(getattr(info, f.name)) for f in fields]
+
+
+def _changed(info: MasterInfo | RelayLogInfo, default: MasterInfo | RelayLogInfo, held: set[str]) -> list[str]:
+    """Names of settings that are not held and not at their default; the channel is the file's name anyway."""
+    names = [name for name in type(info).__slots__ if name not in held and name not in ("channel_name", "uuid")]
+    return [name for name in names if getattr(info, name) != getattr(default, name)]
+
+
+def _join(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()

@@ -1,0 +1,151 @@
+"""Positions that other replication tools keep, as MasterInfo and RelayLogInfo without relay logs.
+
+    Maxwell    a row of `maxwell.positions`        binlog_file, binlog_position, gtid_set
+    Debezium   the connector's offset, JSON        file, pos, gtids; `event`, `row`, `snapshot` say how far inside
+    Canal      conf/DESTINATION/meta.dat, JSON     clientDatas[].cursor.postion (sic): journalName, position, gtid
+    Tungsten   a row of `trep_commit_seqno`        eventid `mysql-bin.000004:0000000000000123;-1`, last_frag
+
+Rows are read as the client prints them: JSON, `\\G`, or tab-separated with a line of names. Invariant: a text that does
+not name one position is refused with what is missing; nothing is guessed. `notes` holds what the operator must know.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, is_log_name
+from rplctl.repository.fields import MAX_POSITION
+
+_EVENT_ID = re.compile(r"([^:;\s]+):([0-9]{1,19})(?:;-?[0-9]+)?")
+_MARIADB_GTIDS = re.compile(r"[0-9]+-[0-9]+-[0-9]+(,[0-9]+-[0-9]+-[0-9]+)*")
+_VERTICAL = re.compile(r"^\s*(\w+): ?(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    master_info: MasterInfo
+    relay_log_info: RelayLogInfo
+    notes: tuple[str, ...] = ()
+
+
+def import_maxwell(text: str, channel: str) -> Imported:
+    """One row of `maxwell.positions`. Raises UsageError."""
+    row = read_row(text, "maxwell.positions")
+    gtids = "" if row.get("gtid_set") in (None, "NULL") else str(row["gtid_set"])
+    return _imported(channel, "maxwell.positions", row.get("binlog_file"), row.get("binlog_position"), gtids)
+
+
+def import_debezium(text: str, channel: str) -> Imported:
+    """The offset of a MySQL or MariaDB connector: its value, or `KEY<tab>VALUE` as a topic dump prints it."""
+    offset = _json_object(text.rpartition("\t")[2], "Debezium offset")
+    if offset.get("snapshot") not in (None, False, "false", ""):
+        raise UsageError(
+            "Debezium offset: the snapshot is not finished, the position is that of its start",
+            channel=channel,
+            hint="let the connector finish its snapshot, or load a dump and its position",
+        )
+    gtids = str(offset.get("gtids") or "")
+    notes = []
+    if int(offset.get("event") or 0) or int(offset.get("row") or 0):
+        notes.append("the connector stopped inside a transaction: it is applied again from its beginning")
+    imported = _imported(channel, "Debezium offset", offset.get("file"), offset.get("pos"), gtids)
+    return Imported(imported.master_info, imported.relay_log_info, tuple(notes))
+
+
+def import_canal(text: str, channel: str) -> Imported:
+    """meta.dat of one destination with one client. Raises UsageError when it has several cursors."""
+    meta = _json_object(text, "Canal meta.dat")
+    clients = [c for c in meta.get("clientDatas") or [] if isinstance(c, dict) and c.get("cursor")]
+    if len(clients) != 1:
+        raise UsageError(f"Canal meta.dat: {len(clients)} clients with a cursor, expected one", channel=channel)
+    cursor = clients[0]["cursor"]
+    position = cursor.get("postion") or cursor.get("position")
+    if not isinstance(position, dict):
+        raise UsageError("Canal meta.dat: the cursor holds no position", channel=channel)
+    address = (cursor.get("identity") or {}).get("sourceAddress") or {}
+    gtids = str(position.get("gtid") or "")
+    imported = _imported(
+        channel,
+        "Canal meta.dat",
+        position.get("journalName"),
+        position.get("position"),
+        gtids,
+        host=str(address.get("address") or ""),
+        port=int(address.get("port") or 3306),
+    )
+    note = "Canal keeps the start of the last event it delivered: check that the position begins a transaction"
+    return Imported(imported.master_info, imported.relay_log_info, (note,))
+
+
+def import_tungsten(text: str, channel: str) -> Imported:
+    """One row of `trep_commit_seqno`. Raises UsageError when its last transaction is only partly applied."""
+    row = read_row(text, "trep_commit_seqno")
+    event_id = _EVENT_ID.fullmatch(str(row.get("eventid", "")).strip())
+    if event_id is None:
+        raise UsageError(f"trep_commit_seqno: eventid '{row.get('eventid', '')}' is not FILE:POS;ID", channel=channel)
+    if str(row.get("last_frag", "1")).lower() not in ("1", "true", "t", "y"):
+        raise UsageError(
+            "trep_commit_seqno: the last transaction is applied in part (last_frag is not set)",
+            channel=channel,
+            hint="bring the Tungsten replicator offline cleanly first: trepctl offline",
+        )
+    return _imported(channel, "trep_commit_seqno", event_id[1], event_id[2], "")
+
+
+def read_row(text: str, what: str) -> dict[str, Any]:
+    """One table row from JSON, `\\G` or tab-separated text; column names in lower case."""
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        row: Mapping[str, Any] = _json_object(stripped, what)
+    elif "\t" in stripped:
+        lines = stripped.splitlines()
+        if len(lines) != 2:
+            raise UsageError(f"{what}: {len(lines) - 1} rows, expected one below the column names")
+        row = dict(zip(lines[0].split("\t"), lines[1].split("\t"), strict=False))
+    else:
+        row = dict(_VERTICAL.findall(stripped))
+    if not row:
+        raise UsageError(
+            f"{what}: no row found", hint="give it as JSON, as the client's \\G, or tab-separated with names"
+        )
+    return {name.lower(): value for name, value in row.items()}
+
+
+def _json_object(text: str, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{what}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{what}: not a JSON object")
+    return value
+
+
+def _imported(
+    channel: str, what: str, log_name: object, log_pos: object, gtids: str, *, host: str = "", port: int = 3306
+) -> Imported:
+    name = str(log_name or "")
+    if not is_log_name(name):
+        raise UsageError(f"{what}: '{name[:80]}' is not the name of a binary log", channel=channel)
+    digits = str(log_pos)
+    if not (digits.isascii() and digits.isdecimal()) or not FIRST_EVENT_POSITION <= int(digits[:20]) <= MAX_POSITION:
+        raise UsageError(f"{what}: '{digits[:40]}' is not a position in a binary log", channel=channel)
+    compact = re.sub(r"\s", "", gtids)
+    is_mariadb = bool(_MARIADB_GTIDS.fullmatch(compact))
+    master = MasterInfo(
+        master_log_name=name,
+        master_log_pos=int(digits),
+        host=host,
+        port=port,
+        channel_name=channel,
+        enabled_auto_position=bool(compact) and not is_mariadb,
+        using_gtid=2 if is_mariadb else 0,
+    )
+    relay = RelayLogInfo(master_log_name=name, master_log_pos=int(digits), channel_name=channel, gtid_executed=compact)
+    return Imported(master, relay)
