@@ -5,7 +5,7 @@
     4      1    type code        EventType
     5      4    server id
     9      4    event length     header, body and checksum
-    13     4    end_log_pos      low 32 bits of the position after the event; 0: artificial, or in a group of MariaDB >= 11.4
+    13     4    end_log_pos      low 32 bits of the position after it; 0: artificial, or in a group of MariaDB >= 11.4
     17     2    flags
 
 A log file begins with the magic `fe 62 69 6e`; `fd 62 69 6e` is a file that MySQL encrypted.

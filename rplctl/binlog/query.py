@@ -171,7 +171,7 @@ def _old_catalog(body: Cursor, context: QueryContext) -> QueryContext:
 
 
 def _gtid_flags(body: Cursor, context: QueryContext) -> QueryContext:
-    extra = MariadbGtidExtra(body.unsigned(2))
+    extra = MariadbGtidExtra(body.unsigned(1))
     ends_alter = extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER)
     return replace(context, gtid_extra=extra, alter_sequence=body.unsigned(8) if ends_alter else 0)
 

@@ -173,10 +173,11 @@ def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
     metadata = _parse_metadata(body.sub(body.packed_length()), type_codes)
     nullable = _bits(body.take((column_count + 7) // 8), column_count, most_significant_first=False)
     table_map = TableMap(table_id, flags, database, table, type_codes, metadata, nullable)
+    readers = _OPTIONAL_MARIADB if description.is_mariadb else _OPTIONAL
     while body.remaining:
         kind = body.unsigned(1)
         value = body.sub(body.packed_length())
-        reader = _OPTIONAL.get(kind)
+        reader = readers.get(kind)
         if reader is not None:
             table_map = reader(value, table_map)
     return table_map
@@ -327,3 +328,5 @@ _OPTIONAL: dict[int, Callable[[Cursor, TableMap], TableMap]] = {
     12: _read_visibility,
     13: _read_vector,
 }
+_WITH_GEOMETRY = _CHARACTER | {ColumnType.GEOMETRY}  # MariaDB's GEOMETRY is a BLOB with a charset (binary)
+_OPTIONAL_MARIADB = {**_OPTIONAL, 2: _default_charsets(_WITH_GEOMETRY), 3: _column_charsets(_WITH_GEOMETRY)}
