@@ -44,10 +44,10 @@ clean:
 	find rplctl tests migrations -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
-	@$(if $(PYTHON),,$(if $(APT),$(call install,python3 python3-venv),) \
-		echo 'rplctl needs Python 3.11 or newer (apt-get install python3 python3-venv, or make PYTHON3=/path/to/python3)' >&2; exit 1)
-	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
-		$(if $(APT),$(call install,python3-venv),echo 'the venv module of $(PYTHON) is missing: apt-get install python3-venv' >&2; exit 1); fi
+	@$(if $(PYTHON),:,$(if $(APT),$(if $(AGAIN),,$(call install,python3 python3-venv); exec $(MAKE) AGAIN=1 $@;)) \
+		echo 'rplctl needs Python 3.11 or newer: apt-get install python3 python3-venv, or make PYTHON3=/path/to/it' >&2; exit 1)
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(if $(APT),$(call install,python3-venv),\
+		{ echo 'the venv module of $(PYTHON) is missing: apt-get install python3-venv' >&2; exit 1; })
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@echo 'installing rplctl and its tools into $(VENV) (about 1 GB with Spark; once)' >&2
 	@mkdir -p man migrations
@@ -72,5 +72,5 @@ trap '[ -z "$$made" ] || rm -f $$policy' EXIT; \
 export DEBIAN_FRONTEND=noninteractive; \
 apt-get -qq -o Acquire::Retries=2 update </dev/null >/dev/null || true; \
 apt-get -qq -y --no-install-recommends install $(strip $(1)) </dev/null >/dev/null \
-	|| echo 'could not install $(strip $(1)); going on without' >&2 );
+	|| echo 'could not install $(strip $(1)); going on without' >&2 )
 endef
