@@ -27,7 +27,7 @@ from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import CountMismatch, Target, TableChunk
+from rplctl.target.base import CountMismatch, TableChunk, Target
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 RETRY_PAUSE_SECONDS = 1.0

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from rplctl.applier.decode import row_changes
 from rplctl.applier.row_stream import EventRun, read_run, read_tables
-from rplctl.binlog.events import Query, parse_query, parse_xa_prepare
+from rplctl.binlog.charset import charset_of
+from rplctl.binlog.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.gtid_event import Xid
 from rplctl.binlog.header import EventType, parse_header
 from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, ROWS_EVENT_TYPES, parse_rows_events
 from rplctl.commit.prepared import keep_prepared, take_prepared
@@ -61,7 +64,7 @@ class OrderedRange:
 
     def apply(self, run: EventRun) -> OrderedResult:
         """Apply every event. Raises RplError with table, key, errno and the event's end position."""
-        if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE_LOG)).size:
+        if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))
             return self.result
         maps: dict[int, int] = {}
@@ -78,13 +81,14 @@ class OrderedRange:
 
     def _prepare(self, run: EventRun, number: int) -> None:
         """XA PREPARE: nothing is visible yet, the rows wait in the target; ONE PHASE is a commit."""
-        prepare = parse_xa_prepare(run.event(number), run.description)
+        prepare = parse_event(run.event(number), run.description)
+        assert isinstance(prepare, XaPrepare)
         inner = replace(run, starts=run.starts[:number], lengths=run.lengths[:number], types=run.types[:number])
         if prepare.one_phase:
             self.apply(inner)
             return
         events = b"".join(run.event(n) for n in range(number))
-        keep_prepared(self._target.connection, self._channel, prepare.xid_text, events, run.description)
+        keep_prepared(self._target.connection, self._channel, _xid_text(prepare.xid), events, run.description)
 
     def _end_xa(self, verb: str, xid: str, at: str) -> None:
         kept = take_prepared(self._target.connection, self._channel, xid)
@@ -168,7 +172,23 @@ def wants_foreign_keys(run: EventRun) -> bool:
 
 def ddl_context(query: Query, description: FormatDescription) -> DdlContext:
     """The session a statement ran in, from its event's status variables."""
-    raise NotImplementedError
+    session = query.context
+    known: dict[str, Any] = {
+        "sql_mode": session.sql_mode,
+        "charset": charset_of(session.server_collation) if session.server_collation else None,
+        "explicit_defaults_for_timestamp": session.explicit_defaults_for_timestamp,
+        "time_zone": session.time_zone,
+    }
+    increment, offset = session.auto_increment or (1, 1)
+    return DdlContext(
+        **{name: value for name, value in known.items() if value is not None},
+        server_version=description.server_version,
+        timestamp=query.timestamp,
+        microseconds=session.microseconds,
+        auto_increment_increment=increment,
+        auto_increment_offset=offset,
+        error_code=query.error_code,
+    )
 
 
 def _unreplicated_error(statement: Unreplicated) -> RplError:
@@ -199,6 +219,11 @@ def _end_position(run: EventRun, number: int) -> str:
 def _table_id(run: EventRun, number: int) -> int:
     start = int(run.starts[number]) + 19
     return int.from_bytes(bytes(run.data[start : start + 6]), "little")
+
+
+def _xid_text(xid: Xid) -> str:
+    """As the servers write it in XA COMMIT: X'gtrid',X'bqual',format."""
+    return f"X'{xid.gtrid.hex()}',X'{xid.bqual.hex()}',{xid.format_id}"
 
 
 def _private(name: str) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 
 from rplctl.applier.decode import Inconsistent, net_chunks
 from rplctl.applier.row_stream import read_run
+from rplctl.applier.warm_up import warm_up
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError
@@ -57,6 +58,8 @@ class Pipeline:
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
+        tasks = self.parallelism
+        context.parallelize(range(tasks), tasks).foreach(warm_up)
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
 

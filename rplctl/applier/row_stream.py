@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.binlog.checksum import verify_events
 from rplctl.applier.table_shape import check_shape, formats_of
+from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.binlog.header import HEADER_LENGTH, EventType
 from rplctl.binlog.images import Images, walk_images
+from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.payload import COMPRESSED_ROWS, expand_event
-from rplctl.binlog.rows import ROWS_EVENT_TYPES, Bytes, Ints, RowsEvents, parse_rows_events
+from rplctl.binlog.rows import ROWS_EVENT_TYPES, Ints, RowsEvents, parse_rows_events
 from rplctl.binlog.scan import scan_events
 from rplctl.binlog.table_map import TableMap, parse_table_map
 from rplctl.errors import BinlogFormatError
@@ -29,7 +30,7 @@ from rplctl.schema.plan import Catalog
 from rplctl.target.base import no_such_table
 
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
-_COMPRESSED_TYPES = np.array(sorted({EventType.TRANSACTION_PAYLOAD, *COMPRESSED_ROWS}), np.uint8)
+_COMPRESSED_TYPES = np.array(sorted({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS}), np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class TableRows:
 class EventRun:
     """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with."""
 
-    data: Bytes
+    data: ByteArray
     starts: Ints
     lengths: Ints
     types: npt.NDArray[np.uint8]
@@ -54,7 +55,8 @@ class EventRun:
 
     def event(self, number: int) -> bytes:
         start = int(self.starts[number])
-        return self.data[start : start + int(self.lengths[number])].tobytes()
+        raw: bytes = self.data[start : start + int(self.lengths[number])].tobytes()
+        return raw
 
 
 def read_tables(run: EventRun, catalog: Catalog) -> Iterator[TableRows]:
@@ -76,13 +78,15 @@ def read_tables(run: EventRun, catalog: Catalog) -> Iterator[TableRows]:
     for numbers in tables.values():
         table_map = maps[numbers[0]]
         model = model_of(table_map, catalog)
+        if model.is_sequence:
+            continue  # MariaDB logs NEXTVAL as rows; the target has no such table
         formats = formats_of(table_map, model)
         chosen = events.select(np.isin(number_of_event, numbers))
-        yield TableRows(model, formats, walk_images(run.data, chosen, formats), chosen)
+        yield TableRows(model, formats, walk_images(chosen, formats), chosen)
 
 
 def read_run(
-    data: Bytes, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
+    data: ByteArray, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
 ) -> EventRun:
     """The events of data[start:end], checksums verified, compressed ones expanded; `context` are offsets of table maps
     in force at `start`. Raises BinlogFormatError 1743 on a wrong checksum."""
@@ -154,7 +158,7 @@ def _map_of_events(
     return result
 
 
-def _table_ids(data: Bytes, starts: Ints) -> Ints:
+def _table_ids(data: ByteArray, starts: Ints) -> Ints:
     ids = np.zeros(len(starts), np.int64)
     for byte in range(6):
         ids |= data[starts + 19 + byte].astype(np.int64) << (8 * byte)

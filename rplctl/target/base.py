@@ -7,7 +7,7 @@ rolling back and applying one source transaction at a time; singly a TargetError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
@@ -99,7 +99,7 @@ class Target(Protocol):
         """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
         ...
 
-    def apply_chunks(self, chunks: Sequence[TableChunk], models: dict[tuple[str, str], TableModel]) -> None:
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         """Apply net changes: per chunk sequence all deletes, then updates, then inserts. Raises CountMismatch, TargetError."""
         ...
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -123,7 +123,7 @@ class SqliteTarget:
                     hint=f'add the column to "{name}", or rebuild the table from the source',
                 )
 
-    def apply_chunks(self, chunks: Sequence[TableChunk], models: dict[tuple[str, str], TableModel]) -> None:
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
         try:
             for chunk, model in work:
