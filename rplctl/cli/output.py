@@ -35,7 +35,7 @@ def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, 
         write(tsv(columns, rows))
     elif chosen == "vertical":
         write(vertical(rows))
-    elif not options.is_terminal:
+    elif not options.is_terminal and options.color != "always":
         write(ascii_table(columns, rows))
     elif prefer_vertical and len(rows) == 1 and not options.format:
         write(vertical(rows))
@@ -54,7 +54,13 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(markup=False, highlight=False, emoji=False, no_color=options.color == "never", soft_wrap=True)
+    console = Console(
+        markup=False,
+        highlight=False,
+        emoji=False,
+        no_color=options.color == "never",
+        force_terminal=True if options.color == "always" else None,
+    )
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for name in columns:
         is_number = bool(rows) and all(isinstance(row[name], int) or row[name] is None for row in rows)

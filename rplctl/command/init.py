@@ -5,12 +5,13 @@ May be run again: it changes what is given and keeps the rest.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.command.instance import Note, all_channels, engine_of
-from rplctl.config import Config, Value, has_password, load_config, store_options
+from rplctl.config import Config, Value, has_password, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.secret import protect
@@ -46,6 +47,9 @@ def init(
     if target_password is not None:
         given["target_password"] = protect(target_password, datadir)
     path = store_options(datadir, "", given)
+    own = read_file(path).get("channel", {}).get("", {})  # what switch-repo set for the default channel alone
+    if moved := {name: value for name, value in given.items() if name in own}:
+        store_options(datadir, "", moved, only_this_channel=True)
     config = load_config(datadir, config_file=config_file)
     uses_table = "TABLE" in (config.master_info_repository, config.relay_log_info_repository)
     if uses_table:
@@ -71,6 +75,4 @@ def _refuse_stranding(config: Config, planned: Config) -> None:
 
 
 def _is_writable(datadir: Path) -> bool:
-    import os
-
     return os.access(datadir, os.W_OK | os.X_OK)
