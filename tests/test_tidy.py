@@ -63,7 +63,7 @@ def line_count(path: Path) -> int:
 
 
 def functions(path: Path) -> list[tuple[str, int]]:
-    """Name and lines of every function's body (for Typer, a signature is a list of options); a nested one counts twice."""
+    """Name and lines of every function's body (for Typer a signature is a list of options); nested ones count twice."""
     found = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return [
         (f"{short(path)}:{node.name}", (node.end_lineno or node.lineno) - node.body[0].lineno + 1) for node in found
