@@ -1,4 +1,4 @@
-"""`python -m rplctl.receiver DATADIR CHANNEL`: the process that `rplctl start` launches. Notes and errors go to stderr."""
+"""`python -m rplctl.receiver DATADIR CHANNEL`: the process of `rplctl start`. Notes and errors go to stderr."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m rplctl.receiver DATADIR CHANNEL\n")
         return 2
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s [%(levelname)s] %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s [%(levelname)s] %(name)s: %(message)s", stream=sys.stderr
+    )
     datadir, name = Path(arguments[0]), arguments[1]
     try:
         Receiver(load_config(datadir, name), Channel(name, datadir)).run()
     except RplError as error:
-        logging.getLogger("rplctl.receiver").error("%s%s", error.message, f" (hint: {error.hint})" if error.hint else "")
+        logging.getLogger("rplctl.receiver").error(
+            "%s%s", error.message, f" (hint: {error.hint})" if error.hint else ""
+        )
         return error.exit_code
     return 0
 

@@ -1,8 +1,9 @@
 """When MasterInfo is written (WL#2775 REQ-3): on relay log rotation, on stop, and every `sync_master_info` events.
 
-FILE takes every position at once into the operating system's cache and fsyncs by the period; TABLE is not touched before the
-period is reached; with period 0 only rotation, CHANGE MASTER and stop write it. The repository keeps the count (it knows its
-kind); this module says when and with what. Invariant: a forced flush follows the sync of the relay log that it describes.
+FILE takes every position at once into the operating system's cache and fsyncs by the period; TABLE is not touched
+before the period is reached; with period 0 only rotation, CHANGE MASTER and stop write it. The repository keeps the
+count (it knows its kind); this module says when and with what. Invariant: a forced flush follows the sync of the
+relay log that it describes.
 """
 
 from __future__ import annotations
@@ -38,5 +39,7 @@ class MasterInfoFlusher:
     def _describe(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
         end = writer.end
         self.info = replace(
-            self.info.with_read_position(position), flushed_relay_log_name=end.log_name, flushed_relay_log_pos=end.log_pos
+            self.info.with_read_position(position),
+            flushed_relay_log_name=end.log_name,
+            flushed_relay_log_pos=end.log_pos,
         )

@@ -1,7 +1,7 @@
 """Who this instance is to a source: server id, and a uuid that stays the same from one connection to the next.
 
-MySQL sources end the older of two dumps with the same uuid, MariaDB sources with the same server id; so a reconnect gets rid of
-its own dead predecessor, and two channels must not share them.
+MySQL sources end the older of two dumps with the same uuid, MariaDB sources with the same server id; so a reconnect
+gets rid of its own dead predecessor, and two channels must not share them.
 """
 
 from __future__ import annotations

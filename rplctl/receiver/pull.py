@@ -1,7 +1,9 @@
-"""One connection's work: batches of events into the relay log, and the source position that goes with it (`queue_event`).
+"""One connection's work: batches of events into the relay log, and the source position that goes with it
+(`queue_event`).
 
-Invariants: bytes are appended as they came (but left-out events, and heartbeats, which are no events of the log); every event's
-checksum is verified before it is appended; the position is that behind the last event appended or left out.
+Invariants: bytes are appended as they came (but left-out events, and heartbeats, which are no events of the log);
+every event's checksum is verified before it is appended; the position is that behind the last event appended or left
+out.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from rplctl.source.artificial import checksum_length
 ER_NETWORK_READ_EVENT_CHECKSUM_FAILURE: Final = 1743
 ER_RELAY_LOG_WRITE_FAILURE: Final = 1595
 _ROTATE_FIXED: Final = 8
-_CONTROL: Final = frozenset({EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
+_CONTROL: Final = frozenset(
+    {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
+)
 _ENDS_TRANSACTION: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD})
 
 
@@ -159,7 +163,8 @@ class Pull:
         position = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
         if not is_log_name(name) or position < 4:
             raise SourceError(
-                f"the source names a binary log that cannot be one: {name!r} at {position}", errno=ER_RELAY_LOG_WRITE_FAILURE
+                f"the source names a binary log that cannot be one: {name!r} at {position}",
+                errno=ER_RELAY_LOG_WRITE_FAILURE,
             )
         self._left_out = False
         self._position = BinlogPosition(name, position)
@@ -182,7 +187,9 @@ class Pull:
 
     def _open(self, format_description: bytes) -> None:
         if not self._position.log_name:
-            raise SourceError("the source sent no ROTATE before its FORMAT_DESCRIPTION", errno=ER_RELAY_LOG_WRITE_FAILURE)
+            raise SourceError(
+                "the source sent no ROTATE before its FORMAT_DESCRIPTION", errno=ER_RELAY_LOG_WRITE_FAILURE
+            )
         if self._recovered is None:
             self._writer.open_new(self._position, format_description)
         else:
@@ -205,7 +212,7 @@ class Pull:
         return 0
 
     def _mark_position(self) -> int:
-        """An artificial ROTATE to here: executed position and recovery follow past events that are not in the relay log."""
+        """An artificial ROTATE to here: executed position and recovery follow past events that were left out."""
         self._append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
         self._left_out = False
         return 1

@@ -1,14 +1,16 @@
 """The receiver of one channel: recover, connect, pull, reconnect; until it is told to stop or an error is final.
 
-Invariants: only the holder of the channel's receiver lock writes its relay log; every connection begins with relay log
-recovery (design D7), so a transaction that a broken connection cut in two is fetched again whole; MasterInfo never says more
-than the relay log holds. Errors carry MySQL's number and go into the status file before they leave `run` (WL#4621, WL#2775).
+Invariants: only the holder of the channel's receiver lock writes its relay log; every connection begins with relay
+log recovery (design D7), so a transaction that a broken connection cut in two is fetched again whole; MasterInfo
+never says more than the relay log holds. Errors carry MySQL's number and go into the status file before they leave
+`run` (WL#4621, WL#2775).
 """
 
 from __future__ import annotations
 
 import logging
 import signal
+import threading
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -160,12 +162,14 @@ class Receiver:
         return open_engine(self._config.target_url)
 
     def _listen_to_signals(self) -> dict[int, Handler]:
-        """SIGTERM and SIGINT stop, SIGHUP flushes logs; what was there before, to be put back. Main thread only."""
-        wanted = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop, signal.SIGHUP: self.flush_logs}
-        previous: dict[int, Handler] = {}
-        for number, action in wanted.items():
-            try:
-                previous[number] = signal.signal(number, lambda _number, _frame, action=action: action())
-            except ValueError:  # a thread of another program (tests, the Python API): stop() ends us
-                return previous
-        return previous
+        """SIGTERM and SIGINT stop, SIGHUP flushes logs; what was there before, to be put back."""
+        if threading.current_thread() is not threading.main_thread():
+            return {}  # the Python API, tests: stop() ends us
+        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        return {number: signal.signal(number, self._on_signal) for number in numbers}
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            self.flush_logs()
+        else:
+            self.stop()

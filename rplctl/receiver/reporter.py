@@ -1,4 +1,6 @@
-"""The receiver's status file: what `show-status` prints of it. Written at most five times a second, and on every change of state."""
+"""The receiver's status file: what `show-status` prints of it. Written at most five times a second, and on every
+change of state.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.position import BinlogPosition
 from rplctl.source import SourceIdentity
-from rplctl.status import ThreadStatus, read_status
+from rplctl.status import read_status
 
 INTERVAL_S: Final = 0.2
 WAITING: Final = "Waiting for master to send event"

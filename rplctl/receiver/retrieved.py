@@ -1,7 +1,8 @@
-"""`Retrieved_Gtid_Set` / `Gtid_IO_Pos` as it grows: for show-status only; what a connection asks for comes from recovery.
+"""`Retrieved_Gtid_Set` / `Gtid_IO_Pos` as it grows: for show-status only; what a connection asks for comes from
+recovery.
 
-One kernel finds runs of consecutive GTIDs in a batch; only the ends of a run are parsed. Offsets it reads behind the header:
-GTID (33) u8 flags, 16 bytes uuid, i64 number; MARIADB_GTID (162) u64 sequence, u32 domain.
+One kernel finds runs of consecutive GTIDs in a batch; only the ends of a run are parsed. Offsets it reads behind the
+header: GTID (33) u8 flags, 16 bytes uuid, i64 number; MARIADB_GTID (162) u64 sequence, u32 domain.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ class RetrievedGtids:
         return str(self._mysql or self._mariadb)
 
     def add(self, batch: EventBatch, first: int, stop: int, description: FormatDescription) -> int:
-        """Note the GTIDs of events `first … stop - 1`; how many transactions begin or end there (anonymous ones too)."""
+        """Note the GTIDs of events `first … stop - 1`; transactions that begin or end there (anonymous too)."""
         starts, ends = np.empty(stop - first, np.int64), np.empty(stop - first, np.int64)
         count, transactions = _gtid_runs(batch.data, batch.offsets, first, stop, starts, ends)
         for run in range(int(count)):
             self._add_run(
-                parse_gtid(batch.event(int(starts[run])), description), parse_gtid(batch.event(int(ends[run])), description)
+                parse_gtid(batch.event(int(starts[run])), description),
+                parse_gtid(batch.event(int(ends[run])), description),
             )
         return int(transactions)
 
@@ -54,15 +56,15 @@ def _follows(data: Bytes, previous: int, at: int) -> bool:
     if data[previous + 4] != kind:
         return False
     if kind == 162:
-        return u32(data, previous + 27) == u32(data, at + 27)
+        return bool(u32(data, previous + 27) == u32(data, at + 27))
     if kind != 33:
         return False
     for i in range(20, 36):
         if data[previous + i] != data[at + i]:
             return False
-    before = np.int64(u32(data, previous + 36)) | (np.int64(u32(data, previous + 40)) << 32)
-    after = np.int64(u32(data, at + 36)) | (np.int64(u32(data, at + 40)) << 32)
-    return after == before + 1
+    before = u32(data, previous + 36) | (u32(data, previous + 40) << 32)
+    after = u32(data, at + 36) | (u32(data, at + 40) << 32)
+    return bool(after == before + 1)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Kernels over one batch of events: how far it can be appended as it is, and where that leaves the source position.
 
-Position rule (64-bit, ours; the header's field is 32-bit): an event with end_log_pos moves to the smallest position not before
-the current one with those low 32 bits; one without it, unless artificial, moves by its length (MariaDB >= 11.4 in a group).
-ROTATE, FORMAT_DESCRIPTION and heartbeats end a run: the receiver looks at those itself.
+Position rule (64-bit, ours; the header's field is 32-bit): an event with end_log_pos moves to the smallest position
+not before the current one with those low 32 bits; one without it, unless artificial, moves by its length (MariaDB >=
+11.4 in a group). ROTATE, FORMAT_DESCRIPTION and heartbeats end a run: the receiver looks at those itself.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bo
 
 @kernel
 def _advance(position: int, end_log_pos: int) -> int:
-    candidate = (position & ~np.int64(0xFFFFFFFF)) | end_log_pos
-    return candidate if candidate >= position else candidate + (np.int64(1) << 32)
+    candidate = (position >> 32 << 32) | end_log_pos
+    return candidate if candidate >= position else candidate + (1 << 32)
 
 
 @kernel
@@ -92,7 +92,7 @@ def _contains(values: Offsets, value: int) -> bool:
 
 
 @kernel
-def _run(  # noqa: C901, PLR0913
+def _run(  # noqa: PLR0913
     data: Bytes,
     offsets: Offsets,
     first: int,
@@ -103,7 +103,6 @@ def _run(  # noqa: C901, PLR0913
     ignored_domains: Offsets,
     skipping: bool,
 ) -> tuple[int, int, int, bool]:
-    position = np.int64(position)
     dropped = 0
     i = first
     while i < len(offsets) - 1:
@@ -111,17 +110,17 @@ def _run(  # noqa: C901, PLR0913
         kind = data[at + 4]
         if kind == 4 or kind == 15 or kind == 27 or kind == 41:
             break
-        end_log_pos = np.int64(u32(data, at + 13))
+        end_log_pos = int(u32(data, at + 13))
         if end_log_pos != 0:
             position = _advance(position, end_log_pos)
         elif data[at + 17] & 0x20 == 0:
             position += offsets[i + 1] - at
         if kind == 162 and offsets[i + 1] - at >= 32:
-            domain = np.int64(u32(data, at + 27))
+            domain = int(u32(data, at + 27))
             skipping = _contains(ignored_domains, domain) or (len(do_domains) > 0 and not _contains(do_domains, domain))
         elif kind == 163 or kind == 161 or kind == 3:
             skipping = False
-        drop = skipping or _contains(servers, np.int64(u32(data, at + 5)))
+        drop = skipping or _contains(servers, int(u32(data, at + 5)))
         keep[i - first] = 0 if drop else 1
         dropped += 1 if drop else 0
         i += 1

@@ -1,4 +1,4 @@
-"""Where a connection begins: at recovery's next event, or with GTIDs at everything that is neither fetched nor applied."""
+"""Where a connection begins: at recovery's next event, with GTIDs at all that is neither fetched nor applied."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogIn
         fetched = MysqlGtidSet.parse(recovered.retrieved_gtid_set)
         return DumpStart(recovered.next_event, mysql_gtid_set=fetched.union(MysqlGtidSet.parse(executed.gtid_executed)))
     if info.using_gtid:
-        state = MariadbGtidState.parse(executed.gtid_executed).union(MariadbGtidState.parse(recovered.retrieved_gtid_set))
+        state = MariadbGtidState.parse(executed.gtid_executed).union(
+            MariadbGtidState.parse(recovered.retrieved_gtid_set)
+        )
         return DumpStart(recovered.next_event, mariadb_gtid=str(state))
     return DumpStart(recovered.next_event)

@@ -1,8 +1,8 @@
 """Events that a server's dump makes up, and what it changes in a FORMAT_DESCRIPTION before it sends it.
 
-    ROTATE, artificial: timestamp 0, end_log_pos 0, flag 0x20; body u64 position, file name, checksum of the file's kind
-    FORMAT_DESCRIPTION: in-use flag cleared; when the dump begins inside the file also created = 0 and end_log_pos = 0,
-                        so that it neither ends an open transaction nor moves the position; checksum made anew
+ROTATE, artificial: timestamp 0, end_log_pos 0, flag 0x20; body u64 position, file name, checksum of the file's kind
+FORMAT_DESCRIPTION: in-use flag cleared; when the dump begins inside the file also created = 0 and end_log_pos = 0,
+                    so that it neither ends an open transaction nor moves the position; checksum made anew
 """
 
 from __future__ import annotations

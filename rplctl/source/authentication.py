@@ -3,7 +3,7 @@
 A rogue source chooses the plugin, so the choice is checked here, whatever PyMySQL would answer by itself:
 
     mysql_native_password, client_ed25519   anywhere: only a hash leaves
-    caching_sha2_password, sha256_password  hash anywhere; the password itself over TLS, or by an RSA key that the operator
+    caching_sha2_password, sha256_password  hash anywhere; the password itself over TLS, or by an RSA key that was
                                             pinned (public_key_path) or asked for (get_public_key); else 2061 as MySQL's
     mysql_clear_password, dialog            over verified TLS only
     mysql_old_password, all others          never
@@ -44,9 +44,7 @@ class _Plugin:
         self.trust: Trust = connection.rplctl_trust
 
     def refuse(self, reason: str) -> OperationalError:
-        return OperationalError(
-            CR_AUTH_PLUGIN_ERR, f"Authentication plugin '{self.name}' reported error: {reason}"
-        )
+        return OperationalError(CR_AUTH_PLUGIN_ERR, f"Authentication plugin '{self.name}' reported error: {reason}")
 
     def answer(self, data: bytes) -> Any:
         self.connection.write_packet(data)
@@ -109,7 +107,9 @@ class ClearPassword(_Plugin):
 
     def authenticate(self, packet: Any) -> Any:
         if not self.trust.verified:
-            raise self.refuse("the source asks for the password in clear text; that needs TLS with a verified certificate")
+            raise self.refuse(
+                "the source asks for the password in clear text; that needs TLS with a verified certificate"
+            )
         return self.answer(self.connection.password + b"\0")
 
 

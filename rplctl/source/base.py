@@ -1,8 +1,9 @@
 """What a source of binary log events is: a stream of whole raw events, whichever way they come.
 
-A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) give the same stream: an artificial
-ROTATE that names file and position, the file's FORMAT_DESCRIPTION, then the events byte for byte, and so on for each file.
-Invariant: a batch holds whole events only, in the order of the binary log, none left out and none twice.
+A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) give the same stream: an
+artificial ROTATE that names file and position, the file's FORMAT_DESCRIPTION, then the events byte for byte, and so
+on for each file. Invariant: a batch holds whole events only, in the order of the binary log, none left out and none
+twice.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class SourceStream(Protocol):
 def fatal_reading_binlog(reason: str, *, hint: str = "", transient: bool = False) -> SourceError:
     """1236 in the server's words: what the dump itself reports, and what a folder reports in the same cases."""
     return SourceError(
-        f"Got fatal error {ER_MASTER_FATAL_ERROR_READING_BINLOG} from master when reading data from binary log: '{reason}'",
+        f"Got fatal error {ER_MASTER_FATAL_ERROR_READING_BINLOG} "
+        f"from master when reading data from binary log: '{reason}'",
         errno=ER_MASTER_FATAL_ERROR_READING_BINLOG,
         hint=hint,
         transient=transient,

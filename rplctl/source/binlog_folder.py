@@ -1,11 +1,11 @@
 """A folder of binary logs as a source: an archive (`mysqlbinlog --raw`), a backup, a stopped server's data folder.
 
 It says what a live server's dump says: an artificial ROTATE and the FORMAT_DESCRIPTION at the start and before each
-next file, then the events byte for byte; the same 1236 texts when a file is missing, purged or cut. Files may grow and
-appear while it is read; at the end of what is there `read_batch` gives None. Files are never written.
+next file, then the events byte for byte; the same 1236 texts when a file is missing, purged or cut. Files may grow
+and appear while it is read; at the end of what is there `read_batch` gives None. Files are never written.
 
-Invariant: an event is handed out only when all of it is in the file. Which files: those of the one `.index` in the folder,
-else every `NAME.NNNNNN` with one NAME; order is by number.
+Invariant: an event is handed out only when all of it is in the file. Which files: those of the one `.index` in the
+folder, else every `NAME.NNNNNN` with one NAME; order is by number.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class FolderStream:
         return batch
 
     def _whole_events(self, log: _OpenLog, size: int) -> EventBatch | None:
-        """Up to a chunk of whole events from the offset on; one event when it is larger; None when none is whole yet."""
+        """A chunk of whole events from the offset on, or one larger event; None when none is whole yet."""
         length = min(CHUNK, size - log.offset)
         if length < HEADER_LENGTH:
             return None
@@ -127,7 +127,9 @@ class FolderStream:
                 data = np.frombuffer(os.pread(log.descriptor, event_length, log.offset), np.uint8)
                 index = scan_events(data, 0)
         except BinlogFormatError as error:
-            raise fatal_reading_binlog(f"bogus data in log event; {log.name} at {log.offset}: {error.message}") from error
+            raise fatal_reading_binlog(
+                f"bogus data in log event; {log.name} at {log.offset}: {error.message}"
+            ) from error
         end = int(index.offsets[-1])
         last = int(index.offsets[-2])
         if index.type_codes[-1] == EventType.ROTATE:
@@ -192,11 +194,13 @@ class FolderStream:
         if log.offset < size:
             raise fatal_reading_binlog(
                 "binlog truncated in the middle of event; consider out of disk space on master; "
-                f"the last event read from '{log.name}' at {log.offset}, the last byte read from '{log.name}' at {size}."
+                f"the last event read from '{log.name}' at {log.offset}, "
+                f"the last byte read from '{log.name}' at {size}."
             )
         if following not in later or log_number(following) != log_number(log.name) + 1:
             raise fatal_reading_binlog(
-                f"could not find next log; the last event read from '{log.name}' at {log.offset}, the next log there is "
+                f"could not find next log; the last event read from '{log.name}' at {log.offset}, "
+                "the next log there is "
                 f"'{later[0]}'",
                 hint=f"put the missing log into {self._folder}",
             )
@@ -219,7 +223,8 @@ def _check_boundary(log: _OpenLog, position: int) -> None:
             length = parse_header(data).event_length if len(data) >= HEADER_LENGTH else position
             if at + length > position:
                 raise fatal_reading_binlog(
-                    f"bogus data in log event; '{log.name}' has no event at {position}, the last one before begins at {at}",
+                    f"bogus data in log event; '{log.name}' has no event at {position}, "
+                    f"the last one before begins at {at}",
                     hint="rplctl change-master --master-log-pos … with the end of an event",
                 )
             end = length

@@ -1,7 +1,8 @@
 """A connection to a live server: socket, TLS, authentication, session set-up; it ends where the dump begins.
 
-PyMySQL does the handshake. What it would do for a rogue source is refused (design D14): see authentication.py; LOAD DATA
-LOCAL is never answered, TLS never falls back to none. Foreign exceptions become SourceError with MySQL's number here.
+PyMySQL does the handshake. What it would do for a rogue source is refused (design D14): see authentication.py; LOAD
+DATA LOCAL is never answered, TLS never falls back to none. Foreign exceptions become SourceError with MySQL's number
+here.
 """
 
 from __future__ import annotations
@@ -72,7 +73,12 @@ def connect(
             mysql._force_close()
             raise
     known = SourceIdentity(
-        identity.server_id, identity.uuid, identity.version, identity.is_mariadb, identity.clock_difference, has_checksums
+        identity.server_id,
+        identity.uuid,
+        identity.version,
+        identity.is_mariadb,
+        identity.clock_difference,
+        has_checksums,
     )
     return ServerConnection(mysql, known, address)
 
@@ -83,13 +89,13 @@ def _login(info: MasterInfo, password: str, timeout_s: int) -> Any:
         host=info.host,
         port=info.port,
         user=info.user_name,
-        password=password.encode(),  # type: ignore[arg-type]
+        password=password.encode(),
         connect_timeout=timeout_s,
         read_timeout=timeout_s,
         write_timeout=timeout_s,
-        ssl=context,  # type: ignore[arg-type]
+        ssl=context,
         ssl_disabled=context is None,
-        auth_plugin_map=PLUGINS,
+        auth_plugin_map=dict(PLUGINS),
         program_name="rplctl",
         charset="utf8mb4",
         autocommit=None,
@@ -103,7 +109,7 @@ def _login(info: MasterInfo, password: str, timeout_s: int) -> Any:
 
 
 def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """A TCP connection on which a vanished peer is noticed: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
+    """A TCP connection that notices a vanished peer: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
     bind = (info.bind, 0) if info.bind else None
     try:
         connection = socket.create_connection((info.host, info.port), timeout_s, source_address=bind)
@@ -192,21 +198,29 @@ def _value(mysql: Any, query: str) -> str:
 
 @contextlib.contextmanager
 def map_errors(address: str) -> Iterator[None]:
-    """PyMySQL's, the socket's and a nonsense packet's exceptions → SourceError with errno, transient where MySQL retries."""
+    """Exceptions of PyMySQL, the socket and nonsense packets → SourceError; transient where MySQL retries."""
     try:
         yield
     except err.MySQLError as error:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else CR_SERVER_LOST
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
-        raise SourceError(f"error connecting to master '{address}': {text}", errno=number, transient=number not in _FATAL) from None
+        raise SourceError(
+            f"error connecting to master '{address}': {text}", errno=number, transient=number not in _FATAL
+        ) from None
     except OSError as error:  # ssl.SSLError is one
         number = CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else CR_CONN_HOST_ERROR
         raise SourceError(f"error connecting to master '{address}': {error}", errno=number, transient=True) from None
     except (RuntimeError, ValueError, LookupError, struct.error, AssertionError, TypeError) as error:
         # what PyMySQL raises on bytes that are no MySQL, and on a request for a local file
-        reason = "it asks for a local file (LOAD DATA LOCAL)" if "LOAD_LOCAL" in str(error) else f"it does not speak MySQL: {error!r}"
+        reason = (
+            "it asks for a local file (LOAD DATA LOCAL)"
+            if "LOAD_LOCAL" in str(error)
+            else f"it does not speak MySQL: {error!r}"
+        )
         raise SourceError(
-            f"error connecting to master '{address}': {reason}", errno=CR_MALFORMED_PACKET, hint="check --master-host and --master-port"
+            f"error connecting to master '{address}': {reason}",
+            errno=CR_MALFORMED_PACKET,
+            hint="check --master-host and --master-port",
         ) from None
 
 

@@ -1,8 +1,9 @@
 """The dump of a live server: one request, then raw events until someone ends it.
 
-PyMySQL has authenticated; from the dump request on its socket is ours: recv() into one large buffer, framing stripped by a
-kernel for all events at once, no Python per event. Invariant: the buffer holds a logical packet's beginning at offset 0 and
-is grown only for bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it) is a lost connection.
+PyMySQL has authenticated; from the dump request on its socket is ours: recv() into one large buffer, framing stripped
+by a kernel for all events at once, no Python per event. Invariant: the buffer holds a logical packet's beginning at
+offset 0 and is grown only for bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it)
+is a lost connection.
 """
 
 from __future__ import annotations
@@ -33,12 +34,15 @@ BUFFER_BYTES: Final = 4 << 20
 MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing
 ER_NET_PACKET_TOO_LARGE: Final = 1153
 ER_MALFORMED_PACKET: Final = 1835
+ER_SAME_SLAVE_CONNECTED: Final = 4052  # MariaDB's; MySQL says it as 1236
 
 
 class LiveStream:
     """`SourceStream` over an established connection."""
 
-    def __init__(self, connection: ServerConnection, start: DumpStart, replica: ReplicaIdentity, config: Config) -> None:
+    def __init__(
+        self, connection: ServerConnection, start: DumpStart, replica: ReplicaIdentity, config: Config
+    ) -> None:
         self._connection = connection
         self._net_timeout_s = config.replica_net_timeout
         self._buffer = np.empty(BUFFER_BYTES, np.uint8)
@@ -107,7 +111,7 @@ class LiveStream:
         wait = True
         while self._filled < len(self._buffer):
             try:
-                count = self._socket.recv_into(memoryview(self._buffer)[self._filled :])
+                count = self._socket.recv_into(self._buffer[self._filled :].data)
             except (BlockingIOError, ssl.SSLWantReadError):
                 if not wait or not self._readable(deadline):
                     return
@@ -151,9 +155,12 @@ def end_of_dump(payload: bytes) -> SourceError:
         text = text[6:]
     if number == ER_MASTER_FATAL_ERROR_READING_BINLOG:
         return fatal_reading_binlog(text, hint=_hint(text))
-    if number == ER_NET_PACKET_TOO_LARGE:
-        return SourceError(f"Got fatal error {number} from master: '{text}'", errno=number)
-    return SourceError(f"Error reading packet from server: {text} (server_errno={number})", errno=number, transient=True)
+    if number in (ER_NET_PACKET_TOO_LARGE, ER_SAME_SLAVE_CONNECTED):
+        # coming back would be cut off again by the same event, or would cut off the other replica, and so on for ever
+        return SourceError(f"Got fatal error {number} from master: '{text}'", errno=number, hint=_hint(text))
+    return SourceError(
+        f"Error reading packet from server: {text} (server_errno={number})", errno=number, transient=True
+    )
 
 
 def _hint(text: str) -> str:

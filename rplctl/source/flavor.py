@@ -1,9 +1,10 @@
-"""What a replica says to a MySQL and to a MariaDB server before it asks for the dump, and the dump requests themselves.
+"""What a replica says to a MySQL and to a MariaDB server before it asks for the dump, and the dump requests
+themselves.
 
-Learned from recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). Pure: statements and bytes in
-the order they are sent; connection.py sends them.
+Learned from recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). Pure: statements and
+bytes in the order they are sent; connection.py sends them.
 
-    COM_REGISTER_SLAVE (0x15)   u32 server_id, lenstr host, lenstr user, lenstr password, u16 port, u32 rank, u32 master_id
+    COM_REGISTER_SLAVE (0x15)   u32 server_id, host, user, password (u8 length each), u16 port, u32 rank, u32 0
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name
     COM_BINLOG_DUMP_GTID (0x1e) u16 flags, u32 server_id, u32 name length, name, u64 position, u32 data length, GTID set
 """

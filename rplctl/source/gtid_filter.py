@@ -1,7 +1,7 @@
 """GTID mode over a folder: from which log to read, and which transactions of it the replica has already.
 
-A server's dump thread does the same: the newest log whose PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB) holds nothing that
-the replica lacks is the first to read; in it and after it transactions that the replica has are left out.
+A server's dump thread does the same: the newest log whose PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB) holds nothing
+that the replica lacks is the first to read; in it and after it transactions that the replica has are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from rplctl.binlog.events import GtidList, PreviousGtids, parse_event
 from rplctl.binlog.format_description import FormatDescription, parse_format_description
 from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.binlog.gtid_event import MariadbGtid, MysqlGtid, parse_gtid
+from rplctl.binlog.gtid_event import MysqlGtid, parse_gtid
 from rplctl.binlog.header import EventType
 from rplctl.binlog.scan import scan_events
 from rplctl.source.base import DumpStart, EventBatch, fatal_reading_binlog
@@ -23,7 +23,13 @@ from rplctl.source.base import DumpStart, EventBatch, fatal_reading_binlog
 _HEAD_BYTES: Final = 64 << 10
 _MAX_HEAD_BYTES: Final = 64 << 20
 _GTIDS: Final = [EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID]
-_BETWEEN: Final = [EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.STOP, EventType.PREVIOUS_GTIDS, EventType.GTID_LIST]
+_BETWEEN: Final = [
+    EventType.ROTATE,
+    EventType.FORMAT_DESCRIPTION,
+    EventType.STOP,
+    EventType.PREVIOUS_GTIDS,
+    EventType.GTID_LIST,
+]
 
 
 @dataclass(slots=True)
@@ -60,7 +66,7 @@ class GtidFilter:
         gtid = parse_gtid(event, self.description)
         if isinstance(gtid, MysqlGtid):
             return not gtid.is_anonymous and self.mysql.contains(gtid.server_uuid, gtid.number, gtid.tag)
-        return isinstance(gtid, MariadbGtid) and self.mariadb.contains(gtid.domain, gtid.sequence)
+        return self.mariadb.contains(gtid.domain, gtid.sequence)
 
 
 def gtid_filter(start: DumpStart) -> GtidFilter | None:
@@ -71,7 +77,7 @@ def gtid_filter(start: DumpStart) -> GtidFilter | None:
 
 
 def has_all_before(path: Path, start: DumpStart) -> bool:
-    """True when the replica has every transaction of the logs before this one. Raises SourceError 1236 without GTIDs."""
+    """True when the replica has all transactions of the logs before this one. Raises SourceError 1236."""
     state = _state_before(path)
     if isinstance(state, PreviousGtids):
         return state.gtids.is_subset_of(start.mysql_gtid_set or MysqlGtidSet())

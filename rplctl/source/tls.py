@@ -48,7 +48,9 @@ def _load_files(context: ssl.SSLContext, info: MasterInfo, has_ca: bool) -> None
 def _limit_versions(context: ssl.SSLContext, info: MasterInfo) -> None:
     if info.tls_ciphersuites:
         raise ConfigError(
-            "MASTER_TLS_CIPHERSUITES cannot be limited here", errno=1210, hint="rplctl change-master --master-tls-ciphersuites ''"
+            "MASTER_TLS_CIPHERSUITES cannot be limited here",
+            errno=1210,
+            hint="rplctl change-master --master-tls-ciphersuites ''",
         )
     if not info.tls_version:
         return

@@ -12,7 +12,9 @@ from rplctl.binlog.header import BINLOG_MAGIC, EventHeader, EventType, build_hea
 SERVER_ID = 4711
 
 
-def event(kind: int, body: bytes, end_log_pos: int, *, server_id: int = SERVER_ID, flags: int = 0, crc: bool = True) -> bytes:
+def event(
+    kind: int, body: bytes, end_log_pos: int, *, server_id: int = SERVER_ID, flags: int = 0, crc: bool = True
+) -> bytes:
     length = 19 + len(body) + (4 if crc else 0)
     whole = build_header(EventHeader(1700000000, kind, server_id, length, end_log_pos, flags)) + body
     return whole + struct.pack("<I", zlib.crc32(whole)) if crc else whole
@@ -23,7 +25,9 @@ def mysql_gtid(number: int, end_log_pos: int, *, server_id: int = SERVER_ID) -> 
     return event(EventType.GTID, body, end_log_pos, server_id=server_id)
 
 
-def mariadb_gtid(domain: int, number: int, end_log_pos: int, *, server_id: int = SERVER_ID, standalone: bool = True) -> bytes:
+def mariadb_gtid(
+    domain: int, number: int, end_log_pos: int, *, server_id: int = SERVER_ID, standalone: bool = True
+) -> bytes:
     body = struct.pack("<QIB", number, domain, 1 if standalone else 0) + bytes(6)
     return event(EventType.MARIADB_GTID, body, end_log_pos, server_id=server_id)
 

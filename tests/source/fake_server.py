@@ -19,7 +19,7 @@ COM_QUERY, COM_BINLOG_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x03, 0x1
 
 
 class FakeServer:
-    """Authenticates everybody. `dump` is sent raw after the dump request, in pieces of `piece` bytes, then the socket closes."""
+    """Authenticates everybody. `dump` is sent raw in answer to the dump request, `piece` bytes at a time."""
 
     plugin = b"mysql_native_password"
 

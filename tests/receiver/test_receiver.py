@@ -1,0 +1,251 @@
+"""The receiver against a folder and against real servers: every event once, byte for byte, whatever happens to the link."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rplctl.channel import hold_lock
+from rplctl.errors import LockBusy, NotConfigured, SourceError
+from rplctl.info import MasterInfo
+from rplctl.receiver.receiver import Receiver
+from tests.receiver.running import RunningReceiver, log_events
+from tests.servers import MariadbServer, MysqlServer
+from tests.source.binlogs import FIRST_EVENT, event, rotate, statements, write_log
+from tests.source.fake_server import FakeServer, frame, frame_error
+
+
+def archive(folder: Path, transactions: int = 50) -> Path:
+    folder.mkdir()
+    first = statements(transactions, start=FIRST_EVENT)
+    end = FIRST_EVENT + sum(map(len, first))
+    write_log(folder / "bin.000001", [*first, rotate("bin.000002", end + len(rotate("bin.000002", 0)))])
+    write_log(folder / "bin.000002", statements(transactions, start=FIRST_EVENT, first=transactions + 1))
+    return folder
+
+
+def end_of(path: Path) -> tuple[str, int]:
+    return path.name, path.stat().st_size
+
+
+def test_an_archive_is_received_byte_for_byte(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "archive")
+    with RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder)) as receiver:
+        receiver.wait_for(*end_of(folder / "bin.000002"))
+    assert receiver.relayed() == log_events([folder / "bin.000001", folder / "bin.000002"])
+    assert receiver.relay_logs() == ["relay-bin.000001"]
+    stored = receiver.stored()
+    assert (stored.flushed_relay_log_name, stored.master_server_id) == ("relay-bin.000001", 4711)
+    assert stored.flushed_relay_log_pos == (tmp_path / "data/relay-bin.000001").stat().st_size
+    status = receiver.status()
+    assert (status.read_log_name, status.read_log_pos) == end_of(folder / "bin.000002")
+    assert status.retrieved_gtid_set.endswith(":1-100") and status.last_errno == 0
+
+
+def test_a_second_run_begins_a_new_relay_log_where_the_first_ended(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "archive")
+    receiver = RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder))
+    for _ in range(2):
+        with receiver:
+            receiver.wait_for(*end_of(folder / "bin.000002"))
+            receiver.wait(lambda: receiver.status().connected)
+    assert receiver.relay_logs() == ["relay-bin.000001", "relay-bin.000002"]
+    assert receiver.relayed() == log_events([folder / "bin.000001", folder / "bin.000002"])
+
+
+def test_relay_logs_rotate_by_size_and_when_asked_never_inside_a_transaction(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "archive", 400)
+    with RunningReceiver(
+        tmp_path / "data", master_binlog_dir=str(folder), config={"max_relay_log_size": 4096}
+    ) as receiver:
+        receiver.wait_for(*end_of(folder / "bin.000002"))
+        count = len(receiver.relay_logs())
+        receiver.flush_logs()
+        receiver.wait(lambda: len(receiver.relay_logs()) == count + 1)
+    assert receiver.relayed() == log_events([folder / "bin.000001", folder / "bin.000002"])
+
+
+def test_a_damaged_event_is_1743_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "archive")
+    damaged = bytearray((folder / "bin.000002").read_bytes())
+    damaged[-30] ^= 1
+    (folder / "bin.000002").write_bytes(damaged)
+    with RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder)) as receiver:
+        error = receiver.wait_for_error()
+    assert error.errno == 1743 and not error.transient
+    assert receiver.status().last_errno == 1743
+    assert set(receiver.relayed()) <= set(log_events([folder / "bin.000001"]))
+
+
+def test_events_of_our_own_server_are_left_out_and_the_position_follows(tmp_path: Path) -> None:
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    theirs = statements(1, start=FIRST_EVENT)
+    at = FIRST_EVENT + sum(map(len, theirs))
+    ours = event(16, bytes(8), at + 31, server_id=77)
+    log = write_log(folder / "bin.000001", [*theirs, ours])
+    with RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder)) as receiver:
+        receiver.wait_for(*end_of(log))
+    assert receiver.relayed() == theirs
+    with receiver:
+        receiver.wait(lambda: receiver.status().connected)  # recovery knows from the relay log what was left out
+    assert (receiver.stored().master_log_name, receiver.stored().master_log_pos) == end_of(log)
+
+
+def test_what_is_not_configured_is_1200(tmp_path: Path) -> None:
+    receiver = RunningReceiver(tmp_path / "data")
+    receiver.repository.flush(MasterInfo(), force=True)
+    with receiver, pytest.raises(NotConfigured):
+        raise receiver.wait_for_error()
+
+
+def test_one_receiver_for_each_channel(tmp_path: Path) -> None:
+    receiver = RunningReceiver(tmp_path / "data", master_binlog_dir=str(archive(tmp_path / "archive")))
+    with hold_lock(receiver.channel, "receiver"), pytest.raises(LockBusy):
+        Receiver(receiver.config, receiver.channel).run()
+
+
+def test_retry_count_ends_the_attempts_and_the_error_says_why(tmp_path: Path) -> None:
+    with FakeServer(version="8.0.40") as server:
+        port = server.port
+    begin = time.monotonic()
+    with RunningReceiver(tmp_path / "data", host="127.0.0.1", port=port, retry_count=2) as receiver:
+        error = receiver.wait_for_error()
+    assert error.errno == 2003 and 1 <= time.monotonic() - begin < 10
+    assert receiver.status().last_error == error.message and not receiver.status().connected
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd.000001", "bin.000001\nx", "bin", "x" * 600 + ".000001"])
+def test_a_log_name_that_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
+    lying = event(4, (4).to_bytes(8, "little") + name.encode(), 0, flags=0x20)
+    with (
+        FakeServer(frame([lying])) as server,
+        RunningReceiver(tmp_path / "data", host="127.0.0.1", port=server.port) as receiver,
+    ):
+        error = receiver.wait_for_error()
+    assert isinstance(error, SourceError) and "cannot be one" in error.message
+
+
+def test_a_second_replica_with_our_id_is_reported_not_fought(tmp_path: Path) -> None:
+    text = "A slave with the same server_uuid/server_id is already connected"
+    with (
+        FakeServer(frame_error(4052, text, 1)) as server,
+        RunningReceiver(tmp_path / "data", host="127.0.0.1", port=server.port) as receiver,
+    ):
+        error = receiver.wait_for_error()
+    assert text in error.message and "server-id" in error.hint
+
+
+def test_the_process_stops_on_sigterm_with_its_position_written(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "archive")
+    receiver = RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rplctl.receiver", str(tmp_path / "data"), ""],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "RPLCTL_SERVER_ID": "77"},
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while receiver.stored().master_log_name != "bin.000002" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, notes = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0, notes
+    assert (receiver.stored().master_log_name, receiver.stored().master_log_pos) == end_of(folder / "bin.000002")
+
+
+def load(server: MariadbServer, database: str) -> None:
+    """Small and large transactions, a log of each kind of checksum, an event above 16 MB."""
+    server.sql(f"CREATE DATABASE {database}; CREATE TABLE {database}.t (a INT AUTO_INCREMENT PRIMARY KEY, b LONGBLOB)")
+    insert = f"INSERT INTO {database}.t (b) VALUES"
+    server.sql(";".join(f"{insert} (REPEAT('{number}', 500)), ('x')" for number in range(40)))
+    server.sql(f"FLUSH BINARY LOGS; {insert} ('after rotate')")
+    server.sql(
+        f"SET GLOBAL binlog_checksum=NONE; {insert} ('no checksum'); SET GLOBAL binlog_checksum=CRC32; {insert} ('crc')"
+    )
+    server.sql("SET GLOBAL max_allowed_packet=1073741824")
+    server.sql(f"{insert} (REPEAT('y', 20000000))")
+
+
+def kill_dump(server: MariadbServer) -> None:
+    for row in server.sql("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"):
+        server.sql(f"KILL {row[0]}")
+
+
+def follow_a_troubled_life(server: MariadbServer, receiver: RunningReceiver, end: str) -> None:
+    """Load, a killed dump, a clean restart, a crash: then the relay logs hold what the binary logs hold."""
+
+    def caught_up() -> None:
+        row = server.sql(end)[0]
+        receiver.wait_for(row[0], int(row[1]))
+
+    with receiver:
+        load(server, "life")
+        caught_up()
+        kill_dump(server)
+        server.sql("INSERT INTO life.t (b) VALUES ('after kill')")
+        caught_up()
+        server.restart()
+        server.sql("INSERT INTO life.t (b) VALUES ('after restart')")
+        caught_up()
+        server.kill()
+        server.start()
+        server.sql("INSERT INTO life.t (b) VALUES ('after crash')")
+        caught_up()
+        receiver.wait(lambda: receiver.status().received_heartbeats > 0)
+        assert receiver.status().last_errno == 0
+    assert receiver.relayed() == log_events(server.binlog_files)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gtid", [0, 2])
+def test_mariadb_is_received_whole_through_kill_restart_and_crash(
+    tmp_path: Path, mariadb_factory: type[MariadbServer], gtid: int
+) -> None:
+    server = mariadb_factory("--sync-binlog=1")  # type: ignore[arg-type]
+    receiver = RunningReceiver(tmp_path / "data", host="127.0.0.1", port=server.port, using_gtid=gtid)
+    follow_a_troubled_life(server, receiver, "SHOW MASTER STATUS")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gtid", [False, True])
+def test_mysql_is_received_whole_through_kill_restart_and_crash(
+    tmp_path: Path, mysql_factory: type[MysqlServer], gtid: bool
+) -> None:
+    server = mysql_factory("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1")  # type: ignore[arg-type, call-arg]
+    receiver = RunningReceiver(
+        tmp_path / "data", host="127.0.0.1", port=server.port, enabled_ssl=True, enabled_auto_position=gtid
+    )
+    follow_a_troubled_life(server, receiver, "SHOW BINARY LOG STATUS")
+
+
+@pytest.mark.slow
+def test_a_purged_log_and_an_impossible_position_are_final(
+    tmp_path: Path, mariadb_factory: type[MariadbServer]
+) -> None:
+    server = mariadb_factory()
+    first = server.master_status()[0]
+    server.sql("FLUSH BINARY LOGS; FLUSH BINARY LOGS")
+    last = server.master_status()[0]
+    server.sql(f"PURGE BINARY LOGS TO '{last}'")
+    for name, position, text in (
+        (first, 4, "Could not find first log file name"),
+        (last, 10**6, "impossible position"),
+    ):
+        with RunningReceiver(
+            tmp_path / f"data{position}",
+            host="127.0.0.1",
+            port=server.port,
+            master_log_name=name,
+            master_log_pos=position,
+        ) as receiver:
+            error = receiver.wait_for_error()
+        assert error.errno == 1236 and text in error.message

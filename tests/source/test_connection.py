@@ -1,0 +1,219 @@
+"""Connecting: what a rogue source gets (nothing), and which errors are final (design D14, reliability map B10)."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.config import Config
+from rplctl.errors import SourceError
+from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition
+from rplctl.source import DumpStart, ReplicaIdentity
+from rplctl.source.base import SourceIdentity
+from rplctl.source.connection import check_identity, connect
+from tests.private_server import free_port
+from tests.servers import MysqlServer
+from tests.source.fake_server import OK, SALT, FakeServer
+
+PASSWORD = "s3cret-canary"
+REPLICA = ReplicaIdentity(77, "00000000-0000-0000-0000-000000000077")
+START = DumpStart(BinlogPosition("bin.000001", 4))
+
+
+def connect_to(server: FakeServer, **settings: Any) -> None:
+    info = MasterInfo(host="127.0.0.1", port=server.port, user_name="rpl", **settings)
+    connect(info, PASSWORD, START, REPLICA, Config(Path("/nowhere"), replica_net_timeout=5)).close()
+
+
+class _AuthSwitch(FakeServer):
+    """Asks for another plugin, as a thief would."""
+
+    switch_to = b"mysql_clear_password"
+
+    def authenticate(self, client: socket.socket) -> None:
+        self.send(client, 2, b"\xfe" + self.switch_to + b"\0" + SALT + b"\0")
+        sequence, answer = self.read(client)
+        self.received.append(answer)
+        self.send(client, sequence + 1, OK)
+
+
+class _FullSha2(FakeServer):
+    """caching_sha2_password that never knows the hash: asks for the password, then offers its own RSA key."""
+
+    plugin = b"caching_sha2_password"
+
+    def authenticate(self, client: socket.socket) -> None:
+        self.send(client, 2, b"\x01\x04")
+        _, answer = self.read(client)
+        self.received.append(answer)
+
+
+@pytest.mark.parametrize(
+    "plugin", [b"mysql_clear_password", b"dialog", b"mysql_old_password", b"sha256_password", b"unheard_of"]
+)
+def test_a_rogue_source_never_gets_the_password(plugin: bytes) -> None:
+    server = _AuthSwitch()
+    server.switch_to = plugin
+    with server, pytest.raises(SourceError) as caught:
+        connect_to(server)
+    assert PASSWORD.encode() not in b"".join(server.received)
+    assert caught.value.errno in (2059, 2061) and not caught.value.transient
+    assert PASSWORD not in str(caught.value)
+
+
+def test_full_sha2_authentication_needs_tls_or_a_key_that_the_operator_allowed() -> None:
+    with _FullSha2() as server, pytest.raises(SourceError, match="Authentication requires secure connection") as caught:
+        connect_to(server)
+    assert len(server.received) == 1 and caught.value.errno == 2061
+
+
+def test_tls_never_falls_back_to_none() -> None:
+    with FakeServer() as server, pytest.raises(SourceError) as caught:
+        connect_to(server, enabled_ssl=True)
+    assert caught.value.errno == 2026
+    assert b"rpl" not in b"".join(server.received)
+
+
+class _AsksForAFile(FakeServer):
+    def answer(self, client: socket.socket, payload: bytes) -> None:
+        if not payload[1:].startswith(b"SELECT"):
+            super().answer(client, payload)
+            return
+        self.send(client, 1, b"\xfb/etc/passwd")
+        self.received.append(self.read(client)[1])
+
+
+def test_a_source_that_asks_for_a_local_file_is_refused() -> None:
+    with _AsksForAFile() as server, pytest.raises(SourceError, match="LOAD DATA LOCAL"):
+        connect_to(server)
+    assert not any(b"root:" in data for data in server.received)
+
+
+class _Garbage(FakeServer):
+    reply = b""
+
+    def talk(self, client: socket.socket) -> None:
+        client.sendall(self.reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\x00\x00\x00\x00",
+        b"\xff\xff\xff\x00",
+        b"\x01\x00\x00\x05\x0a",
+        b"\x17\x00\x00\x00\xff\x10\x04Too many connections",
+    ],
+)
+def test_a_server_that_is_none_is_a_source_error(reply: bytes) -> None:
+    server = _Garbage()
+    server.reply = reply
+    with server, pytest.raises(SourceError):
+        connect_to(server)
+
+
+def test_a_closed_port_is_tried_again() -> None:
+    info = MasterInfo(host="127.0.0.1", port=free_port(), user_name="rpl")
+    with pytest.raises(SourceError, match="Can't connect to MySQL server on") as caught:
+        connect(info, PASSWORD, START, REPLICA, Config(Path("/nowhere"), replica_net_timeout=5))
+    assert caught.value.errno == 2003 and caught.value.transient
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"), [("server_id", "SELECT @@GLOBAL.server_id"), ("UNIX_TIMESTAMP", "UNIX_TIMESTAMP")]
+)
+def test_an_answer_without_a_value_is_a_source_error(answer: str, missing: str) -> None:
+    server = FakeServer()
+    del server.answers[answer]
+    with server, pytest.raises(SourceError, match="did not answer"):
+        connect_to(server)
+
+
+def test_a_source_with_our_server_id_is_refused() -> None:
+    server = FakeServer()
+    server.answers["server_id"] = "77"
+    with server, pytest.raises(SourceError, match="equal MySQL server ids") as caught:
+        connect_to(server)
+    assert caught.value.errno == 1593 and not caught.value.transient
+
+
+def identity(server_id: int = 1, uuid: str = "a") -> SourceIdentity:
+    return SourceIdentity(server_id, uuid, "9.7.4", False, 0.0)
+
+
+@pytest.mark.parametrize("found", [identity(server_id=2), identity(uuid="b")])
+def test_positions_are_not_carried_to_another_server_behind_the_address(found: SourceIdentity) -> None:
+    info = MasterInfo(host="h", uuid="a", master_server_id=1)
+    with pytest.raises(SourceError, match="is not the one that bin.000001:4 belongs to"):
+        check_identity(found, info, START, REPLICA)
+    check_identity(
+        found, info, DumpStart(START.position, mariadb_gtid="0-1-5"), REPLICA
+    )  # GTIDs mean the same everywhere
+    check_identity(identity(), info, START, REPLICA)
+
+
+@pytest.fixture(scope="module")
+def sha2_server(mysql: MysqlServer) -> Iterator[MysqlServer]:
+    mysql.sql("CREATE USER sha2@'%' IDENTIFIED BY 'pw'; GRANT REPLICATION SLAVE ON *.* TO sha2@'%'")
+    yield mysql
+    mysql.sql("DROP USER sha2@'%'")
+
+
+def connect_sha2(server: MysqlServer, password: str = "pw", **settings: Any) -> SourceIdentity:
+    server.sql("FLUSH PRIVILEGES")  # empties the hash cache: full authentication each time
+    info = MasterInfo(host="127.0.0.1", port=server.port, user_name="sha2", **settings)
+    connection = connect(info, password, START, REPLICA, Config(Path("/nowhere")))
+    connection.close()
+    return connection.identity
+
+
+def test_caching_sha2_over_tls(sha2_server: MysqlServer) -> None:
+    assert not connect_sha2(sha2_server, enabled_ssl=True).is_mariadb
+
+
+def test_caching_sha2_with_the_servers_key(sha2_server: MysqlServer) -> None:
+    assert connect_sha2(sha2_server, get_public_key=True).uuid
+
+
+def test_caching_sha2_with_a_pinned_key(sha2_server: MysqlServer) -> None:
+    connect_sha2(sha2_server, public_key_path=str(sha2_server.data / "public_key.pem"))
+
+
+def test_caching_sha2_without_either_is_refused(sha2_server: MysqlServer) -> None:
+    with pytest.raises(SourceError, match="secure connection"):
+        connect_sha2(sha2_server)
+
+
+def test_a_verified_certificate(sha2_server: MysqlServer) -> None:
+    connect_sha2(sha2_server, enabled_ssl=True, ssl_ca=str(sha2_server.data / "ca.pem"))
+
+
+def test_a_certificate_of_another_host_is_refused_when_it_is_to_be_verified(sha2_server: MysqlServer) -> None:
+    with pytest.raises(SourceError) as caught:
+        connect_sha2(
+            sha2_server, enabled_ssl=True, ssl_ca=str(sha2_server.data / "ca.pem"), ssl_verify_server_cert=True
+        )
+    assert caught.value.errno in (2003, 2026)
+
+
+def test_an_unknown_ca_is_refused(sha2_server: MysqlServer) -> None:
+    with pytest.raises(SourceError):
+        connect_sha2(
+            sha2_server,
+            enabled_ssl=True,
+            ssl_ca=ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt",
+        )
+
+
+def test_a_wrong_password_is_1045_and_tried_again(sha2_server: MysqlServer) -> None:
+    with pytest.raises(SourceError, match="Access denied") as caught:
+        connect_sha2(sha2_server, "wrong", enabled_ssl=True)
+    assert caught.value.errno == 1045 and caught.value.transient
