@@ -33,7 +33,8 @@ def main(arguments: list[str]) -> int:
             signal.signal(number, lambda *_: applier.stop.set())
         applier.run()
     except RplError as error:
-        log.error("%s%s", error.message, f" (at {error.position})" if error.position else "")
+        where = f" (at {error.position})" if error.position else ""
+        log.error("%s%s", error.message, where, exc_info=error.__cause__ if type(error) is RplError else None)
         return error.exit_code
     return 0
 

@@ -31,7 +31,11 @@ def executed_after(executed: str, batch: Batch) -> str:
     if (types == EventType.MARIADB_GTID).any():
         return str(_with_mariadb(executed, data, offsets))
     numbered = np.isin(types, (EventType.GTID, EventType.GTID_TAGGED))
-    return str(_with_mysql(executed, data, offsets[numbered], types[numbered], batch.description)) if numbered.any() else executed
+    return (
+        str(_with_mysql(executed, data, offsets[numbered], types[numbered], batch.description))
+        if numbered.any()
+        else executed
+    )
 
 
 def _with_mariadb(executed: str, data: ByteArray, offsets: Ints) -> MariadbGtidState:

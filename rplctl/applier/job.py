@@ -12,9 +12,10 @@ import time
 from rplctl.applier.batch import BatchApplier
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
-from rplctl.applier.plan import Batch, groups_before, groups_due, plan_batches
+from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import DELAYING, WAITING, Report
 from rplctl.applier.spark import open_session
+from rplctl.applier.until import groups_before, is_met
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ledger import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
@@ -47,6 +48,14 @@ class Applier:
             except RplError as error:
                 self._report.failed(error)
                 raise
+            except Exception as error:  # noqa: BLE001 - the thread boundary: no error ends the applier unseen
+                failure = RplError(
+                    f"the applier failed unexpectedly: {type(error).__name__}: {str(error)[:500]}",
+                    channel=self._channel.name,
+                    hint=f"see {self._channel.log_path('applier')}; nothing is lost, rplctl start tries again",
+                )
+                self._report.failed(failure)
+                raise failure from error
             finally:
                 self._report.stopped()
 
@@ -100,7 +109,7 @@ class Applier:
         if groups is None:
             self._report.state(WAITING)
             return [], 0.0
-        count = groups_before(groups, self._options.until)
+        count = groups_before(groups, self._options.until, work.info.gtid_executed)
         due, wait = groups_due(groups.scan, count, work.info.sql_delay, time.time())
         if wait > 0:
             self._report.state(DELAYING, remaining_delay=int(wait) + 1)
@@ -108,12 +117,7 @@ class Applier:
 
     def _is_finished(self, work: BatchApplier) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""
-        until, wanted = self._options.until, self._options.until_source
-        at = work.info.exec_position
-        if wanted is not None and not at.is_before(wanted):
+        wanted = self._options.until_source
+        if wanted is not None and not work.info.exec_position.is_before(wanted):
             return True
-        if (source := until.source_position) is not None:
-            return not at.is_before(source)
-        if (relay := until.relay_position) is not None:
-            return not work.info.relay_log_position.is_before(relay)
-        return False
+        return is_met(self._options.until, work.info)

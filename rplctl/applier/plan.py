@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.applier.options import Until
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.scan import GroupKind, GroupScan
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -107,23 +106,6 @@ def plan_batches(groups: RelayGroups, stop: int, skip: int = 0) -> Iterator[Batc
         empty = bool(np.isin(kinds[number:last], _EMPTY_KINDS).all())
         yield Batch(BatchKind.SKIP if empty else BatchKind.BULK, groups, number, last)
         number = last
-
-
-def groups_before(groups: RelayGroups, until: Until) -> int:
-    """How many groups UNTIL lets through: a group runs when it *starts* before the position (mission map 2.6)."""
-    scan = groups.scan
-    count = len(scan)
-    if (relay := until.relay_position) is not None:
-        if RelayLogPosition(groups.log_name, 0).order_key()[0] != relay.order_key()[0]:
-            return count if RelayLogPosition(groups.log_name, 0).is_before(relay) else 0
-        return int(np.searchsorted(scan.start, relay.log_pos))
-    if (source := until.source_position) is not None:
-        at = groups.start_source
-        for number in range(count):
-            if not at.is_before(source):
-                return number
-            at = scan.source_position(number)
-    return count
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:

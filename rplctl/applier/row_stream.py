@@ -30,7 +30,9 @@ from rplctl.schema.plan import Catalog
 from rplctl.target.base import no_such_table
 
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
-_COMPRESSED_TYPES = np.array(sorted({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS}), np.uint8)
+_COMPRESSED_TYPES = np.array(
+    sorted({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS}), np.uint8
+)
 
 
 @dataclass(frozen=True, slots=True)

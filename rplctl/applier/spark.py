@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LOGGING_FILE = "log4j2.properties"
 LOOPBACK = "127.0.0.1"
+TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
 # A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 
@@ -70,12 +71,12 @@ def spark_settings(config: Config, channel: Channel) -> dict[str, str]:
     folder = private_folder(channel.run_folder / "spark")
     logging = folder / LOGGING_FILE
     settings = {
-        "spark.master": config.spark_master or f"local[{os.cpu_count() or 1}]",
+        "spark.master": config.spark_master or f"local[{os.cpu_count() or 1},{TASK_ATTEMPTS}]",
         "spark.app.name": f"rplctl applier '{channel.name}'",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.speculation": "false",  # a second copy of a task would only write a second spool file
-        "spark.task.maxFailures": "4",
+        "spark.task.maxFailures": str(TASK_ATTEMPTS),
         "spark.driver.extraJavaOptions": f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()}",
         "spark.local.dir": str(folder),
     }

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rplctl.applier.options import Until
-from rplctl.applier.plan import BatchKind, groups_before, groups_due, plan_batches
+from rplctl.applier.plan import BatchKind, groups_due, plan_batches
 from rplctl.binlog.scan import GroupKind
 from tests.applier.demo_log import demo_groups
 
@@ -51,23 +50,6 @@ def test_skipped_transactions_are_passed_over_whatever_they_hold(skip: int) -> N
     assert first.kind is BatchKind.SKIP
     assert first.transaction_count == min(skip, int((GROUPS.scan.kind != GroupKind.CONTROL).sum()))
     assert all(a.last == b.first for a, b in zip([first, *rest], rest, strict=False))
-
-
-def test_until_a_source_position_runs_the_group_that_begins_before_it() -> None:
-    scan = GROUPS.scan
-    real = int(np.flatnonzero(scan.kind == GroupKind.ROWS)[5])
-    before, after = scan.source_position(real - 1), scan.source_position(real)
-    at_start = Until("master_pos", before.log_name, before.log_pos)
-    inside = Until("master_pos", before.log_name, before.log_pos + 1)
-    at_end = Until("master_pos", after.log_name, after.log_pos)
-    assert [groups_before(GROUPS, until) for until in (at_start, inside, at_end)] == [real, real + 1, real + 1]
-
-
-def test_until_a_relay_position_counts_in_its_own_file_only() -> None:
-    at = int(GROUPS.scan.start[7])
-    assert groups_before(GROUPS, Until("relay_pos", GROUPS.log_name, at)) == 7
-    assert groups_before(GROUPS, Until("relay_pos", "relay-bin.000009", 4)) == COUNT
-    assert groups_before(GROUPS, Until("relay_pos", "relay-bin.000000", 400)) == 0
 
 
 def test_a_delay_lets_through_only_what_is_old_enough() -> None:
