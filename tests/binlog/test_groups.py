@@ -9,7 +9,7 @@ from rplctl.binlog.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, EventType, par
 from rplctl.binlog.packets import deframe
 from rplctl.errors import BinlogFormatError
 from rplctl.position import BinlogPosition
-from tests.binlog.logs import BOUNDED, DUMPS, event, events, log, positioned, query
+from tests.binlog.logs import BOUNDED, DUMPS, bounds, event, events, log, positioned, query
 
 ALL = 1 << 40
 START = BinlogPosition("bin.000001", 4)
@@ -56,10 +56,9 @@ def test_every_transaction_of_a_real_log_is_found_with_end_kind_and_gtid(case: s
     assert scan.complete_end == len(data)
     assert scan.start.tolist() == [4, *scan.end[:-1].tolist()]
     found = [number for number in range(len(scan)) if scan.gtid_offset[number] >= 0]
-    expected = bounds_of(case)
-    assert [scan.source_position(number) for number in found] == [
-        BinlogPosition("bin.000001", e) for e, _, _ in expected
-    ]
+    expected = bounds(case)
+    ends = [scan.source_position(number) for number in found]
+    assert ends == [BinlogPosition("bin.000001", end) for end, _, _ in expected]
     for number, (_, kind, gtid) in zip(found, expected, strict=True):
         assert GroupKind(int(scan.kind[number])) in AGREES[kind]
         at = int(scan.gtid_offset[number])
@@ -68,12 +67,6 @@ def test_every_transaction_of_a_real_log_is_found_with_end_kind_and_gtid(case: s
         parsed = parse_gtid(data[at : at + parse_header(data, at).event_length], description)
         assert str(parsed) == gtid or gtid == "TAGGED"
         assert scan.timestamp[number] == parse_header(data, at).timestamp
-
-
-def bounds_of(case: str) -> list[tuple[int, str, str]]:
-    from tests.binlog.logs import bounds
-
-    return bounds(case)
 
 
 @pytest.mark.parametrize("case", ["ma1011-crash-inuse", "my97-crash-inuse", "mariadb-compressed", "mysql-tagged"])
@@ -110,10 +103,10 @@ def test_positions_of_a_dump_stream_are_those_of_the_source(case: str) -> None:
     data = deframe(stream, len(stream), 1).events.tobytes()
     scan = scan_groups(data, 0, BinlogPosition("", 4), ALL)
     assert scan.complete_end == len(data)
-    assert scan.end_position.log_name.endswith(".000002")
+    assert scan.end_position.log_name.rpartition(".")[2] in ("000002", "000003")
     assert scan.end_position.log_pos == parse_header(list(events(data, 0))[-1]).end_log_pos
     for number in range(len(scan)):
-        last = [e for e in events(data[: scan.end[number]], int(scan.start[number]))][-1]
+        last = list(events(data[: scan.end[number]], int(scan.start[number])))[-1]
         end_log_pos = parse_header(last).end_log_pos
         if end_log_pos and last[4] not in (EventType.ROTATE, EventType.FORMAT_DESCRIPTION):
             assert scan.source_end[number] == end_log_pos
@@ -122,7 +115,7 @@ def test_positions_of_a_dump_stream_are_those_of_the_source(case: str) -> None:
 def test_kinds_of_the_small_transactions() -> None:
     savepoint, back, insert = query("SAVEPOINT `a`"), query("ROLLBACK TO `a`"), query("INSERT INTO t VALUES (1)")
     intvar, load = event(EventType.INTVAR, bytes(9)), event(EventType.EXECUTE_LOAD_QUERY, bytes(40))
-    cases = {
+    cases: dict[GroupKind, list[tuple[bytes, ...]]] = {
         K.ROWS: [(GTID, BEGIN, MAP, ROWS, XID), (BEGIN, MAP, ROWS, COMMIT), (mariadb_gtid(0), MAP, ROWS, XID)],
         K.QUERY: [
             (GTID, query("create table t (a int)")),
@@ -153,7 +146,7 @@ def test_xa_commit_in_one_phase_is_a_commit_like_any_other() -> None:
 
 def test_words_are_compared_without_regard_to_case_and_only_as_words() -> None:
     assert kinds(GTID, query("begin"), ROWS, query("commit")) == [K.ROWS]
-    assert kinds(GTID, query("BEGIN "), GTID[:0]) == [K.QUERY]
+    assert kinds(GTID, query("BEGIN ")) == [K.QUERY]
     assert kinds(GTID, BEGIN, query("COMMITTED"), query("savepoint x"), XID) == [K.STATEMENT]
     assert kinds(GTID, BEGIN, query("release savepoint x"), XID) == [K.ORDERED]
 
@@ -161,10 +154,8 @@ def test_words_are_compared_without_regard_to_case_and_only_as_words() -> None:
 def test_start_alter_of_mariadb_moves_positions_and_commit_alter_is_the_ddl() -> None:
     data = log("mariadb-compressed")
     scan = scan_groups(data, 4, START, ALL)
-    by_end = {
-        int(end): (GroupKind(int(kind)), int(gtid) >= 0)
-        for end, kind, gtid in zip(scan.end, scan.kind, scan.gtid_offset, strict=True)
-    }
+    rows = zip(scan.end.tolist(), scan.kind.tolist(), scan.gtid_offset.tolist(), strict=True)
+    by_end = {end: (GroupKind(kind), gtid_offset >= 0) for end, kind, gtid_offset in rows}
     assert by_end[2567] == (K.CONTROL, True)  # START ALTER
     assert by_end[2738] == (K.QUERY, True)  # COMMIT ALTER
     assert kinds(mariadb_gtid(1, b"\x08" + bytes(8)), query("ALTER TABLE t ADD a INT")) == [K.CONTROL]  # ROLLBACK ALTER
@@ -242,13 +233,10 @@ def test_a_real_rotate_moves_into_the_next_log() -> None:
 
 def test_a_description_switches_the_checksum_for_what_follows() -> None:
     off = build_format_description(1, 0, 0, "8.0.0-x", relay_log=False)
-    plain = [
-        event(EventType.ANONYMOUS_GTID, bytes(25), checksum=False),
-        BEGIN[:-4],
-        event(EventType.XID, bytes(8), checksum=False),
-    ]
-    plain[1] = plain[1][:9] + len(plain[1]).to_bytes(4, "little") + plain[1][13:]
-    scan = scan_groups(MYSQL + off + b"".join(plain), 0, START, ALL)
+    begin = BEGIN[:9] + (len(BEGIN) - 4).to_bytes(4, "little") + BEGIN[13:-4]
+    gtid, xid = (event(code, bytes(25), checksum=False) for code in (EventType.ANONYMOUS_GTID, EventType.XID))
+    plain = gtid + begin + xid
+    scan = scan_groups(MYSQL + off + plain, 0, START, ALL)
     assert scan.kind.tolist() == [K.CONTROL, K.CONTROL, K.ROWS]
     assert [description.checksum_algorithm for _, description in scan.descriptions] == [1, 0]
 

@@ -7,8 +7,9 @@ import pytest
 
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.header import EventType, parse_header
-from rplctl.binlog.jit import byte_view, kernel
+from rplctl.binlog.jit import ByteArray, byte_view, kernel
 from rplctl.binlog.scan import scan_events
+from rplctl.binlog.trailer import append_checksum
 from rplctl.errors import BinlogFormatError
 from tests.binlog.logs import BOUNDED, SMALL, event, events, log
 
@@ -70,7 +71,7 @@ def test_strided_arrays_are_made_contiguous() -> None:
 
 def test_a_kernel_is_compiled_once_for_all_buffers() -> None:
     @kernel
-    def total(data: np.ndarray) -> int:  # type: ignore[type-arg]
+    def total(data: ByteArray) -> int:
         found = 0
         for byte in data:
             found += int(byte)
@@ -103,8 +104,6 @@ def test_checksums_are_followed_through_a_switch_of_the_algorithm() -> None:
     description = next(events(log("my97-crash-inuse")))
     off = bytearray(description)
     off[-5] = 0
-    from rplctl.binlog.trailer import append_checksum
-
     plain = append_checksum(bytes(off[:-4])) + event(EventType.STOP, checksum=False)
     data = description + event(EventType.STOP) + plain
     offsets = scan_events(data).offsets
