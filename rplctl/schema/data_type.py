@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.schema.context import REAL_AS_FLOAT
 from rplctl.schema.cursor import Cursor
-from rplctl.schema.model import BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
+from rplctl.schema.model import BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column
 
 _ALIASES = {
     "INTEGER": "int", "INT1": "tinyint", "INT2": "smallint", "INT3": "mediumint", "MIDDLEINT": "mediumint",
@@ -165,7 +165,9 @@ def normalize(column: Column) -> Column:
         return replace(column, length=10 if length is None else length or 10, scale=column.scale or 0)
     if kind == "float" and length is not None and column.scale is None:
         return replace(column, type="double" if length > 24 else "float", length=None)
-    if kind in ("text", "blob") and length is not None:
+    if kind == "year" or (kind in TEMPORAL_TYPES and not length):
+        return replace(column, length=None)
+    if length is not None and (kind == "blob" or (kind == "text" and column.charset is not None)):
         return _sized_blob(column)
     if kind == "vector" and length is None:
         return replace(column, length=2048)
