@@ -92,13 +92,13 @@ class RunningReceiver:
 
 
 def log_events(paths: list[Path]) -> list[bytes]:
-    """Events of log files but descriptions, artificial ones, and what a GTID dump repeats at its start."""
+    """Events of log files but control events: a GTID dump leaves some of them out and repeats others."""
     events: list[bytes] = []
     for path in paths:
         data = path.read_bytes()
         index = scan_events(data, 4)
         for i, kind in enumerate(index.type_codes.tolist()):
-            if kind not in (15, 35, 161, 163) and not index.flags[i] & 0x20:
+            if kind not in (3, 4, 15, 35, 161, 163):
                 events.append(data[int(index.offsets[i]) : int(index.offsets[i + 1])])
     return events
 
