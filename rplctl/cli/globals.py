@@ -73,5 +73,8 @@ def hoist(arguments: Sequence[str]) -> list[str]:
             continue
         front.append(word)
         if GLOBAL_FLAGS[flag] and not equals:
-            front += [value for value in (next(words, None),) if value is not None]
+            value = next(words, None)
+            if value is None:
+                raise UsageError(f"Option '{flag}' requires an argument.", hint="rplctl --help")
+            front.append(value)
     return front + rest

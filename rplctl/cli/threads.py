@@ -33,19 +33,19 @@ def start(
     ] = None,
     until_master_log_file: Annotated[
         str | None,
-        typer.Option("--until-master-log-file", "--until-source-log-file", metavar="FILE", help="Stop at this log ..."),
+        typer.Option("--until-master-log-file", "--until-source-log-file", metavar="FILE", help="Stop at this log of the source,"),
     ] = None,
     until_master_log_pos: Annotated[
         int | None,
         typer.Option(
-            "--until-master-log-pos", "--until-source-log-pos", metavar="N", help="... and position of the source."
+            "--until-master-log-pos", "--until-source-log-pos", metavar="N", help="and at this position in it."
         ),
     ] = None,
     until_relay_log_file: Annotated[
-        str | None, typer.Option("--until-relay-log-file", metavar="FILE", help="Stop at this relay log ...")
+        str | None, typer.Option("--until-relay-log-file", metavar="FILE", help="Stop at this relay log,")
     ] = None,
     until_relay_log_pos: Annotated[
-        int | None, typer.Option("--until-relay-log-pos", metavar="N", help="... and position in it.")
+        int | None, typer.Option("--until-relay-log-pos", metavar="N", help="and at this position in it.")
     ] = None,
     until_sql_before_gtids: Annotated[
         str | None,

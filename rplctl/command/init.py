@@ -39,7 +39,7 @@ def init(
             hint="leave it out of the URL and give --target-password-file FILE",
         )
     planned = load_config(datadir, "", given, config_file=config_file)
-    if (datadir / "rplctl.toml").exists():
+    if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
     private_folder(datadir)
     if not _is_writable(datadir):

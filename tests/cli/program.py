@@ -1,0 +1,31 @@
+"""Run the command line in this process: exit code, stdout, stderr."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rplctl.cli import run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+class Program:
+    """`program("show-status", "--json")` on one instance folder."""
+
+    def __init__(self, datadir: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.datadir = datadir
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> Outcome:
+        self._capture.readouterr()
+        code = run(["--datadir", str(self.datadir), *arguments])
+        shown = self._capture.readouterr()
+        return Outcome(code, shown.out, shown.err)
