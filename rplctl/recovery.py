@@ -76,8 +76,8 @@ def recover_relay_log(
 ) -> RecoveryResult:
     """Bring the relay log to its last complete transaction and say what to fetch next.
 
-    `config` holds no option that turns this off or weakens it. Raises RelayLogError when transactions that were fetched,
-    but may not have been applied, are gone and no executed position tells where to fetch them again.
+    No option of `config` turns this off or weakens it. Raises RelayLogError when transactions that were fetched, but may
+    not have been applied, are gone and no executed position tells where to fetch them again.
     """
     del config
     if dry_run:
@@ -229,7 +229,8 @@ def _position_notes(tail: _Tail | None, next_event: BinlogPosition, relay_log_in
     if tail is None or tail.cut_bytes or next_event != tail.boundary.source:
         notes.append(
             f"Recovery from master pos {next_event.log_pos} and file {next_event.log_name}. Previous relay log pos and "
-            f"relay log file had been set to {relay_log_info.relay_log_pos}, {relay_log_info.relay_log_name} respectively."
+            f"relay log file had been set to {relay_log_info.relay_log_pos}, {relay_log_info.relay_log_name} "
+            "respectively."
         )
     return notes
 

@@ -393,7 +393,7 @@ def test_which_relay_logs_are_kept(listed: list[int], files: list[int], kept: li
     assert choose_logs(names(listed), names(files))[0] == names(kept)
 
 
-# --- killed anywhere ---------------------------------------------------------------------------------------------------
+# --- killed anywhere ---
 
 CHILD = """
 import sys

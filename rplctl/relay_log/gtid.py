@@ -10,13 +10,16 @@ recovery cuts off is not in it, so that the source sends it again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rplctl.binlog.gtid import MysqlGtidSet
+from rplctl.binlog.gtid_event import MysqlGtid, parse_gtid
 from rplctl.binlog.header import HEADER_LENGTH, EventType
 from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.scan import GroupScan
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.log_file import event_at, mapped_file, read_start, walk
 
@@ -32,7 +35,7 @@ _NEEDED = HEADER_LENGTH + 25
 
 
 def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) -> str:
-    """GTIDs of all complete transactions in these relay logs; of the last one only up to `last_size`. '' when there are none.
+    """GTIDs of all complete transactions in these relay logs (the last one up to `last_size`); '' for none.
 
     Reads every header in them: asked for only by channels that use GTIDs.
     """
@@ -41,21 +44,18 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
     for name in names:
         with mapped_file(index.path(name)) as data:
             data = data[: last_size if name == names[-1] else len(data)]
-            for offsets in _gtid_offsets(data):
-                _collect(data, offsets, numbers, domains)
+            for scan, _ in walk(data, read_start(data).boundary):
+                _collect(data, scan, numbers, domains)
     if domains:
         return ",".join(domains[domain] for domain in sorted(domains))
-    return ",".join(f"{key}:{_intervals(np.concatenate(numbers[key]))}" for key in sorted(numbers))
-
-
-def _gtid_offsets(data: ByteArray) -> Iterator[NDArray[np.int64]]:
-    for scan, _ in walk(data, read_start(data).boundary):
-        yield scan.gtid_offset[scan.gtid_offset >= 0]
+    text = ",".join(f"{key}:{_intervals(np.concatenate(values))}" for key, values in numbers.items())
+    return str(MysqlGtidSet.parse(text))
 
 
 def _collect(
-    data: ByteArray, offsets: NDArray[np.int64], numbers: dict[str, list[NDArray[np.uint64]]], domains: dict[int, str]
+    data: ByteArray, scan: GroupScan, numbers: dict[str, list[NDArray[np.uint64]]], domains: dict[int, str]
 ) -> None:
+    offsets = scan.gtid_offset[scan.gtid_offset >= 0]
     codes = data[offsets + 4]
     plain = offsets[codes == EventType.GTID]
     plain = plain[plain + _NEEDED <= len(data)]
@@ -66,8 +66,11 @@ def _collect(
             of_key = values[(keys == key).all(axis=1)]
             numbers.setdefault(str(uuid.UUID(bytes=key.tobytes())), []).append(of_key)
     for offset in offsets[codes == EventType.GTID_TAGGED].tolist():
-        key_text, number = _tagged(event_at(data, offset))
-        numbers.setdefault(key_text, []).append(np.array([number], dtype=np.uint64))
+        description = scan.description_at(offset)
+        gtid = parse_gtid(event_at(data, offset), description) if description else None
+        if isinstance(gtid, MysqlGtid):
+            key_text = f"{gtid.server_uuid}:{gtid.tag}" if gtid.tag else gtid.server_uuid
+            numbers.setdefault(key_text, []).append(np.array([gtid.number], dtype=np.uint64))
     for offset in offsets[codes == EventType.MARIADB_GTID].tolist():
         domain = int.from_bytes(data[offset + _DOMAIN.start : offset + _DOMAIN.stop].tobytes(), "little")
         server = int.from_bytes(data[offset + _SERVER.start : offset + _SERVER.stop].tobytes(), "little")

@@ -9,15 +9,14 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from rplctl.binlog.format_description import CHECKSUM_CRC32, build_format_description, parse_format_description
+from rplctl.binlog.events import build_rotate
+from rplctl.binlog.format_description import build_format_description, parse_format_description
 from rplctl.binlog.header import (
     BINLOG_MAGIC,
     CHECKSUM_LENGTH,
     FLAG_ARTIFICIAL,
     FLAG_BINLOG_IN_USE,
     HEADER_LENGTH,
-    EventHeader,
-    EventType,
     build_header,
     parse_header,
 )
@@ -29,8 +28,10 @@ _CREATED = slice(HEADER_LENGTH + 52, HEADER_LENGTH + 56)
 
 
 def relay_log_header(server_id: int, source: BinlogPosition, description: bytes, checksum_algorithm: int) -> bytes:
-    """Magic and first events. `description` is the source's FORMAT_DESCRIPTION event, b'' when it is not known yet;
-    its checksum algorithm wins over `checksum_algorithm`. Raises BinlogFormatError when it is no such event."""
+    """Magic and first events. `description` is the source's FORMAT_DESCRIPTION event, b'' when it is not known yet.
+
+    Its checksum algorithm wins over `checksum_algorithm`. Raises BinlogFormatError when it is no such event.
+    """
     version = OWN_SERVER_VERSION
     if description:
         parsed = parse_format_description(description)
@@ -43,15 +44,11 @@ def relay_log_header(server_id: int, source: BinlogPosition, description: bytes,
 
 def artificial_rotate(server_id: int, source: BinlogPosition, checksum_algorithm: int) -> bytes:
     """A ROTATE event that says: what follows was read at this position of the source's log."""
-    body = source.log_pos.to_bytes(8, "little") + source.log_name.encode("utf-8", "surrogateescape")
-    trailer = CHECKSUM_LENGTH if checksum_algorithm == CHECKSUM_CRC32 else 0
-    length = HEADER_LENGTH + len(body) + trailer
-    event = build_header(EventHeader(0, EventType.ROTATE, server_id, length, 0, FLAG_ARTIFICIAL)) + body
-    return append_checksum(event) if trailer else event
+    return build_rotate(server_id, source.log_name, source.log_pos, checksum_algorithm)
 
 
 def _as_artificial(description: bytes) -> bytes:
-    """The source's FORMAT_DESCRIPTION with end_log_pos and `created` 0: it stands at another place than it came from."""
+    """The source's FORMAT_DESCRIPTION with end_log_pos and `created` 0: it stands elsewhere than it came from."""
     header = parse_header(description)
     has_trailer = has_valid_checksum(description)
     flags = (header.flags | FLAG_ARTIFICIAL) & ~FLAG_BINLOG_IN_USE

@@ -1,7 +1,7 @@
 """The relay log index `relay-bin[-CHAN].index`: which relay logs exist, oldest first.
 
-One line a file, `./relay-bin.000001\\n`, as MySQL writes it. Invariant: the index is replaced as a whole, so it is the old
-list or the new one, never a mix; a file is durable before its name is here, and its name is gone before the file is.
+One line a file, `./relay-bin.000001\\n`, as MySQL writes it. Invariant: the index is replaced as a whole, so it is the
+old list or the new one, never a mix; a file is durable before its name is here, and the name is gone before the file.
 Lines that are not ours (another folder, another base name, noise) are passed over, never opened.
 Receiver (appends) and applier (purges) both change it: every change holds the index lock.
 """

@@ -42,7 +42,7 @@ class Place:
 
 
 def boundary_at(path: Path, offset: int) -> Boundary | None:
-    """The boundary at exactly this offset of a file; None when there is none (inside a transaction, too far, damaged)."""
+    """The boundary at exactly this offset of a file; None when none is (inside a transaction, too far, damaged)."""
     try:
         with mapped_file(path) as data:
             if offset > len(data):

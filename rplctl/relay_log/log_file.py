@@ -75,6 +75,7 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
         mapping = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) if size else b""
         yield byte_view(memoryview(mapping))
     finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing would not do: the mapping holds a duplicate of the descriptor
         os.close(descriptor)
 
 

@@ -130,7 +130,9 @@ class RelayLogReader:
             end = boundary_after(data, place.boundary, scan)
         self._place, self._seen_size = Place(place.log_name, end), -1
         start, source = place.position, place.boundary.source
-        return RelayGroups(path, place.log_name, data, scan, description, start, source, self._place.position, end.source)
+        return RelayGroups(
+            path, place.log_name, data, scan, description, start, source, self._place.position, end.source
+        )
 
     def _scan(self, data: ByteArray, place: Place, limit_bytes: int, is_last: bool) -> GroupScan:
         """Complete groups up to the first damaged event; raises when that is the very next."""

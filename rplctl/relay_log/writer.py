@@ -239,5 +239,3 @@ class RelayLogWriter:
             hint="free disk space" if full else "check the disk that holds the relay logs, then rplctl start",
             transient=full,
         )
-
-

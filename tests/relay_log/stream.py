@@ -1,4 +1,4 @@
-"""A small source for the relay log's tests: the bytes that a MySQL server's dump thread would send, built event by event."""
+"""A small source for the relay log's tests: what a MySQL server's dump thread would send, event by event."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rplctl.binlog.header import EventHeader, EventType, build_header
 from rplctl.binlog.format_description import build_format_description
+from rplctl.binlog.header import EventHeader, EventType, build_header
 from rplctl.binlog.trailer import append_checksum
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -39,7 +39,7 @@ class FakeSource:
         return append_checksum(event) if self.checksum else event
 
     def begin(self) -> bytes:
-        """What a dump starts with: artificial ROTATE and FORMAT_DESCRIPTION (real at position 4, without position else)."""
+        """What a dump starts with: artificial ROTATE, then FORMAT_DESCRIPTION (with its end only at position 4)."""
         rotate = artificial_rotate(1, self.position, self.checksum)
         description = self.description(end_log_pos=0)
         if self.position.log_pos == 4:
@@ -77,8 +77,9 @@ class FakeSource:
         return event + self.begin()
 
 
-def new_writer(channel: Channel, **options: int) -> RelayLogWriter:
-    return RelayLogWriter(channel, Config(datadir=channel.datadir, **options), server_id=2)
+def new_writer(channel: Channel, max_relay_log_size: int = 1 << 30, sync_relay_log: int = 10_000) -> RelayLogWriter:
+    config = Config(channel.datadir, max_relay_log_size=max_relay_log_size, sync_relay_log=sync_relay_log)
+    return RelayLogWriter(channel, config, server_id=2)
 
 
 def write_relay_log(channel: Channel, source: FakeSource, transactions: int) -> RelayLogPosition:
@@ -106,8 +107,8 @@ def transactions_of(found: list[RelayGroups]) -> list[BinlogPosition]:
     return [g.scan.source_position(i) for g in found for i in range(len(g.scan)) if g.scan.kind[i] != 0]
 
 
-def executed(position: BinlogPosition, relay: RelayLogPosition = RelayLogPosition("", 0)) -> RelayLogInfo:
-    return RelayLogInfo().at(relay, position)
+def executed(position: BinlogPosition, relay: RelayLogPosition | None = None) -> RelayLogInfo:
+    return RelayLogInfo().at(relay or RelayLogPosition("", 0), position)
 
 
 def contents(channel: Channel) -> dict[str, bytes]:

@@ -1,0 +1,211 @@
+"""The rows of SHOW RELAYLOG EVENTS for one file: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.
+
+Names and Info texts are those of the servers (MySQL 9, MariaDB). Pos is the file's offset, End_log_pos the header's own
+32-bit value, which belongs to the source's log (0 in artificial events and inside groups of MariaDB >= 11.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from rplctl.binlog.events import (
+    AnnotateRows,
+    BinlogCheckpoint,
+    Event,
+    GtidList,
+    Heartbeat,
+    Incident,
+    Intvar,
+    LoadBlock,
+    PreviousGtids,
+    Rand,
+    Rotate,
+    UserVar,
+    XaPrepare,
+    XidEvent,
+    parse_event,
+)
+from rplctl.binlog.format_description import FormatDescription, parse_format_description
+from rplctl.binlog.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid
+from rplctl.binlog.header import HEADER_LENGTH, EventType, parse_header
+from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.query import ExecuteLoadQuery, Query
+from rplctl.binlog.scan import scan_events
+from rplctl.binlog.table_map import TableMap
+from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file, read_start
+
+ER_ERROR_WHEN_EXECUTING_COMMAND: Final = 1220
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEvent:
+    log_name: str
+    pos: int
+    event_type: str
+    server_id: int
+    end_log_pos: int
+    info: str
+
+
+def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None = None) -> Iterator[ListedEvent]:
+    """Whole events from the one at `offset` on, at most `limit`.
+
+    Raises RelayLogError 1220 when no event begins at `offset` or there is no such file, BinlogFormatError for a broken
+    one.
+    """
+    try:
+        with mapped_file(path) as data:
+            start = read_start(data).boundary.offset
+            intact = data[: intact_lengths_end(data, start)]  # what is there now; a torn tail is not listed
+    except FileNotFoundError:
+        raise _wrong(path, "Could not find target log") from None
+    index = scan_events(intact, start)
+    first = int(np.searchsorted(index.offsets, offset))
+    if offset > FIRST_EVENT_POSITION and (first > len(index) or int(index.offsets[first]) != offset):
+        raise _wrong(path, "Wrong offset or I/O error")
+    described = index.offsets[:first][index.type_codes[:first] == EventType.FORMAT_DESCRIPTION]
+    description = parse_format_description(event_at(data, int(described[-1]) if len(described) else start))
+    return islice(_events(path.name, intact, index.offsets[first:-1].tolist(), description), limit)
+
+
+def _events(name: str, data: ByteArray, offsets: list[int], description: FormatDescription) -> Iterator[ListedEvent]:
+    for offset in offsets:
+        event = event_at(data, offset)
+        header = parse_header(event)
+        if header.type_code == EventType.FORMAT_DESCRIPTION:
+            description = parse_format_description(event)
+        type_name = _NAMES.get(header.type_code, "Unknown")
+        yield ListedEvent(name, offset, type_name, header.server_id, header.end_log_pos, _info(event, description))
+
+
+def _wrong(path: Path, why: str) -> RelayLogError:
+    return RelayLogError(
+        f"Error when executing command SHOW RELAYLOG EVENTS: {why}",
+        errno=ER_ERROR_WHEN_EXECUTING_COMMAND,
+        position=path.name,
+        hint="rplctl show-relaylog-events (without a position)",
+    )
+
+
+def _info(event: bytes, description: FormatDescription) -> str:
+    code = event[4]
+    if code in _ROWS:
+        table_id = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + 6], "little")
+        flags = int.from_bytes(event[HEADER_LENGTH + 6 : HEADER_LENGTH + 8], "little")
+        return f"table_id: {table_id}" + (" flags: STMT_END_F" if flags & 1 else "")
+    if code not in _NAMES or code == EventType.TRANSACTION_PAYLOAD:
+        return ""
+    parsed = parse_event(event, description)
+    text = _TEXTS.get(type(parsed))
+    return text(parsed) if text else ""
+
+
+def _query(query: Query) -> str:
+    try:
+        sql = query.sql
+    except BinlogFormatError:  # literals in other charsets
+        sql = query.sql_bytes.decode("utf-8", "backslashreplace")
+    use = f"use `{query.database}`; " if query.database and not query.suppress_use else ""
+    xid = f" /* xid={query.context.ddl_xid} */" if query.context.ddl_xid else ""
+    return f"{use}{sql}{xid}"
+
+
+def _mariadb_gtid(gtid: MariadbGtid) -> str:
+    if gtid.flags & MariadbGtidFlag.PREPARED_XA and gtid.xid:
+        return f"XA START {_xid(gtid.xid)} GTID {gtid}"
+    return f"GTID {gtid}" if gtid.flags & MariadbGtidFlag.STANDALONE else f"BEGIN GTID {gtid}"
+
+
+def _xid(xid: Xid) -> str:
+    return f"X'{xid.gtrid.hex()}',X'{xid.bqual.hex()}',{xid.format_id}"
+
+
+def _user_var(variable: UserVar) -> str:
+    value = "NULL" if variable.value is None else f"0x{variable.value.hex().upper()}"
+    return f"@`{variable.name}`={value}"
+
+
+def _xa_prepare(event: XaPrepare) -> str:
+    return f"XA COMMIT {_xid(event.xid)} ONE PHASE" if event.one_phase else f"XA PREPARE {_xid(event.xid)}"
+
+
+_TEXTS: dict[type[Event], Callable[[Any], str]] = {
+    FormatDescription: lambda e: f"Server ver: {e.server_version}, Binlog ver: {e.binlog_version}",
+    Rotate: lambda e: f"{e.log_name};pos={e.log_pos}",
+    Query: _query,
+    ExecuteLoadQuery: lambda e: f"{_query(e.query)} ;file_id={e.file_id}",
+    XidEvent: lambda e: f"COMMIT /* xid={e.xid} */",
+    XaPrepare: _xa_prepare,
+    MysqlGtid: lambda e: f"SET @@SESSION.GTID_NEXT= '{e}'",
+    MariadbGtid: _mariadb_gtid,
+    PreviousGtids: lambda e: str(e.gtids),
+    GtidList: lambda e: "[" + ",".join(f"{d}-{server}-{number}" for d, server, number in e.gtids) + "]",
+    BinlogCheckpoint: lambda e: str(e.log_name),
+    AnnotateRows: lambda e: e.sql_bytes.decode("utf-8", "replace"),
+    Heartbeat: lambda e: f"{e.log_name};pos={e.log_pos}",
+    Incident: lambda e: f"#{e.number} (LOST_EVENTS)" if e.number == 1 else f"#{e.number}",
+    Intvar: lambda e: f"{'LAST_INSERT_ID' if e.kind == 1 else 'INSERT_ID'}={e.value}",
+    Rand: lambda e: f"rand_seed1={e.seed1},rand_seed2={e.seed2}",
+    UserVar: _user_var,
+    LoadBlock: lambda e: f";file_id={e.file_id};block_len={len(e.data)}",
+    TableMap: lambda e: f"table_id: {e.table_id} ({e.database}.{e.table})",
+}
+
+_ROWS_NAMES: Final[dict[int, str]] = {
+    EventType.WRITE_ROWS_V1: "Write_rows_v1",
+    EventType.UPDATE_ROWS_V1: "Update_rows_v1",
+    EventType.DELETE_ROWS_V1: "Delete_rows_v1",
+    EventType.WRITE_ROWS: "Write_rows",
+    EventType.UPDATE_ROWS: "Update_rows",
+    EventType.DELETE_ROWS: "Delete_rows",
+    EventType.PARTIAL_UPDATE_ROWS: "Update_rows_partial",
+    EventType.WRITE_ROWS_COMPRESSED_V1: "Write_rows_compressed_v1",
+    EventType.UPDATE_ROWS_COMPRESSED_V1: "Update_rows_compressed_v1",
+    EventType.DELETE_ROWS_COMPRESSED_V1: "Delete_rows_compressed_v1",
+    EventType.WRITE_ROWS_COMPRESSED: "Write_rows_compressed",
+    EventType.UPDATE_ROWS_COMPRESSED: "Update_rows_compressed",
+    EventType.DELETE_ROWS_COMPRESSED: "Delete_rows_compressed",
+}
+_ROWS: Final = frozenset(_ROWS_NAMES)
+_NAMES: Final[dict[int, str]] = {
+    **_ROWS_NAMES,
+    EventType.QUERY: "Query",
+    EventType.STOP: "Stop",
+    EventType.ROTATE: "Rotate",
+    EventType.INTVAR: "Intvar",
+    EventType.APPEND_BLOCK: "Append_block",
+    EventType.DELETE_FILE: "Delete_file",
+    EventType.RAND: "RAND",
+    EventType.USER_VAR: "User var",
+    EventType.FORMAT_DESCRIPTION: "Format_desc",
+    EventType.XID: "Xid",
+    EventType.BEGIN_LOAD_QUERY: "Begin_load_query",
+    EventType.EXECUTE_LOAD_QUERY: "Execute_load_query",
+    EventType.TABLE_MAP: "Table_map",
+    EventType.INCIDENT: "Incident",
+    EventType.HEARTBEAT: "Heartbeat",
+    EventType.IGNORABLE: "Ignorable",
+    EventType.ROWS_QUERY: "Rows_query",
+    EventType.GTID: "Gtid",
+    EventType.ANONYMOUS_GTID: "Anonymous_Gtid",
+    EventType.PREVIOUS_GTIDS: "Previous_gtids",
+    EventType.TRANSACTION_CONTEXT: "Transaction_context",
+    EventType.VIEW_CHANGE: "View_change",
+    EventType.XA_PREPARE: "XA_prepare",
+    EventType.TRANSACTION_PAYLOAD: "Transaction_payload",
+    EventType.HEARTBEAT_V2: "Heartbeat",
+    EventType.GTID_TAGGED: "Gtid_tagged",
+    EventType.ANNOTATE_ROWS: "Annotate_rows",
+    EventType.BINLOG_CHECKPOINT: "Binlog_checkpoint",
+    EventType.MARIADB_GTID: "Gtid",
+    EventType.GTID_LIST: "Gtid_list",
+    EventType.QUERY_COMPRESSED: "Query_compressed",
+}
