@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from rplctl.errors import LockBusy, UsageError
 
 MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
+LOCK_PATIENCE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +106,31 @@ def hold_lock(channel: Channel, role: str) -> Iterator[None]:
     private_folder(channel.run_folder)
     descriptor = os.open(channel.lock_path(role), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _acquired(descriptor):
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
             raise LockBusy(
                 f"the {role} of channel '{channel.name}' is held by process {holder}",
                 channel=channel.name,
                 hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
-            ) from None
+            )
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def _acquired(descriptor: int) -> bool:
+    """Take the lock. `lock_holder` of another command holds it shared for an instant, so a refusal counts only when it lasts."""
+    deadline = time.monotonic() + LOCK_PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:

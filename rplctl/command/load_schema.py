@@ -6,7 +6,6 @@ They count from the channel's executed position on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +18,14 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
-    from rplctl.schema.model import TableModel
+    from rplctl.schema.plan import Catalog
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSchemaResult:
     channel: str
     tables: tuple[str, ...]
+    created: tuple[str, ...]  # those that the target lacked
     position: BinlogPosition
     dry_run: bool
 
@@ -49,40 +49,41 @@ def load_schema(
         master = read_master_info(repositories, channel_name)
         relay = repositories.relay_log_info
         position = relay.read().exec_position if relay.exists() else master.read_position
-        models = read_dump(dump) if dump is not None else _models_of_source(config, master)
-        names = tuple(f"{model.database}.{model.name}" for model in models)
-        if models and not dry_run:
-            from rplctl.commit.models import store_models
-            from rplctl.commit.tables import create_own_tables
+        catalog = read_dump(dump) if dump is not None else _catalog_of_source(config, master)
+        names = tuple(model.qualified_name for model in catalog.tables.values())
+        created: list[str] = []
+        if not dry_run:
+            from rplctl.commit.seed import load_catalog
+            from rplctl.target import open_target
 
-            engine = repositories.engine()
-            create_own_tables(engine)
-            with engine.begin() as connection:
-                store_models(connection, channel_name, position, {(m.database, m.name): m for m in models})
-        return LoadSchemaResult(channel_name, names, position, dry_run)
+            target = open_target(config.target_url)
+            try:
+                created = load_catalog(target, channel_name, position, catalog)
+            finally:
+                target.close()
+        return LoadSchemaResult(channel_name, names, tuple(created), position, dry_run)
 
 
-def read_dump(path: Path) -> Sequence[TableModel]:
-    from rplctl.schema.dump import load_dump
+def read_dump(path: Path) -> Catalog:
+    from rplctl.schema.dump import load_catalog
 
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise UsageError(f"{path}: {reason}") from error
-    models: Sequence[TableModel] = load_dump(text)
-    if not models:
+    catalog = load_catalog(text)
+    if not catalog.tables:
         raise UsageError(f"{path} holds no CREATE TABLE", hint="mysqldump --no-data --databases NAME … > FILE")
-    return models
+    return catalog
 
 
-def _models_of_source(config: Config, master: MasterInfo) -> Sequence[TableModel]:
+def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no schema to ask for", hint="rplctl load-schema FILE")
-    from rplctl.schema.source_catalog import models_from_source
+    from rplctl.schema.source_catalog import read_catalog
     from rplctl.secret import reveal
     from rplctl.source.survey import survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
-        models: Sequence[TableModel] = models_from_source(query)
-        return models
+        return read_catalog(query)
