@@ -8,15 +8,18 @@ read and that holds a password is refused (design D14). Nothing here loads SQLAl
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Generic
 
 from rplctl.channel import Channel
 from rplctl.durable import is_readable_by_others, private_folder, remove_file, replace_file
-from rplctl.errors import ConfigError, NotConfigured
+from rplctl.errors import ConfigError, NotConfigured, RplError
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
 from rplctl.repository.record import Record
@@ -82,13 +85,15 @@ class FileRepository(Generic[Info]):
             data = self._record.format(replace(info, channel_name=self._channel.name))
         except FieldError as error:
             raise self._record.damaged(self._channel.name, str(error)) from None
-        private_folder(self.path.parent)
-        replace_file(self.path, data, durable=due)
+        with self._mapped_errors():
+            private_folder(self.path.parent)
+            replace_file(self.path, data, durable=due)
         if due:
             self._events_since_sync = 0
 
     def remove(self) -> None:
-        remove_file(self.path)
+        with self._mapped_errors():
+            remove_file(self.path)
 
     def is_transactional(self) -> bool:
         return False
@@ -103,11 +108,26 @@ class FileRepository(Generic[Info]):
             raise ConfigError(
                 f"{self.where} cannot be read: permission denied", hint=f"run as the owner of {self.path.parent}"
             ) from None
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
                 raise self._record.damaged(self._channel.name, f"{self.where} is not an info file")
-            return file.read(MAX_FILE_BYTES)
+            return os.pread(descriptor, status.st_size, 0)  # files are replaced, never grown
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _mapped_errors(self) -> Iterator[None]:
+        """The old record is still whole: replace_file removes what it began."""
+        try:
+            yield
+        except OSError as error:
+            raise RplError(
+                f"{self.where} cannot be written: {error.strerror}",
+                channel=self._channel.name,
+                hint=f"df {self.path.parent}; ls -ld {self.path.parent}",
+                transient=error.errno in (errno.ENOSPC, errno.EDQUOT),
+            ) from error
 
     def _refuse_other_channel(self, info: Info) -> None:
         named = info.channel_name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
-from rplctl.errors import ConfigError, RplError
+from rplctl.errors import ConfigError, LockBusy, RplError
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY, SCHEMA, schema_of
 
@@ -49,11 +49,13 @@ def _stored_version(engine: Engine) -> str | None:
 
 
 def _lock(connection: Connection) -> None:
-    """One installer at a time; SQLite's transaction is that already."""
+    """One installer at a time; SQLite's transaction is that already. Raises LockBusy after a minute."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
     elif connection.dialect.name in ("mysql", "mariadb"):
-        connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": f"{SCHEMA}.install"})
+        connection.detach()  # closed at the end, not pooled: the lock and env.py's sql_mode end with the session
+        if connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": f"{SCHEMA}.install"}).scalar() != 1:
+            raise LockBusy("another process is creating the repository tables", hint="try again")
 
 
 def _upgrade(connection: Connection, rep_engine: str) -> None:

@@ -71,11 +71,12 @@ def parse_master_info(data: bytes) -> MasterInfo:
     count = _count(lines, _FIRST_COUNTED_MASTER_INFO)
     if count is None:
         return MasterInfo(**_read_lines(lines, _OLD_MASTER_INFO, first_line=1))
-    _expect_lines(lines, min(count, _SHARED_LINES))
-    if count <= _SHARED_LINES or lines[_SHARED_LINES : _SHARED_LINES + 1] not in ([], [""]):
+    _expect_lines(lines, min(count, _SHARED_LINES + 1))
+    if count <= _SHARED_LINES or lines[_SHARED_LINES]:
         _expect_lines(lines, count)
         values = _read_lines(lines, MASTER_INFO_LINES[: count - 1], first_line=2)
-        values |= _read_section(lines[count:], (*MARIADB_KEYS, *MASTER_INFO_KEYS), MASTER_INFO_LINES)
+        if count == len(MASTER_INFO_LINES) + 1:
+            values |= _read_section(lines[count:], (*MARIADB_KEYS, *MASTER_INFO_KEYS), MASTER_INFO_LINES)
         return MasterInfo(**values)
     values = _read_lines(lines, MASTER_INFO_LINES[: _SHARED_LINES - 1], first_line=2)
     if values["retry_count"] == 0:  # MariaDB before 12 writes 0 and means its default, not "for ever"
@@ -93,7 +94,8 @@ def parse_relay_log_info(data: bytes) -> RelayLogInfo:
     if count == 6 and lines[6] == "":  # MariaDB 12: one reserved, empty line
         lines[6] = "0"
     values = _read_lines(lines, RELAY_LOG_INFO_LINES[:count], first_line=2)
-    values |= _read_section(lines[count + 1 :], RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
+    if count == len(RELAY_LOG_INFO_LINES):
+        values |= _read_section(lines[count + 1 :], RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
     return RelayLogInfo(**values)
 
 
@@ -148,18 +150,15 @@ def _read_lines(lines: list[str], fields: Sequence[Field], *, first_line: int) -
 
 def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Field]) -> dict[str, Any]:
     """The section we write right behind the counted lines; anything else there is a stale tail and says nothing."""
-    names = {_section_key(field): field for field in keys}
-    first = next(iter(names))
-    if not lines or not lines[0].startswith(f"{first}=") or END_MARKER not in lines:
+    written = [_section_key(field) for field in keys]
+    if END_MARKER not in lines or [line.partition("=")[0] for line in lines[: len(keys)]] != written:
         return {}
-    names |= {field.key: field for field in fields if isinstance(field.notation, NullableText)}
-    values: dict[str, Any] = {}
-    for line in lines[: lines.index(END_MARKER)]:
-        key, _, text = line.partition("=")
-        if key in names and names[key].name not in values:
-            field = names[key]
-            values[field.name] = "" if isinstance(field.notation, NullableText) else _value(key, field, text)
-    return values
+    values = {}
+    for key, field, line in zip(written, keys, lines, strict=False):
+        values[field.name] = _value(key, field, line.partition("=")[2])
+    rest = set(lines[len(keys) : lines.index(END_MARKER)])
+    empty = [f for f in fields if isinstance(f.notation, NullableText) and f"{f.key}=" in rest]
+    return values | {field.name: "" for field in empty}
 
 
 def _section_key(field: Field) -> str:

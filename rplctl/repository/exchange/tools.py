@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rplctl.errors import UsageError
@@ -38,7 +38,7 @@ def import_maxwell(text: str, channel: str) -> Imported:
     """One row of `maxwell.positions`. Raises UsageError."""
     row = read_row(text, "maxwell.positions")
     gtids = "" if row.get("gtid_set") in (None, "NULL") else str(row["gtid_set"])
-    return _imported(channel, "maxwell.positions", row.get("binlog_file"), row.get("binlog_position"), gtids)
+    return _imported(channel, "maxwell.positions", (row.get("binlog_file"), row.get("binlog_position")), gtids)
 
 
 def import_debezium(text: str, channel: str) -> Imported:
@@ -52,9 +52,9 @@ def import_debezium(text: str, channel: str) -> Imported:
         )
     gtids = str(offset.get("gtids") or "")
     notes = []
-    if int(offset.get("event") or 0) or int(offset.get("row") or 0):
+    if any(_number(offset.get(key), f"Debezium offset: {key}") for key in ("event", "row")):
         notes.append("the connector stopped inside a transaction: it is applied again from its beginning")
-    imported = _imported(channel, "Debezium offset", offset.get("file"), offset.get("pos"), gtids)
+    imported = _imported(channel, "Debezium offset", (offset.get("file"), offset.get("pos")), gtids)
     return Imported(imported.master_info, imported.relay_log_info, tuple(notes))
 
 
@@ -70,17 +70,11 @@ def import_canal(text: str, channel: str) -> Imported:
         raise UsageError("Canal meta.dat: the cursor holds no position", channel=channel)
     address = (cursor.get("identity") or {}).get("sourceAddress") or {}
     gtids = str(position.get("gtid") or "")
-    imported = _imported(
-        channel,
-        "Canal meta.dat",
-        position.get("journalName"),
-        position.get("position"),
-        gtids,
-        host=str(address.get("address") or ""),
-        port=int(address.get("port") or 3306),
-    )
+    where = (position.get("journalName"), position.get("position"))
+    imported = _imported(channel, "Canal meta.dat", where, gtids)
+    host, port = str(address.get("address") or ""), _number(address.get("port") or 3306, "Canal meta.dat: port")
     note = "Canal keeps the start of the last event it delivered: check that the position begins a transaction"
-    return Imported(imported.master_info, imported.relay_log_info, (note,))
+    return Imported(replace(imported.master_info, host=host, port=port), imported.relay_log_info, (note,))
 
 
 def import_tungsten(text: str, channel: str) -> Imported:
@@ -95,7 +89,7 @@ def import_tungsten(text: str, channel: str) -> Imported:
             channel=channel,
             hint="bring the Tungsten replicator offline cleanly first: trepctl offline",
         )
-    return _imported(channel, "trep_commit_seqno", event_id[1], event_id[2], "")
+    return _imported(channel, "trep_commit_seqno", (event_id[1], event_id[2]), "")
 
 
 def read_row(text: str, what: str) -> dict[str, Any]:
@@ -127,25 +121,27 @@ def _json_object(text: str, what: str) -> dict[str, Any]:
     return value
 
 
-def _imported(
-    channel: str, what: str, log_name: object, log_pos: object, gtids: str, *, host: str = "", port: int = 3306
-) -> Imported:
-    name = str(log_name or "")
+def _number(value: object, what: str) -> int:
+    digits = str(value if value not in (None, "") else 0)
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
+        raise UsageError(f"{what}: '{digits[:40]}' is not a number")
+    return int(digits)
+
+
+def _imported(channel: str, what: str, position: tuple[object, object], gtids: str) -> Imported:
+    name, log_pos = str(position[0] or ""), _number(position[1], what)
     if not is_log_name(name):
         raise UsageError(f"{what}: '{name[:80]}' is not the name of a binary log", channel=channel)
-    digits = str(log_pos)
-    if not (digits.isascii() and digits.isdecimal()) or not FIRST_EVENT_POSITION <= int(digits[:20]) <= MAX_POSITION:
-        raise UsageError(f"{what}: '{digits[:40]}' is not a position in a binary log", channel=channel)
+    if not FIRST_EVENT_POSITION <= log_pos <= MAX_POSITION:
+        raise UsageError(f"{what}: {log_pos} is not a position in a binary log", channel=channel)
     compact = re.sub(r"\s", "", gtids)
     is_mariadb = bool(_MARIADB_GTIDS.fullmatch(compact))
     master = MasterInfo(
         master_log_name=name,
-        master_log_pos=int(digits),
-        host=host,
-        port=port,
+        master_log_pos=log_pos,
         channel_name=channel,
         enabled_auto_position=bool(compact) and not is_mariadb,
         using_gtid=2 if is_mariadb else 0,
     )
-    relay = RelayLogInfo(master_log_name=name, master_log_pos=int(digits), channel_name=channel, gtid_executed=compact)
+    relay = RelayLogInfo(master_log_name=name, master_log_pos=log_pos, channel_name=channel, gtid_executed=compact)
     return Imported(master, relay)
