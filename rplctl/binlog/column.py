@@ -6,6 +6,7 @@ Invariant: `cell_layout` knows every column type a server writes into a table ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -67,8 +68,8 @@ _VARIABLE: Final = frozenset({ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnT
 # MariaDB's temporal types of mysql56_temporal_format=OFF; with a fraction they have these many bytes, big-endian
 _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
     ColumnType.TIMESTAMP: (4, 5, 5, 6, 6, 7, 7),
-    ColumnType.TIME: (3, 4, 4, 5, 5, 6, 6),
-    ColumnType.DATETIME: (8, 6, 6, 7, 7, 8, 8),
+    ColumnType.TIME: (3, 4, 4, 5, 5, 5, 6),
+    ColumnType.DATETIME: (8, 6, 6, 7, 7, 7, 8),
 }
 
 
@@ -76,8 +77,8 @@ def fraction_digits(column: ColumnFormat) -> int:
     """Digits behind the second: from the table map, or from `sql_type` for MariaDB's old temporal format."""
     if column.type_code in _WITH_FRACTION:
         return column.metadata
-    _, parenthesis, digits = column.sql_type.partition("(")
-    return int(digits.rstrip(")")) if parenthesis and column.type_code in _OLD_TEMPORAL else 0
+    digits = re.search(r"\((\d)\)", column.sql_type) if column.type_code in _OLD_TEMPORAL else None
+    return int(digits[1]) if digits else 0
 
 
 def char_length(metadata: int) -> int:

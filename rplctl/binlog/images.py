@@ -78,34 +78,51 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
     if len(wrong):
         at = int(events.event_start[wrong[0]])
         found = int(events.column_count[wrong[0]])
-        raise format_error(f"A rows event of {found} columns for a table of {columns}", memoryview(view), at)
-    layouts = [cell_layout(column) for column in formats]
-    prefix = np.array([layout[0] for layout in layouts], np.uint8)
-    size = np.array([layout[1] for layout in layouts], np.int32)
-    is_json = np.array([column.type_code == ColumnType.JSON for column in formats], np.bool_)
-    capacity = max(16, int((events.data_end - events.data_start).sum()) // max(2, (columns + 7) // 8 + int(size.sum())))
-    bad, n, starts, lengths, diffs, changes = _walk(
-        view,
-        (events.kind, events.partial_json),
-        (events.before_bitmap, events.after_bitmap, events.data_start, events.data_end),
-        (prefix, size, is_json),
-        capacity,
-    )
-    if bad >= 0:
-        raise format_error("A row that does not fit its event", memoryview(view), int(events.event_start[bad]))
-    op, before, after, event_of_change = np.ascontiguousarray(changes.T)
+        raise format_error(f"A rows event of {found} columns for a table of {columns}", view.data, at)
+    layouts = np.array([cell_layout(column) for column in formats], np.int64).T
+    is_json = np.array([column.type_code == ColumnType.JSON for column in formats], np.int64)
+    shape = np.ascontiguousarray(np.vstack([layouts, is_json]))
+    kinds = events.kind + 4 * events.partial_json.astype(np.int64)
+    where = np.stack([kinds, events.before_bitmap, events.after_bitmap, events.data_start, events.data_end])
+    least = max(2, (columns + 7) // 8 + int(layouts.sum()))
+    room = 16 + int((events.data_end - events.data_start).sum()) // least
+    starts, lengths = np.empty((room, columns), np.int64), np.empty((room, columns), np.int32)
+    diffs = np.empty((room if events.partial_json.any() else 0, columns), np.bool_)
+    changes = np.empty((room, 4), np.int64)
+    progress = np.zeros(4, np.int64)
+    progress[1] = events.data_start[0] if len(events) else 0
+    while not _walk(view, where, shape, starts, lengths, diffs, changes, progress):
+        if progress[0] < 0:
+            raise format_error("A row that does not fit its event", view.data, int(events.event_start[~progress[0]]))
+        starts, lengths, changes = _doubled(starts), _doubled(lengths), _doubled(changes)
+        diffs = _doubled(diffs)
+    images, rows = int(progress[2]), int(progress[3])
+    op, before, after, event_of_change = np.ascontiguousarray(changes[:rows].T)
     return Images(
-        view, starts[:n], lengths[:n], diffs[:n], op.astype(np.uint8), before, after, event_of_change.astype(np.int32)
+        view,
+        starts[:images],
+        lengths[:images],
+        diffs[:images],
+        op.astype(np.uint8),
+        before,
+        after,
+        event_of_change.astype(np.int32),
     )
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same rows, and undefined room for as many again."""
+    larger = np.empty((2 * len(array), array.shape[1]), array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 @kernel
 def _walk_image(
-    data: Any, p: Any, end: Any, bitmap: Any, partial: Any, column: Any, starts: Any, lengths: Any, diffs: Any, row: Any
+    data: Any, p: Any, end: Any, bitmap: Any, partial: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, row: Any
 ) -> Any:
     """One image from `p`; where it ends, or -1 when it does not fit."""
-    prefix, size, is_json = column
-    n = len(prefix)
+    n = shape.shape[1]
     json_bits = np.int64(-1)
     if partial:
         if p >= end or data[p] > 1:  # bit 0 is the only option there is; an unknown one stops
@@ -114,8 +131,7 @@ def _walk_image(
             json_bits = p + 1
             columns = 0
             for c in range(n):
-                if is_json[c]:
-                    columns += 1
+                columns += shape[2, c]
             p += (columns + 7) >> 3
         p += 1
     present = 0
@@ -129,10 +145,12 @@ def _walk_image(
     j = 0
     for c in range(n):
         is_diff = False
-        if json_bits >= 0 and is_json[c]:
+        if json_bits >= 0 and shape[2, c]:
             is_diff = (data[json_bits + (j >> 3)] >> (j & 7)) & 1 == 1
             j += 1
         lengths[row, c] = 0
+        if len(diffs):
+            diffs[row, c] = False
         if (data[bitmap + (c >> 3)] >> (c & 7)) & 1 == 0:
             starts[row, c] = -2
             continue
@@ -141,13 +159,12 @@ def _walk_image(
         if null:
             starts[row, c] = -1
             continue
-        width = np.int64(prefix[c])
-        length = np.int64(size[c])
+        width = shape[0, c]
+        length = shape[1, c]
         if width > 0:
             if p + width > end:
                 return np.int64(-1)
-            length = np.int64(data[p])
-            for b in range(1, width):
+            for b in range(width):
                 length |= np.int64(data[p + b]) << (8 * b)
             p += width
         if length > end - p:
@@ -161,55 +178,40 @@ def _walk_image(
 
 
 @kernel
-def _grown(array: Any, used: Any) -> Any:
-    """A copy of `array` with twice the rows; rows past `used` are zero."""
-    larger = np.zeros((len(array) * 2, array.shape[1]), array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
-@kernel
-def _walk(data: Any, what: Any, where: Any, column: Any, capacity: Any) -> Any:
-    """All images of all events; the first event whose rows do not fit, or -1, comes first."""
-    kind, partial = what
-    before_bitmap, after_bitmap, begin, finish = where
-    n = len(column[0])
-    starts = np.zeros((capacity, n), np.int64)
-    lengths = np.zeros((capacity, n), np.int32)
-    changes = np.zeros((capacity, 4), np.int64)
-    diffs = np.zeros((capacity, n) if partial.any() else (0, 0), np.bool_)
-    images = 0
-    rows = 0
-    bad = -1
-    for i in range(len(kind)):
-        p = begin[i]
-        while bad < 0:
-            begun = p
-            if images + 2 > len(starts):
-                starts = _grown(starts, images)
-                lengths = _grown(lengths, images)
-                changes = _grown(changes, rows)
-                if len(diffs):
-                    diffs = _grown(diffs, images)
-            before = -1
-            after = -1
-            if kind[i] != 1:
-                p = _walk_image(data, p, finish[i], before_bitmap[i], False, column, starts, lengths, diffs, images)
-                before = images
-                images += 1
-            if kind[i] != 3 and p >= 0:
-                p = _walk_image(data, p, finish[i], after_bitmap[i], partial[i], column, starts, lengths, diffs, images)
-                after = images
-                images += 1
-            changes[rows, 0] = kind[i]
-            changes[rows, 1] = before
-            changes[rows, 2] = after
-            changes[rows, 3] = i
-            rows += 1
-            if p < 0 or (p == begun and p < finish[i]):
-                bad = i
-            if p >= finish[i]:  # tested last: an event of empty images holds one row and no byte
+def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, changes: Any, progress: Any) -> Any:
+    """Walk on from `progress` = [event, offset, images, changes]; False when the room is used up, or when a row
+    does not fit its event: then the event's number is inverted."""
+    for i in range(progress[0], where.shape[1]):
+        kind = where[0, i] & 3
+        end = where[4, i]
+        if i > progress[0]:
+            progress[0] = i
+            progress[1] = where[3, i]
+        while True:
+            begun = progress[1]
+            row = progress[2]
+            change = progress[3]
+            if row + 2 > len(starts):
+                return False
+            p = begun
+            changes[change, 0] = kind
+            changes[change, 1] = -1
+            changes[change, 2] = -1
+            changes[change, 3] = i
+            if kind != 1:
+                p = _walk_image(data, p, end, where[1, i], np.int64(0), shape, starts, lengths, diffs, row)
+                changes[change, 1] = row
+                row += 1
+            if kind != 3 and p >= 0:
+                p = _walk_image(data, p, end, where[2, i], where[0, i] & 4, shape, starts, lengths, diffs, row)
+                changes[change, 2] = row
+                row += 1
+            if p < 0 or (p == begun and p < end):
+                progress[0] = ~i
+                return False
+            progress[1] = p
+            progress[2] = row
+            progress[3] = change + 1
+            if p >= end:  # tested last: an event of empty images holds one row and no byte
                 break
-        if bad >= 0:
-            break
-    return bad, images, starts, lengths, diffs, changes[:rows]
+    return True

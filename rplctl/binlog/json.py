@@ -21,7 +21,7 @@ import base64
 import re
 import struct
 from dataclasses import dataclass
-from typing import Final, TypeAlias, Union
+from typing import Final, TypeAlias
 
 from rplctl.binlog.decimal import decimal_size, decimal_text
 from rplctl.binlog.table_map import ColumnType
@@ -29,7 +29,7 @@ from rplctl.binlog.temporal import packed_date_text, packed_datetime_text, packe
 from rplctl.errors import BinlogFormatError
 
 # A scalar is the text that is printed for it
-Node: TypeAlias = Union[dict[str, "Node"], list["Node"], str]
+Node: TypeAlias = "dict[str, Node] | list[Node] | str"
 
 _LITERALS: Final = {0: "null", 1: "true", 2: "false"}
 _INTEGERS: Final = {5: (2, True), 6: (2, False), 7: (4, True), 8: (4, False), 9: (8, True), 10: (8, False)}
@@ -175,7 +175,7 @@ def double_text(value: float) -> str:
     digits = digits.strip("0") or "0"
     if digits == "0":
         return f"{sign}0.0"
-    if -_MOST_PLAIN_DIGITS < point <= _MOST_PLAIN_DIGITS:
+    if -_MOST_PLAIN_DIGITS < point <= _MOST_PLAIN_DIGITS or 0 < point < len(digits):
         if point <= 0:
             return f"{sign}0.{'0' * -point}{digits}"
         return f"{sign}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
@@ -258,9 +258,9 @@ def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int
             parent[last] = value
         if operation == INSERT:
             _sort_keys(parent)
-    elif isinstance(parent, list) and isinstance(last, int) and last < len(parent) + (operation == INSERT):
+    elif isinstance(parent, list) and isinstance(last, int) and (operation == INSERT or last < len(parent)):
         if operation == INSERT:
-            parent.insert(last, value)
+            parent.insert(last, value)  # behind the end means at the end
         elif operation == REPLACE:
             parent[last] = value
         else:

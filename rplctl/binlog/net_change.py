@@ -69,12 +69,21 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
     if not key_columns:
         raise ValueError("a table without a key has no net changes; apply its rows one by one")
     full = images.are_full()
-    size, expect, key_images, state, cell_image, conflict, no_base = _net_changes(
+    changes = len(images.ops)
+    most = 2 * changes  # an update may touch two keys
+    key_images = np.empty((most, 2), np.int64)  # the image of the key, and the one for columns which that one lacks
+    expect = np.zeros(most, np.uint8)
+    state = np.empty((most, 3), np.int64)  # final image (-1 = absent), first change, origin
+    cell_image = np.empty((0, 0) if full else (most, images.column_count), np.int32)
+    size, conflict, no_base = _net_changes(
         images.data,
         (images.cell_start, images.cell_length, images.is_diff),
         (images.ops, images.before, images.after),
         np.array(key_columns, np.int64),
         not full,
+        np.full(max(16, 1 << (2 * most).bit_length()), -1, np.int32),  # slots of the hash table, at most half used
+        np.empty(most, np.uint64),
+        (key_images, expect, state, cell_image),
     )
     key_image, key_fallback = np.ascontiguousarray(key_images[:size].T)
     final_image, first_change, origin = np.ascontiguousarray(state[:size].T)
@@ -164,6 +173,13 @@ def _overlay(starts: Any, image: Any, cell_image: Any, entry: Any) -> None:
 
 
 @kernel
+def _copy_cells(cell_image: Any, target: Any, source: Any) -> None:
+    """The target's cells become those of entry `source`, or none when it is -1."""
+    for c in range(cell_image.shape[1]):
+        cell_image[target, c] = cell_image[source, c] if source >= 0 else -1
+
+
+@kernel
 def _lacks_base(starts: Any, diffs: Any, before: Any, after: Any) -> Any:
     for c in range(diffs.shape[1]):
         if diffs[after, c] and starts[before, c] == -2:
@@ -172,26 +188,22 @@ def _lacks_base(starts: Any, diffs: Any, before: Any, after: Any) -> Any:
 
 
 @kernel
-def _net_changes(data: Any, where: Any, changes: Any, keys: Any, partial: Any) -> Any:
-    """The loop over all changes; what `NetChanges` holds, row by row, and how many entries there are."""
+def _net_changes(
+    data: Any, where: Any, changes: Any, keys: Any, partial: Any, slots: Any, hashes: Any, entries: Any
+) -> Any:
+    """The loop over all changes fills the entries: (how many there are, conflict, first diff without a base)."""
     starts, lengths, diffs = where
     ops, before, after = changes
+    key_images, expect, state, cell_image = entries
     cells = (starts, lengths)
-    room = 16
-    while room < 4 * len(ops):
-        room *= 2
-    most = 2 * len(ops) + 1
-    key_images = np.empty((most, 2), np.int64)  # the image of the key, and the one for columns which that one lacks
-    table = (np.full(room, -1, np.int32), np.empty(most, np.uint64), key_images)
-    expect = np.zeros(most, np.uint8)
-    state = np.empty((most, 3), np.int64)  # final image (-1 = absent), first change, origin
-    cell_image = np.empty((most, starts.shape[1]) if partial else (1, 1), np.int32)
-    size = 0
-    no_base = -1
+    table = (slots, hashes, key_images)
+    none = np.int64(-1)
+    size = np.int64(0)
+    no_base = none
     for i in range(len(ops)):
-        entry = -1
+        entry = none
         if ops[i] != 1:
-            entry = _entry_of(data, cells, before[i], -1, keys, table, size)
+            entry = _entry_of(data, cells, before[i], none, keys, table, size)
             if entry == size:
                 size += 1
                 expect[entry] = 1
@@ -199,13 +211,13 @@ def _net_changes(data: Any, where: Any, changes: Any, keys: Any, partial: Any) -
                 state[entry, 1] = i
                 state[entry, 2] = entry
                 if partial:
-                    cell_image[entry] = -1
+                    _copy_cells(cell_image, entry, none)
                     _overlay(starts, before[i], cell_image, entry)
             elif state[entry, 0] < 0:
-                return size, expect, key_images, state, cell_image, i, no_base
+                return size, np.int64(i), no_base
         target = entry
         if ops[i] == 1 or (
-            ops[i] == 2 and not _same_key(data, starts, lengths, after[i], before[i], before[i], -1, keys)
+            ops[i] == 2 and not _same_key(data, starts, lengths, after[i], before[i], before[i], none, keys)
         ):
             target = _entry_of(data, cells, after[i], before[i], keys, table, size)
             if target == size:
@@ -214,22 +226,22 @@ def _net_changes(data: Any, where: Any, changes: Any, keys: Any, partial: Any) -
                 state[target, 1] = i
                 state[target, 2] = -1
                 if partial:
-                    cell_image[target] = -1
+                    _copy_cells(cell_image, target, none)
             elif state[target, 0] >= 0:
-                return size, expect, key_images, state, cell_image, i, no_base
+                return size, np.int64(i), no_base
             if entry >= 0:  # the row moves to another key and takes its cells with it
                 state[target, 2] = state[entry, 2]
                 if partial:
-                    cell_image[target] = cell_image[entry]
+                    _copy_cells(cell_image, target, entry)
         if entry >= 0 and entry != target or ops[i] == 3:
             state[entry, 0] = -1
             state[entry, 2] = -1
             if partial:
-                cell_image[entry] = -1
+                _copy_cells(cell_image, entry, none)
         if ops[i] != 3:
             state[target, 0] = after[i]
             if partial:
                 if no_base < 0 and len(diffs) and _lacks_base(starts, diffs, before[i], after[i]):
-                    no_base = i
+                    no_base = np.int64(i)
                 _overlay(starts, after[i], cell_image, target)
-    return size, expect, key_images, state, cell_image, -1, no_base
+    return size, none, no_base

@@ -10,14 +10,15 @@ GEOMETRY is the server's own form: 4 bytes SRID, then WKB.
 
 from __future__ import annotations
 
-import ipaddress
 import zlib
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from rplctl.binlog import temporal
+from rplctl.binlog.address import inet4_text, inet6_text, uuid_text
 from rplctl.binlog.cells import Cells, cells_of, gather, raw_cells, signed_cells, unsigned_cells
 from rplctl.binlog.charset import decode_text, is_utf8
 from rplctl.binlog.column import ColumnFormat, char_length, fraction_digits
@@ -45,7 +46,7 @@ def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat) ->
     """
     cells = cells_of(images, np.asarray(rows, np.int64), column)
     if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():
-        values: list[Any] = _documents(images, cells, column)
+        values = _documents(images, cells, column)
     else:
         values = _decode(cells, fmt)
     if len(values) == cells.total:
@@ -62,28 +63,33 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
         return []
     if kind in _INTEGER_WIDTH:
         width = _INTEGER_WIDTH[ColumnType(kind)]
-        return (unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, width)).tolist()
+        return _listed(unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, width))
     decode = _DECODERS.get(kind)
     if decode is None:
         raise BinlogFormatError(f"Unknown column type {kind}", errno=1610)
     return decode(cells, fmt)
 
 
+def _listed(array: npt.NDArray[Any]) -> list[Any]:
+    values: list[Any] = array.tolist()
+    return values
+
+
 def _floats(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return unsigned_cells(cells).astype(np.uint32).view(np.float32).astype(np.float64).tolist()
+    return _listed(unsigned_cells(cells).astype(np.uint32).view(np.float32).astype(np.float64))
 
 
 def _doubles(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return unsigned_cells(cells).view(np.float64).tolist()
+    return _listed(unsigned_cells(cells).view(np.float64))
 
 
 def _years(cells: Cells, _: ColumnFormat) -> list[Any]:
     year = unsigned_cells(cells).astype(np.int64)
-    return np.where(year == 0, 0, year + 1900).tolist()
+    return _listed(np.where(year == 0, 0, year + 1900))
 
 
 def _bits(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return unsigned_cells(cells, big_endian=True).tolist()
+    return _listed(unsigned_cells(cells, big_endian=True))
 
 
 def _decimals(cells: Cells, fmt: ColumnFormat) -> list[Any]:
@@ -155,7 +161,8 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     """CHAR, VARCHAR, TEXT and their binary sisters."""
     if fmt.sql_type in _TEXT_OF_BYTES:
-        return [_TEXT_OF_BYTES[fmt.sql_type](raw) for raw in raw_cells(cells)]
+        length = char_length(fmt.metadata)  # zeros at the end are not logged
+        return [_TEXT_OF_BYTES[fmt.sql_type](raw.ljust(length, b"\0")) for raw in raw_cells(cells)]
     if fmt.charset is None or fmt.charset == "binary":
         if fmt.type_code == ColumnType.STRING:
             length = char_length(fmt.metadata)
@@ -209,41 +216,6 @@ def expand_column(raw: bytes) -> bytes:
     raise BinlogFormatError(f"A compressed column that cannot be read: {raw[:64].hex(' ')}", errno=1610)
 
 
-def _inet4(raw: bytes) -> str:
-    return str(ipaddress.IPv4Address(raw.ljust(4, b"\0")))
-
-
-def _inet6(raw: bytes) -> str:
-    return inet6_text(raw.ljust(16, b"\0"))
-
-
-def inet6_text(raw: bytes) -> str:
-    """16 bytes as MariaDB's INET6 prints them: RFC 5952, IPv4 forms in dotted quad."""
-    address = ipaddress.IPv6Address(raw)
-    last = ipaddress.IPv4Address(raw[12:])
-    if raw[:12] == bytes(10) + b"\xff\xff":
-        return f"::ffff:{last}"
-    if raw[:12] == bytes(12) and raw[12:14] != b"\0\0":
-        return f"::{last}"
-    return str(address)
-
-
-def uuid_text(raw: bytes) -> str:
-    """16 bytes as MariaDB's UUID prints them; versions 1-5 are stored with their last group first."""
-    hexed = raw.hex()
-    if is_swapped_uuid(raw):
-        hexed = hexed[24:] + hexed[20:24] + hexed[16:20] + hexed[12:16] + hexed[:12]
-    return "-".join((hexed[:8], hexed[8:12], hexed[12:16], hexed[16:20], hexed[20:]))
-
-
-def is_swapped_uuid(raw: bytes) -> bool:
-    return not (raw[6] and raw[8] & 0x80)
-
-
-def _uuid(raw: bytes) -> str:
-    return uuid_text(raw.ljust(16, b"\0"))
-
-
 def _json(cells: Cells, _: ColumnFormat) -> list[Any]:
     return [json_text(raw) for raw in raw_cells(cells)]
 
@@ -270,7 +242,11 @@ def _nulls(cells: Cells, _: ColumnFormat) -> list[Any]:
     return [None] * len(cells)
 
 
-_TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {"inet4": _inet4, "inet6": _inet6, "uuid": _uuid}
+_TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {
+    "inet4": inet4_text,
+    "inet6": inet6_text,
+    "uuid": uuid_text,
+}
 _DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
     ColumnType.NULL: _nulls,
     ColumnType.FLOAT: _floats,

@@ -107,7 +107,7 @@ def _known(column_type: str, charset: str | None) -> ColumnFormat:
     if word in ("enum", "set"):
         members = re.findall(r"'((?:[^']|'')*)'", column_type)
         labels = tuple(member.replace("''", "'") for member in members)
-    return ColumnFormat(0, 0, "unsigned" in column_type, charset, labels, word)
+    return ColumnFormat(0, 0, "unsigned" in column_type, charset, labels, column_type if word in _TEMPORAL else word)
 
 
 def _apply(table: Table, images: Images) -> None:
@@ -154,6 +154,7 @@ def _nodes(value: Any) -> Any:
     return quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
+_TEMPORAL = ("time", "datetime", "timestamp")
 _NAME = r"(?:`((?:[^`]|``)+)`|(\w+))"
 
 
