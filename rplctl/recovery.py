@@ -76,8 +76,8 @@ def recover_relay_log(
 ) -> RecoveryResult:
     """Bring the relay log to its last complete transaction and say what to fetch next.
 
-    No option of `config` turns this off or weakens it. Raises RelayLogError when transactions that were fetched, but may
-    not have been applied, are gone and no executed position tells where to fetch them again.
+    No option of `config` turns this off or weakens it. Raises RelayLogError when transactions that were fetched,
+    but may not have been applied, are gone and no executed position tells where to fetch them again.
     """
     del config
     if dry_run:

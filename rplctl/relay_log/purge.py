@@ -1,8 +1,8 @@
 """Removing relay logs that are applied (`relay_log_purge`), or all of them (RESET, CHANGE MASTER).
 
 Crash-safe in the server's way: the names go into a register `relay-bin.~rec~` first, then out of the index, then the
-files are unlinked, then the register. Whoever comes next finishes what the register says (`finish_purge`): a kill at any
-point neither leaves a listed file missing for good nor brings a purged one back.
+files are unlinked, then the register. Whoever comes next finishes what it says (`finish_purge`): a kill at any point
+neither leaves a listed file missing for good nor brings a purged one back.
 """
 
 from __future__ import annotations

@@ -293,6 +293,21 @@ def test_a_new_format_description_begins_a_new_batch(channel: Channel) -> None:
             assert groups.scan.kind[group] in (GroupKind.CONTROL, GroupKind.ROWS)
 
 
+def test_a_batch_that_is_still_held_does_not_lock_the_receiver_out(channel: Channel) -> None:
+    source = FakeSource()
+    end = write_relay_log(channel, source, 3)
+    held = opened(channel).groups(1 << 20)
+    path = channel.datadir / end.log_name
+    with path.open("ab") as file:
+        file.write(b"torn")
+    cutting = threading.Thread(target=cut_file, args=(path, end.log_pos), daemon=True)
+    cutting.start()
+    cutting.join(timeout=10)
+    assert not cutting.is_alive()
+    assert held is not None
+    assert held.data[: held.end.log_pos].tobytes() == path.read_bytes()
+
+
 def test_a_batch_stays_readable_when_its_file_is_purged(channel: Channel) -> None:
     source = FakeSource()
     write_relay_log(channel, source, 3)
