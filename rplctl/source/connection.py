@@ -40,7 +40,7 @@ class ServerConnection:
 
     mysql: Any
     identity: SourceIdentity
-    address: str  # user@host:port, for messages
+    prefix: str  # of messages: what was attempted, as whom, how often
 
     @property
     def socket(self) -> socket.socket:
@@ -48,7 +48,7 @@ class ServerConnection:
         return raw
 
     def send_command(self, code: int, payload: bytes) -> None:
-        with map_errors(self.address):
+        with map_errors(self.prefix):
             self.mysql._execute_command(code, payload)
 
     def close(self) -> None:
@@ -59,8 +59,11 @@ def connect(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> ServerConnection:
     """Connect, authenticate, check the server, register as its replica. Raises SourceError, ConfigError."""
-    address = f"{info.user_name}@{info.host}:{info.port}"
-    with map_errors(address):
+    prefix = (
+        f"error connecting to master '{info.user_name}@{info.host}:{info.port}' - retry-time: {info.connect_retry}  "
+        f"maximum-retries: {info.retry_count}  message"
+    )
+    with map_errors(prefix):
         mysql = _login(info, password, config.replica_net_timeout)
         try:
             identity = _identify(mysql)
@@ -80,7 +83,7 @@ def connect(
         identity.clock_difference,
         has_checksums,
     )
-    return ServerConnection(mysql, known, address)
+    return ServerConnection(mysql, known, prefix)
 
 
 def _login(info: MasterInfo, password: str, timeout_s: int) -> Any:
@@ -197,19 +200,17 @@ def _value(mysql: Any, query: str) -> str:
 
 
 @contextlib.contextmanager
-def map_errors(address: str) -> Iterator[None]:
+def map_errors(prefix: str) -> Iterator[None]:
     """Exceptions of PyMySQL, the socket and nonsense packets → SourceError; transient where MySQL retries."""
     try:
         yield
     except err.MySQLError as error:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else CR_SERVER_LOST
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
-        raise SourceError(
-            f"error connecting to master '{address}': {text}", errno=number, transient=number not in _FATAL
-        ) from None
+        raise SourceError(f"{prefix}: {text}", errno=number, transient=number not in _FATAL) from None
     except OSError as error:  # ssl.SSLError is one
         number = CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else CR_CONN_HOST_ERROR
-        raise SourceError(f"error connecting to master '{address}': {error}", errno=number, transient=True) from None
+        raise SourceError(f"{prefix}: {error}", errno=number, transient=True) from None
     except (RuntimeError, ValueError, LookupError, struct.error, AssertionError, TypeError) as error:
         # what PyMySQL raises on bytes that are no MySQL, and on a request for a local file
         reason = (
@@ -218,7 +219,7 @@ def map_errors(address: str) -> Iterator[None]:
             else f"it does not speak MySQL: {error!r}"
         )
         raise SourceError(
-            f"error connecting to master '{address}': {reason}",
+            f"{prefix}: {reason}",
             errno=CR_MALFORMED_PACKET,
             hint="check --master-host and --master-port",
         ) from None

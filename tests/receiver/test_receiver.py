@@ -1,4 +1,4 @@
-"""The receiver against a folder and against real servers: every event once, byte for byte, whatever happens to the link."""
+"""The receiver against a folder and real servers: every event once, byte for byte, whatever happens to the link."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ import pytest
 from rplctl.channel import hold_lock
 from rplctl.errors import LockBusy, NotConfigured, SourceError
 from rplctl.info import MasterInfo
+from rplctl.position import RelayLogPosition
 from rplctl.receiver.receiver import Receiver
+from rplctl.relay_log.purge import purge_applied
 from tests.receiver.running import RunningReceiver, log_events
 from tests.servers import MariadbServer, MysqlServer
 from tests.source.binlogs import FIRST_EVENT, event, rotate, statements, write_log
@@ -61,14 +64,31 @@ def test_a_second_run_begins_a_new_relay_log_where_the_first_ended(tmp_path: Pat
 
 def test_relay_logs_rotate_by_size_and_when_asked_never_inside_a_transaction(tmp_path: Path) -> None:
     folder = archive(tmp_path / "archive", 400)
+    last = folder / "bin.000002"
     with RunningReceiver(
         tmp_path / "data", master_binlog_dir=str(folder), config={"max_relay_log_size": 4096}
     ) as receiver:
-        receiver.wait_for(*end_of(folder / "bin.000002"))
+        receiver.wait(lambda: (receiver.status().read_log_name, receiver.status().read_log_pos) == end_of(last))
         count = len(receiver.relay_logs())
         receiver.flush_logs()
         receiver.wait(lambda: len(receiver.relay_logs()) == count + 1)
     assert receiver.relayed() == log_events([folder / "bin.000001", folder / "bin.000002"])
+
+
+def test_the_space_limit_holds_the_receiver_until_the_applier_purged(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "archive")
+    config = {"relay_log_space_limit": 3000}
+    with RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder), config=config) as receiver:
+        receiver.wait(lambda: "free enough relay log space" in receiver.status().state)
+        assert receiver.stored().master_log_name != "" and receiver.relayed() != log_events(
+            sorted(folder.glob("bin.*"))
+        )
+        receiver.wait(lambda: len(receiver.relay_logs()) == 2)  # a new one, so that the first can go
+        first = receiver.relayed()
+        purge_applied(receiver.channel, RelayLogPosition(receiver.relay_logs()[-1], 4))
+        receiver.wait(lambda: len(receiver.relay_logs()) == 2)
+        receiver.wait_for(*end_of(folder / "bin.000002"))
+    assert first + receiver.relayed() == log_events(sorted(folder.glob("bin.*")))
 
 
 def test_a_damaged_event_is_1743_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
@@ -208,9 +228,9 @@ def follow_a_troubled_life(server: MariadbServer, receiver: RunningReceiver, end
 @pytest.mark.slow
 @pytest.mark.parametrize("gtid", [0, 2])
 def test_mariadb_is_received_whole_through_kill_restart_and_crash(
-    tmp_path: Path, mariadb_factory: type[MariadbServer], gtid: int
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], gtid: int
 ) -> None:
-    server = mariadb_factory("--sync-binlog=1")  # type: ignore[arg-type]
+    server = mariadb_factory("--sync-binlog=1")
     receiver = RunningReceiver(tmp_path / "data", host="127.0.0.1", port=server.port, using_gtid=gtid)
     follow_a_troubled_life(server, receiver, "SHOW MASTER STATUS")
 
@@ -218,9 +238,9 @@ def test_mariadb_is_received_whole_through_kill_restart_and_crash(
 @pytest.mark.slow
 @pytest.mark.parametrize("gtid", [False, True])
 def test_mysql_is_received_whole_through_kill_restart_and_crash(
-    tmp_path: Path, mysql_factory: type[MysqlServer], gtid: bool
+    tmp_path: Path, mysql_factory: Callable[..., MysqlServer], gtid: bool
 ) -> None:
-    server = mysql_factory("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1")  # type: ignore[arg-type, call-arg]
+    server = mysql_factory("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1")
     receiver = RunningReceiver(
         tmp_path / "data", host="127.0.0.1", port=server.port, enabled_ssl=True, enabled_auto_position=gtid
     )
@@ -229,7 +249,7 @@ def test_mysql_is_received_whole_through_kill_restart_and_crash(
 
 @pytest.mark.slow
 def test_a_purged_log_and_an_impossible_position_are_final(
-    tmp_path: Path, mariadb_factory: type[MariadbServer]
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:
     server = mariadb_factory()
     first = server.master_status()[0]
