@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.instance import ADMIN, APPLIER, open_repositories, read_master_info, running
 from rplctl.config import Config
-from rplctl.errors import UsageError
+from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 
@@ -87,3 +87,25 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
         return read_catalog(query)
+
+
+def seed_models(config: Config, channel: Channel, master: MasterInfo, position: BinlogPosition) -> tuple[str, ...]:
+    """At a first start in the middle of a live source's log: learn the tables that the target has already (design D18).
+
+    Nothing is learnt when the channel begins with the first log (its DDL comes with it), when the source does not answer (the
+    receiver will say so) or when the channel knows tables already.
+    """
+    if not position.log_name or not master.host:
+        return ()
+    from rplctl.commit.seed import adopt_tables, needs_models
+    from rplctl.target import open_target
+
+    target = open_target(config.target_url)
+    try:
+        if not needs_models(target.engine, channel.name):
+            return ()
+        return tuple(adopt_tables(target, channel.name, position, _catalog_of_source(config, master)))
+    except SourceError:
+        return ()
+    finally:
+        target.close()

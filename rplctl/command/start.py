@@ -103,6 +103,8 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
     _check_request(request, until)
     with hold_lock(channel, ADMIN):
         master = _prepare(config, channel)
+        if APPLIER in request.roles and not running(channel):
+            _seed(config, channel, master)
         wanted = _source_end(config, master) if request.until_synced else None
         already = running(channel)
         started: list[Child] = []
@@ -173,6 +175,12 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
             hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
         )
     return master
+
+
+def _seed(config: Config, channel: Channel, master: MasterInfo) -> None:
+    from rplctl.command.load_schema import seed_models
+
+    seed_models(config, channel, master, open_repositories(config, channel.name).relay_log_info.read().exec_position)
 
 
 def _source_end(config: Config, master: MasterInfo) -> BinlogPosition:

@@ -6,8 +6,10 @@ empty, as `mysqldump --no-data | mysql` would. Tables that are there keep their 
 
 from __future__ import annotations
 
+from sqlalchemy import Engine, select
+
 from rplctl.commit.models import store_models
-from rplctl.commit.tables import create_own_tables
+from rplctl.commit.tables import create_own_tables, own_schema, table_models
 from rplctl.errors import TargetError
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
@@ -38,6 +40,28 @@ def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog
         raise
     target.commit()
     return created
+
+
+def needs_models(engine: Engine, channel: str) -> bool:
+    """True when the target knows no model of this channel yet."""
+    create_own_tables(engine)
+    table = table_models(own_schema(engine))
+    with engine.connect() as connection:
+        return connection.execute(select(table.c.Table_name).where(table.c.Channel_name == channel)).first() is None
+
+
+def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[str]:
+    """Store the models of those tables that the target has already (restored from a backup of the source); their names."""
+    target.begin(foreign_keys=False)
+    try:
+        there = {name: model for name, model in catalog.tables.items() if _is_there(target, model)}
+        if there:
+            store_models(target.connection, channel, position, there, catalog.databases)
+    except BaseException:
+        target.rollback()
+        raise
+    target.commit()
+    return [model.qualified_name for model in there.values()]
 
 
 def _is_there(target: Target, model: TableModel) -> bool:

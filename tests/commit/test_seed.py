@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.commit.models import load_models
-from rplctl.commit.seed import load_catalog
+from rplctl.commit.seed import adopt_tables, load_catalog, needs_models
 from rplctl.errors import TargetError
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
@@ -70,3 +70,15 @@ def test_a_table_with_other_columns_is_refused_and_nothing_is_stored(target: Tar
     assert names(target) == {"shop__b"}
     with target.engine.connect() as connection:
         assert load_models(connection, "", POSITION).tables == {}
+
+
+def test_only_tables_that_are_there_are_adopted(target: Target) -> None:
+    assert needs_models(target.engine, "")
+    target.begin(foreign_keys=True)
+    target.connection.exec_driver_sql('CREATE TABLE "shop__a" ("id" INTEGER PRIMARY KEY)')
+    target.commit()
+    assert adopt_tables(target, "", POSITION, TWO) == ["shop.a"]
+    assert names(target) == {"shop__a"}
+    assert not needs_models(target.engine, "")
+    with target.engine.connect() as connection:
+        assert set(load_models(connection, "", POSITION).tables) == {("shop", "a")}

@@ -1,0 +1,70 @@
+"""Channels: files that cannot collide or escape the instance folder, and locks that die with their holder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rplctl.channel import Channel, check_channel_name, decode_channel_name, encode_channel_name, hold_lock, lock_holder
+from rplctl.errors import LockBusy, UsageError
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from rplctl.channel import Channel, hold_lock
+with hold_lock(Channel("", Path(sys.argv[1])), "applier"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_file_names_are_those_of_a_mariadb_server(tmp_path: Path) -> None:
+    channel = Channel("ch A", tmp_path)
+    assert channel.master_info_path.name == "master-ch@0020a.info"
+    assert channel.relay_log_info_path.name == "relay-log-ch@0020a.info"
+    assert channel.relay_log_index_path.name == "relay-bin-ch@0020a.index"
+    assert Channel("", tmp_path).master_info_path.name == "master.info"
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=64))
+def test_an_encoded_name_is_a_plain_file_name_and_comes_back(name: str) -> None:
+    encoded = encode_channel_name(name)
+    assert all(c.isascii() and (c.isalnum() or c in "_@") for c in encoded)
+    assert decode_channel_name(encoded) == name.lower()
+
+
+@pytest.mark.parametrize("name", ["x" * 65, "a\nb", "a\x7fb", " a", "tail "])
+def test_a_name_that_the_server_would_refuse_is_refused(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_channel_name(name)
+    assert caught.value.errno == 3076
+
+
+def test_a_second_holder_is_told_who_has_the_lock(tmp_path: Path) -> None:
+    channel = Channel("", tmp_path)
+    with hold_lock(channel, "applier"):
+        assert lock_holder(channel, "applier") == os.getpid()
+        with pytest.raises(LockBusy, match=str(os.getpid())), hold_lock(channel, "applier"):
+            pass
+        with hold_lock(channel, "receiver"):
+            pass
+    assert lock_holder(channel, "applier") is None
+
+
+def test_a_killed_holder_frees_the_lock_at_once(tmp_path: Path) -> None:
+    channel = Channel("", tmp_path)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        assert lock_holder(channel, "applier") == holder.pid
+        holder.send_signal(signal.SIGKILL)
+    assert lock_holder(channel, "applier") is None
+    with hold_lock(channel, "applier"):
+        pass

@@ -1,0 +1,84 @@
+"""Durable writes: whole files or none, private, and every fsync counted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from rplctl.durable import (
+    is_readable_by_others,
+    private_folder,
+    remove_file,
+    replace_file,
+    sync_count,
+    write_all,
+)
+
+
+def test_a_file_is_replaced_at_once_and_private_whatever_the_umask(tmp_path: Path) -> None:
+    path = tmp_path / "master.info"
+    old = os.umask(0)
+    try:
+        replace_file(path, b"one")
+        replace_file(path, b"two")
+    finally:
+        os.umask(old)
+    assert path.read_bytes() == b"two"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [p.name for p in tmp_path.iterdir()] == ["master.info"]
+
+
+def test_a_durable_replacement_costs_two_fsyncs_the_other_none(tmp_path: Path) -> None:
+    before = sync_count.total()
+    replace_file(tmp_path / "a", b"x")
+    assert sync_count.total() == before + 2
+    replace_file(tmp_path / "a", b"y", durable=False)
+    assert sync_count.total() == before + 2
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "master.info"
+    replace_file(path, b"old")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        replace_file(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_short_write_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+
+    def three_at_most(_: int, data: memoryview) -> int:
+        written.append(bytes(data[:3]))
+        return len(written[-1])
+
+    monkeypatch.setattr(os, "write", three_at_most)
+    write_all(0, b"abcdefgh")
+    monkeypatch.undo()
+    assert written == [b"abc", b"def", b"gh"]
+
+
+def test_removing_what_is_not_there_is_fine(tmp_path: Path) -> None:
+    remove_file(tmp_path / "nothing")
+
+
+def test_folders_are_private_and_secrets_others_can_read_are_seen(tmp_path: Path) -> None:
+    folder = private_folder(tmp_path / "a" / "b")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    secret = folder / "s"
+    secret.write_text("x")
+    secret.chmod(0o640)
+    assert is_readable_by_others(secret)
+    secret.chmod(0o600)
+    assert not is_readable_by_others(secret)
