@@ -7,12 +7,17 @@ import pytest
 
 from rplctl.binlog.rows import STMT_END, parse_rows_event, parse_rows_events
 from rplctl.errors import BinlogFormatError
-from tests.binlog.row_events import change_event, parsed, rows_event
+from tests.binlog.row_events import Image, change_event, parsed, rows_event
 
 
 def test_one_event_of_each_kind() -> None:
-    row = {0: b"k", 2: None}
-    for before, after, kind in ((None, row, "insert"), (row, {1: b"v"}, "update"), (row, None, "delete")):
+    row: Image = {0: b"k", 2: None}
+    changes: list[tuple[Image | None, Image | None, str]] = [
+        (None, row, "insert"),
+        (row, {1: b"v"}, "update"),
+        (row, None, "delete"),
+    ]
+    for before, after, kind in changes:
         event = change_event(3, before, after)
         rows = parse_rows_event(b"??" + event, 2, len(event), event[4], 4)
         assert (rows.kind, rows.table_id, rows.flags, rows.column_count) == (kind, 9, STMT_END, 3)
