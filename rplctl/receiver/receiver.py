@@ -48,6 +48,7 @@ class Receiver:
         self._flush_logs = False
         self._connections = 0
         self._worked = False  # the last connection brought something, or stood for a while
+        self._opened_engine: Engine | None = None
         self._reporter = Reporter(channel)
         self._master_info = open_master_info(config, channel, self._engine)
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
@@ -157,9 +158,12 @@ class Receiver:
         return self._relay_log_info.read() if self._relay_log_info.exists() else RelayLogInfo()
 
     def _engine(self) -> Engine:
-        from rplctl.target import open_engine
+        """The target's engine, opened once and only when a repository is a TABLE (design D16)."""
+        if self._opened_engine is None:
+            from rplctl.target import open_engine
 
-        return open_engine(self._config.target_url)
+            self._opened_engine = open_engine(self._config.target_url)
+        return self._opened_engine
 
     def _listen_to_signals(self) -> dict[int, Handler]:
         """SIGTERM and SIGINT stop, SIGHUP flushes logs; what was there before, to be put back."""
