@@ -15,7 +15,7 @@ import pytest
 from rplctl.channel import hold_lock
 from rplctl.errors import LockBusy, NotConfigured, SourceError
 from rplctl.info import MasterInfo
-from rplctl.position import RelayLogPosition
+from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.purge import purge_applied
 from tests.receiver.running import RunningReceiver, log_events
@@ -164,6 +164,7 @@ def test_a_second_replica_with_our_id_is_reported_not_fought(tmp_path: Path) -> 
 
 def test_the_process_stops_on_sigterm_with_its_position_written(tmp_path: Path) -> None:
     folder = archive(tmp_path / "archive")
+    end = BinlogPosition(*end_of(folder / "bin.000002"))
     receiver = RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder))
     process = subprocess.Popen(
         [sys.executable, "-m", "rplctl.receiver", str(tmp_path / "data"), ""],
@@ -172,14 +173,14 @@ def test_the_process_stops_on_sigterm_with_its_position_written(tmp_path: Path) 
     )
     try:
         deadline = time.monotonic() + 60
-        while receiver.stored().master_log_name != "bin.000002" and time.monotonic() < deadline:
+        while receiver.stored().read_position != end and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         _, notes = process.communicate(timeout=30)
     finally:
         process.kill()
     assert process.returncode == 0, notes
-    assert (receiver.stored().master_log_name, receiver.stored().master_log_pos) == end_of(folder / "bin.000002")
+    assert receiver.stored().read_position == end
 
 
 def load(server: MariadbServer, database: str) -> None:
