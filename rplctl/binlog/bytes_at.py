@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from rplctl.binlog.jit import ByteArray, kernel
+from rplctl.binlog.jit import ByteArray, lean_kernel
 
 
-@kernel
+@lean_kernel
 def u16(data: ByteArray, at: int) -> int:
     return int(data[at]) | int(data[at + 1]) << 8
 
 
-@kernel
+@lean_kernel
 def u24(data: ByteArray, at: int) -> int:
     return int(data[at]) | int(data[at + 1]) << 8 | int(data[at + 2]) << 16
 
 
-@kernel
+@lean_kernel
 def u32(data: ByteArray, at: int) -> int:
     return int(data[at]) | int(data[at + 1]) << 8 | int(data[at + 2]) << 16 | int(data[at + 3]) << 24

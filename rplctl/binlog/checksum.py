@@ -13,7 +13,7 @@ import numpy as np
 from rplctl.binlog.bytes_at import u32
 from rplctl.binlog.group_position import description_checksum
 from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventType
-from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
+from rplctl.binlog.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.binlog.trailer import append_checksum, event_crc, has_valid_checksum
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) 
     return int(_verify(byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64), algorithm, _TABLES))
 
 
-@kernel
+@lean_kernel
 def _crc(data: ByteArray, start: int, end: int, tables: NDArray[np.uint32], crc: np.uint32) -> np.uint32:
     t0, t1, t2, t3 = tables[0], tables[1], tables[2], tables[3]
     t4, t5, t6, t7 = tables[4], tables[5], tables[6], tables[7]
@@ -74,7 +74,7 @@ def _crc(data: ByteArray, start: int, end: int, tables: NDArray[np.uint32], crc:
     return crc
 
 
-@kernel
+@lean_kernel
 def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables: NDArray[np.uint32]) -> int:
     ones = np.uint32(0xFFFFFFFF)
     checked = algorithm != 0

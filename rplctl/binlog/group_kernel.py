@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rplctl.binlog.bytes_at import u16, u32
 from rplctl.binlog.group_position import CHECKSUM, INEXACT, POSITION, move_position
 from rplctl.binlog.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
-from rplctl.binlog.jit import ByteArray, kernel
+from rplctl.binlog.jit import ByteArray, lean_kernel
 from rplctl.binlog.words import (
     COMPRESSED_QUERY,
     CONTROL,
@@ -99,7 +99,7 @@ _SHORTEST_DESCRIPTION: Final = 57 + 5  # its fixed part, algorithm and checksum
 _UNKNOWN_KIND: Final = 9
 
 
-@kernel
+@lean_kernel
 def _open(registers: NDArray[np.int64], phase: int, at: int, timestamp: int) -> None:
     registers[PHASE] = phase
     registers[START] = at
@@ -109,7 +109,7 @@ def _open(registers: NDArray[np.int64], phase: int, at: int, timestamp: int) -> 
     registers[FLAGS] = 0
 
 
-@kernel
+@lean_kernel
 def _kind(flags: int) -> int:
     """GroupKind of a finished group; the strongest reason for care wins."""
     if flags & FLAG_UNKNOWN:
@@ -127,7 +127,7 @@ def _kind(flags: int) -> int:
     return 4 if flags & FLAG_SAVEPOINT else 1
 
 
-@kernel
+@lean_kernel
 def _mariadb_gtid(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
     """Opens a group by the flags of a MariaDB GTID event: flags2 at 12 of its body, then commit id, XID, more flags."""
     body = at + HEADER_LENGTH
@@ -151,7 +151,7 @@ def _mariadb_gtid(data: ByteArray, registers: NDArray[np.int64], at: int, end: i
     return _GOES_ON
 
 
-@kernel
+@lean_kernel
 def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
     """A QUERY event inside an open group (IDLE was made PENDING before)."""
     body = at + HEADER_LENGTH
@@ -184,7 +184,7 @@ def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> 
     return _statement(registers)
 
 
-@kernel
+@lean_kernel
 def _statement(registers: NDArray[np.int64]) -> int:
     if registers[PHASE] == PENDING:
         registers[FLAGS] |= FLAG_QUERY
@@ -193,7 +193,7 @@ def _statement(registers: NDArray[np.int64]) -> int:
     return _GOES_ON
 
 
-@kernel
+@lean_kernel
 def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
     """One event of a group; `end` is before its checksum. Control events do not come here unless a group is open."""
     if event_class == GTID or event_class == MARIADB_GTID:
@@ -224,7 +224,7 @@ def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, even
     return _rare_step(registers, event_class)
 
 
-@kernel
+@lean_kernel
 def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
     if event_class == COMPRESSED_QUERY:
         return _statement(registers)
@@ -246,7 +246,7 @@ def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
     return _GOES_ON
 
 
-@kernel
+@lean_kernel
 def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
     if len(first) != len(second):
         return False
@@ -256,7 +256,7 @@ def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
     return True
 
 
-@kernel
+@lean_kernel
 def _emit(
     table: NDArray[np.int64], count: int, registers: NDArray[np.int64], end: int, kind: int, log_index: int
 ) -> None:
@@ -273,7 +273,7 @@ def _emit(
     registers[PHASE] = IDLE
 
 
-@kernel
+@lean_kernel
 def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> int:
     """0, or the error of an event that cannot be whole or cannot be read. The caller has checked that its bytes are
     there."""
@@ -286,7 +286,7 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
     return SHORT_EVENT if body < 0 or (event_class == ROTATE and body <= 8) else 0
 
 
-@kernel
+@lean_kernel
 def _cuts_open_group(
     data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int, log_name: ByteArray
 ) -> int:
@@ -303,7 +303,7 @@ def _cuts_open_group(
     return _ENDS
 
 
-@kernel
+@lean_kernel
 def run_groups(
     data: ByteArray,
     at: int,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rplctl.binlog.bytes_at import u16, u32
 from rplctl.binlog.header import FLAG_ARTIFICIAL, FLAG_RELAY_LOG, HEADER_LENGTH
-from rplctl.binlog.jit import ByteArray, kernel
+from rplctl.binlog.jit import ByteArray, lean_kernel
 from rplctl.binlog.words import DESCRIPTION, ROTATE
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _LOW_32: Final = 0xFFFFFFFF
 _BACKWARDS_FROM: Final = 3 << 30  # a step this large modulo 2^32 is a step back
 
 
-@kernel
+@lean_kernel
 def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags: int, event_class: int) -> bool:
     """Move the source position past an event that is no ROTATE; False when it would go backwards."""
     if flags & FLAG_RELAY_LOG:
@@ -43,7 +43,7 @@ def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags:
     return True
 
 
-@kernel
+@lean_kernel
 def description_checksum(data: ByteArray, at: int, end: int) -> int:
     """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none."""
     number, part, value = 0, 0, 0
@@ -62,7 +62,7 @@ def description_checksum(data: ByteArray, at: int, end: int) -> int:
     return 4 if has_algorithm and data[end - 5] == 1 else 0
 
 
-@kernel
+@lean_kernel
 def move_position(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> bool:
     """Move the source position past one event; False when it would go backwards."""
     flags, length = u16(data, at + 17), u32(data, at + 9)

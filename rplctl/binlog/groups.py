@@ -41,7 +41,7 @@ from rplctl.position import BinlogPosition
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_TYPICAL_GROUP = 256  # bytes of a small transaction
+_SMALL_GROUP = 64  # bytes; only the part of the tables that is used becomes memory
 _MESSAGES = {
     BAD_LENGTH: "Impossible event length",
     SHORT_EVENT: "Event is too short for its type",
@@ -151,7 +151,7 @@ def _run(
     view: ByteArray, offset: int, limit: int, initial: tuple[int, int], name: ByteArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The kernel's groups and marks; again with larger tables until they fit (kernels do not allocate)."""
-    group_room, mark_room = 64 + min(len(view) - offset, limit) // _TYPICAL_GROUP, 16
+    group_room, mark_room = 64 + min(len(view) - offset, limit) // _SMALL_GROUP, 16
     while True:
         registers = np.zeros(REGISTERS, np.int64)
         registers[:2] = initial

@@ -18,7 +18,7 @@ import numpy as np
 
 from rplctl.binlog.bytes_at import u24, u32
 from rplctl.binlog.header import HEADER_LENGTH, format_error
-from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
+from rplctl.binlog.jit import Buffer, ByteArray, byte_view, lean_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def deframe(buffer: Buffer, length: int, sequence: int) -> Deframed:
     return Deframed(events[:size], offsets[: count + 1], consumed, sequence, needed, end, payload)
 
 
-@kernel
+@lean_kernel
 def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
     """(offset behind the logical packet at `at`, next sequence, status); when incomplete: the bytes needed so far."""
     begin = at
@@ -91,13 +91,13 @@ def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
             return at, sequence, 0
 
 
-@kernel
+@lean_kernel
 def _copy(target: ByteArray, origin: ByteArray) -> None:
     for index in range(len(origin)):  # a slice assignment would cost 4 s to compile
         target[index] = origin[index]
 
 
-@kernel
+@lean_kernel
 def _deframe(
     buffer: ByteArray, events: ByteArray, offsets: NDArray[np.int64], sequence: int
 ) -> tuple[int, int, int, int, int, int]:

@@ -16,7 +16,7 @@ from rplctl.binlog.bytes_at import u16, u32
 from rplctl.binlog.format_description import encrypted_error
 from rplctl.binlog.groups import GroupKind, GroupScan, scan_groups
 from rplctl.binlog.header import HEADER_LENGTH, MAX_EVENT_LENGTH, EventType, format_error
-from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
+from rplctl.binlog.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.binlog.packets import Deframed, PacketEnd, deframe
 from rplctl.binlog.split import RowSplit, split_rows
 
@@ -79,7 +79,7 @@ def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
     return index
 
 
-@kernel
+@lean_kernel
 def _count_events(data: ByteArray, offset: int) -> tuple[int, int]:
     """(whole events, offset of the first impossible one or -1)."""
     count = 0
@@ -95,7 +95,7 @@ def _count_events(data: ByteArray, offset: int) -> tuple[int, int]:
     return count, -1
 
 
-@kernel
+@lean_kernel
 def _fill_index(
     data: ByteArray,
     offset: int,
@@ -111,7 +111,7 @@ def _fill_index(
     offsets[len(type_codes)] = offset
 
 
-@kernel
+@lean_kernel
 def _fill_fields(
     data: ByteArray,
     offsets: NDArray[np.int64],

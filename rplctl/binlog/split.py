@@ -14,7 +14,7 @@ import numpy as np
 from rplctl.binlog.bytes_at import u16, u32
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
-from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
+from rplctl.binlog.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.binlog.words import CLASS_TABLE, GTID, MARIADB_GTID, ROWS, TABLE_MAP, XID
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def split_rows(
     return pieces
 
 
-@kernel
+@lean_kernel
 def _split(
     data: ByteArray,
     start: int,

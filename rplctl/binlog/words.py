@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rplctl.binlog.header import EventType
-from rplctl.binlog.jit import ByteArray, kernel
+from rplctl.binlog.jit import ByteArray, lean_kernel
 
 # Classes of event types.
 UNKNOWN: Final = 0
@@ -122,7 +122,7 @@ _XA_PREPARE: Final = _packed("XA PREPA")
 _SEVEN_BYTES: Final = (1 << 56) - 1
 
 
-@kernel
+@lean_kernel
 def query_word(data: ByteArray, start: int, end: int) -> int:
     """Which WORD_ the statement `data[start:end]` begins with."""
     word = 0

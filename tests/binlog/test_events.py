@@ -263,4 +263,4 @@ def test_mariadb_binlog_reads_a_relay_log_of_our_events(tmp_path: Path) -> None:
     path.write_bytes(BINLOG_MAGIC + ours + build_rotate(1, "mysql-bin.000001", 4) + source[4:])
     run = subprocess.run([tool, "--verify-binlog-checksum", path], capture_output=True, text=True, check=True)
     assert "Rotate to mysql-bin.000001  pos: 4" in run.stdout
-    assert len(re.findall(r"GTID \d+-5449-", run.stdout)) == len(bounds("ma1011-crash-inuse"))
+    assert len(re.findall(r"GTID \d+-\d+-\d+", run.stdout)) == len(bounds("ma1011-crash-inuse"))
