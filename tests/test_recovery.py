@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,8 +40,12 @@ MASTER = MasterInfo(host="source", master_log_name="binlog.000001", master_log_p
 
 
 @pytest.fixture
-def channel(tmp_path: Path) -> Channel:
-    return Channel("", tmp_path)
+def channel(tmp_path: Path) -> Iterator[Channel]:
+    """In memory where there is room for that: thousands of recoveries, each with its fsyncs."""
+    memory = Path("/dev/shm")
+    folder = tempfile.mkdtemp(prefix="rplctl-", dir=memory if os.access(memory, os.W_OK) else tmp_path)
+    yield Channel("", Path(folder))
+    shutil.rmtree(folder)
 
 
 def recover(channel: Channel, info: RelayLogInfo = NOTHING, master: MasterInfo = MASTER) -> RecoveryResult:
@@ -397,6 +403,8 @@ def test_which_relay_logs_are_kept(listed: list[int], files: list[int], kept: li
 
 CHILD = """
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.config import Config
