@@ -1,0 +1,68 @@
+"""An applier's working parts on a SQLite target, without the process around them and without Spark: tasks run in this one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rplctl.applier.batch import BatchApplier
+from rplctl.applier.pipeline import Split, _chunks, run_split
+from rplctl.applier.plan import plan_batches
+from rplctl.channel import Channel
+from rplctl.commit.ledger import open_ledger
+from rplctl.commit.tables import create_own_tables
+from rplctl.config import Config
+from rplctl.info import RelayLogInfo
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.repository import create_tables, open_relay_log_info
+from rplctl.schema.plan import Catalog
+from rplctl.target import open_target
+from rplctl.target.base import TableChunk
+from tests.applier.demo_log import demo_groups
+
+
+class InProcessPipeline:
+    """The same tasks as Spark's, called one after another."""
+
+    parallelism = 2
+
+    def __init__(self) -> None:
+        self.jobs = 0
+
+    def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
+        self.jobs += 1
+        return [chunk for split in splits for chunk in _chunks(run_split(split, catalog))]
+
+
+class Instance:
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.config = replace(Config(datadir=folder, relay_log_info_repository="TABLE"), **options)
+        self.channel = Channel("", folder)
+        self.target = open_target(self.config.target_url)
+        create_own_tables(self.target.engine)
+        create_tables(self.target.engine, "")
+        groups = demo_groups()
+        start = RelayLogInfo().at(groups.start, groups.start_source)
+        open_relay_log_info(self.config, self.channel, lambda: self.target.engine).flush(start, force=True)
+        self.pipeline = InProcessPipeline()
+        self.applier = self.reopen()
+
+    def reopen(self) -> BatchApplier:
+        ledger = open_ledger(self.config, self.channel, self.target.engine)
+        return BatchApplier(self.config, self.channel, self.target, ledger, self.pipeline)  # type: ignore[arg-type]
+
+    def apply(self, groups: RelayGroups, stop: int | None = None) -> int:
+        """All batches of the groups; the number of row changes."""
+        batches = plan_batches(groups, len(groups.scan) if stop is None else stop)
+        return sum(self.applier.apply(batch, threading.Event()) for batch in batches)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        with self.target.engine.connect() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(sql)]
+
+    def execute(self, sql: str) -> None:
+        with self.target.engine.begin() as connection:
+            connection.exec_driver_sql(sql)

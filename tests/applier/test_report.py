@@ -1,0 +1,47 @@
+"""What the applier says of itself: states at once, errors kept after the stop, an earlier lag remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rplctl.applier.options import Until
+from rplctl.applier.plan import plan_batches
+from rplctl.applier.report import WAITING, Report
+from rplctl.channel import Channel
+from rplctl.durable import private_folder
+from rplctl.errors import TargetError
+from rplctl.info import RelayLogInfo
+from rplctl.status import read_status
+from tests.applier.demo_log import demo_groups
+
+
+def test_a_change_of_state_is_written_at_once_and_an_error_outlives_the_stop(tmp_path: Path) -> None:
+    channel = Channel("", tmp_path)
+    private_folder(channel.run_folder)
+    report = Report(channel, Until("master_pos", "b.000001", 9))
+    report.state(WAITING)
+    assert read_status(channel.status_path("applier")).state == WAITING
+    report.failed(TargetError("Duplicate entry", errno=1062, hint="rplctl skip"))
+    report.stopped()
+    found = read_status(channel.status_path("applier"))
+    assert (found.state, found.last_errno, found.until_condition, found.until_log_pos) == ("", 1062, "Master", 9)
+    assert "rplctl skip" in found.last_error
+    assert found.last_error_timestamp > 0
+
+
+def test_progress_counts_and_the_next_start_clears_the_error_but_keeps_the_time_of_the_last_event(
+    tmp_path: Path,
+) -> None:
+    channel = Channel("", tmp_path)
+    private_folder(channel.run_folder)
+    groups = demo_groups()
+    batch = list(plan_batches(groups, len(groups.scan)))[-1]
+    report = Report(channel, Until())
+    info = RelayLogInfo(gtid_executed="0-1-5").at(batch.relay_position, batch.source_position)
+    report.applied(info, batch, 12)
+    report.failed(TargetError("x", errno=1032))
+    report.stopped()
+    found = read_status(channel.status_path("applier"))
+    assert (found.batches, found.row_changes, found.exec_log_pos) == (1, 12, batch.source_position.log_pos)
+    again = Report(channel, Until()).status
+    assert (again.last_errno, again.last_event_timestamp) == (0, found.last_event_timestamp)
