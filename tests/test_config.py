@@ -211,7 +211,7 @@ def test_a_password_needs_a_user() -> None:
 
 
 def test_the_instance_folder_comes_from_variable_file_or_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert default_datadir() == tmp_path / "state/rplctl"
     write(tmp_path / "home/rplctl/rplctl.toml", f'datadir = "{tmp_path}/mine"')
@@ -222,7 +222,7 @@ def test_the_instance_folder_comes_from_variable_file_or_home(tmp_path: Path, mo
 
 
 def test_root_keeps_its_instance_in_var_lib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     assert default_datadir() == Path("/var/lib/rplctl")
 
 

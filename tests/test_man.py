@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from rplctl import errors
-from rplctl.cli.app import VERBS, app
+from rplctl.cli.app import VERBS, command_for
 from rplctl.command.show_status import COLUMNS
 from rplctl.config import OPTIONS
 
@@ -46,7 +45,7 @@ def documented_flags(text: str) -> set[str]:
     return {flag for head in heads for flag in re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", head)}
 
 
-COMMANDS: Any = get_command(app)
+COMMANDS: Any = command_for([])
 SUBSECTIONS = sections(sections(plain("rplctl.1"), "SH")["COMMANDS"], "SS")
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
@@ -20,17 +19,18 @@ TRACEBACK_VARIABLE = "RPLCTL_TRACEBACK"
 
 
 def main() -> NoReturn:
-    sys.excepthook = _unexpected  # before Typer: it calls the hook that it found
+    sys.excepthook = _unexpected
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """One command line to its exit code; messages go to stderr."""
-    from rplctl.cli.app import app
+    from rplctl.cli.app import command_for
     from rplctl.cli.globals import hoist
 
     try:
-        app(args=hoist(arguments), prog_name="rplctl")
+        hoisted = hoist(arguments)
+        command_for(hoisted)(args=hoisted, prog_name="rplctl")
         sys.stdout.flush()
     except RplError as error:
         report(error)
@@ -64,6 +64,8 @@ def report(error: RplError) -> None:
 def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
     """A bug of ours: one line, the traceback only when asked for (it may show what the operator typed)."""
     if os.environ.get(TRACEBACK_VARIABLE):
+        import traceback
+
         traceback.print_exception(kind, value, trace)
     sys.stderr.write(
         f"ERROR: unexpected {kind.__name__} in rplctl: this is a bug\nhint: {TRACEBACK_VARIABLE}=1 shows where\n"

@@ -1,53 +1,83 @@
 """The Typer app: global options, every verb with its aliases.
 
-`VERBS` is the one list of commands: (name, function, aliases). Aliases are hidden from help and work alike.
+`VERBS` is the one list of commands: (name, where its function is, aliases). Aliases are hidden, and work alike.
+A command line that names its verb builds that verb only; help, completion and mistakes build them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
-from rplctl.cli.change_master import change_master, init
-from rplctl.cli.demo import demo
-from rplctl.cli.globals import make_globals
-from rplctl.cli.show import check, doctor, show_channels, show_relaylog_events, show_status
-from rplctl.cli.threads import reset, skip, start, stop, wait
-from rplctl.cli.upkeep import flush_relay_logs, load_schema, purge_relay_logs, recover, switch_repo
+from rplctl.cli.globals import GLOBAL_FLAGS, make_globals
+from rplctl.cli.plain_values import use_plain_values
 
-VERBS: tuple[tuple[str, Callable[..., Any], tuple[str, ...]], ...] = (
-    ("init", init, ()),
-    ("change-master", change_master, ("change-source", "change-replication-source")),
-    ("start", start, ("start-slave", "start-replica")),
-    ("stop", stop, ("stop-slave", "stop-replica")),
-    ("reset", reset, ("reset-slave", "reset-replica")),
-    ("show-status", show_status, ("show-slave-status", "show-replica-status", "status")),
-    ("show-channels", show_channels, ()),
-    ("show-relaylog-events", show_relaylog_events, ()),
-    ("flush-relay-logs", flush_relay_logs, ()),
-    ("purge-relay-logs", purge_relay_logs, ()),
-    ("skip", skip, ()),
-    ("recover", recover, ()),
-    ("switch-repo", switch_repo, ()),
-    ("load-schema", load_schema, ()),
-    ("wait", wait, ()),
-    ("check", check, ()),
-    ("doctor", doctor, ()),
-    ("demo", demo, ()),
+VERBS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("init", "change_master:init", ()),
+    ("change-master", "change_master:change_master", ("change-source", "change-replication-source")),
+    ("start", "threads:start", ("start-slave", "start-replica")),
+    ("stop", "threads:stop", ("stop-slave", "stop-replica")),
+    ("reset", "threads:reset", ("reset-slave", "reset-replica")),
+    ("show-status", "show:show_status", ("show-slave-status", "show-replica-status", "status")),
+    ("show-channels", "show:show_channels", ()),
+    ("show-relaylog-events", "show:show_relaylog_events", ()),
+    ("flush-relay-logs", "upkeep:flush_relay_logs", ()),
+    ("purge-relay-logs", "upkeep:purge_relay_logs", ()),
+    ("skip", "threads:skip", ()),
+    ("recover", "upkeep:recover", ()),
+    ("switch-repo", "upkeep:switch_repo", ()),
+    ("load-schema", "upkeep:load_schema", ()),
+    ("wait", "threads:wait", ()),
+    ("check", "show:check", ()),
+    ("doctor", "show:doctor", ()),
+    ("demo", "demo:demo", ()),
 )
 
-app = typer.Typer(
-    name="rplctl",
-    help="A crash-safe MySQL/MariaDB replica for any SQL database, run like a MySQL replica.",
-    epilog="See rplctl(1). Options of every command may stand before or after it.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+
+def command_for(arguments: Sequence[str]) -> Any:
+    """The program as a command that can be called with these (hoisted) arguments."""
+    verb = _verb_of(arguments)
+    wanted = [row for row in VERBS if verb in (row[0], *row[2])] or VERBS
+    app = typer.Typer(
+        name="rplctl",
+        help="A crash-safe MySQL/MariaDB replica for any SQL database, run like a MySQL replica.",
+        epilog="See rplctl(1). Options of every command may stand before or after it.",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_global_options)
+    for name, place, aliases in wanted:
+        function = _function_at(place)
+        app.command(name)(function)
+        for alias in aliases:
+            app.command(alias, hidden=True)(function)
+    command = get_command(app)
+    use_plain_values(command)
+    return command
+
+
+def _verb_of(arguments: Sequence[str]) -> str:
+    """The first word that is no global option; '' when there is none, or help is asked for before it."""
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-"):
+            return word
+        if GLOBAL_FLAGS.get(word):
+            next(words, None)
+    return ""
+
+
+def _function_at(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(f"rplctl.cli.{module}"), name)
+    return function
 
 
 def _version(wanted: bool) -> None:
@@ -59,7 +89,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _global_options(
     context: typer.Context,
     datadir: Annotated[
@@ -84,9 +113,3 @@ def _global_options(
         return
     chosen = format or ("json" if json else "vertical" if vertical else "")
     context.obj = make_globals(datadir, config, chosen, quiet, verbose, color)
-
-
-for _name, _function, _aliases in VERBS:
-    app.command(_name)(_function)
-    for _alias in _aliases:
-        app.command(_alias, hidden=True)(_function)

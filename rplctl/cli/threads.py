@@ -33,7 +33,9 @@ def start(
     ] = None,
     until_master_log_file: Annotated[
         str | None,
-        typer.Option("--until-master-log-file", "--until-source-log-file", metavar="FILE", help="Stop at this log of the source,"),
+        typer.Option(
+            "--until-master-log-file", "--until-source-log-file", metavar="FILE", help="Stop at this log of the source,"
+        ),
     ] = None,
     until_master_log_pos: Annotated[
         int | None,

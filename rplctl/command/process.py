@@ -46,6 +46,9 @@ _ERROR_OF_EXIT_CODE = {
 }
 
 
+_background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reaped when this process starts another
+
+
 @dataclass(frozen=True, slots=True)
 class Child:
     role: str
@@ -79,6 +82,12 @@ def spawn(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
         )
     return Child(role, channel, popen, started)
+
+
+def leave_running(children: Sequence[Child]) -> None:
+    """They go on without this process, which only reaps them if it is still there when they end."""
+    _background[:] = [popen for popen in _background if popen.poll() is None]
+    _background.extend(child.popen for child in children)
 
 
 def _open_log(path: Path) -> IO[bytes]:

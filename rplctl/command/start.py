@@ -27,7 +27,7 @@ from rplctl.command.instance import (
     running,
     write_skip_count,
 )
-from rplctl.command.process import Child, spawn, terminate, wait_until_it_runs
+from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -142,6 +142,8 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
         from rplctl.command.supervise import Run, supervise
 
         supervise(Run(config, channel, started, wanted), request.max_time_s, progress)
+    else:
+        leave_running(started)
     return result
 
 

@@ -1,0 +1,87 @@
+"""What a command loads before it answers, and how it ends when its reader or its operator goes away (design D16)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rplctl.cli.globals import hoist
+from tests.cli.program import Program
+
+HEAVY = ("pydantic", "pyspark", "sqlalchemy", "numba", "numpy", "pymysql", "cryptography", "rich.table")
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Heavy modules in memory after the command, in a fresh process."""
+    code = (
+        "import sys; from rplctl.cli import run; code = run(sys.argv[1:]);"
+        f"print('LOADED', code, *[m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    words = done.stdout.splitlines()[-1].split()
+    assert words[:2] == ["LOADED", "0"], done.stdout + done.stderr
+    return set(words[2:])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["start", "--help"], ["change-master", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    assert loaded(*arguments) == set()
+
+
+@pytest.mark.parametrize("verb", [["show-status"], ["show-channels"], ["stop"], ["show-status", "--json"]])
+def test_looking_at_file_repositories_loads_nothing_heavy(configured: Program, verb: list[str]) -> None:
+    assert loaded("--datadir", str(configured.datadir), *verb) == set()
+
+
+def test_completion_of_channels_loads_nothing_heavy_and_knows_them(configured: Program) -> None:
+    configured("change-master", "--channel", "east", "--master-host", "db2")
+    environment = {
+        **os.environ,
+        "RPLCTL_DATADIR": str(configured.datadir),
+        "_RPLCTL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "rplctl start --channel e",
+        "COMP_CWORD": "3",
+    }
+    done = subprocess.run([sys.executable, "-m", "rplctl"], capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["east"], done.stderr
+
+
+def test_a_reader_that_closes_early_is_no_error(configured: Program) -> None:
+    command = f"{sys.executable} -m rplctl --datadir {configured.datadir} show-status"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command} | true; exit 0"], capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def test_ctrl_c_ends_a_wait_with_130_and_no_traceback(configured: Program) -> None:
+    command = [sys.executable, "-m", "rplctl", "--datadir", str(configured.datadir), "wait", "--state", "running"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130 and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("given", "hoisted"),
+    [
+        (["show-status", "--json"], ["--json", "show-status"]),
+        (["show-status", "-f", "tsv", "--channel", "x"], ["-f", "tsv", "show-status", "--channel", "x"]),
+        (["show-status", "--format=tsv"], ["--format=tsv", "show-status"]),
+        (["skip", "--", "--json"], ["skip", "--", "--json"]),
+        (["start", "--datadir", "/d", "-q"], ["--datadir", "/d", "-q", "start"]),
+    ],
+)
+def test_options_of_every_command_may_stand_after_it(given: list[str], hoisted: list[str]) -> None:
+    assert hoist(given) == hoisted
+
+
+def test_an_unwritable_instance_folder_is_an_error_not_a_traceback(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "instance").write_text("a file")
+    done = program("change-master", "--master-host", "db1")
+    assert done.code in (1, 78) and done.err.startswith("ERROR") and "Traceback" not in done.err

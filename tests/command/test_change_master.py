@@ -1,0 +1,213 @@
+"""CHANGE MASTER TO as a function: MySQL's semantics (mission map 2.5), and what a kill in the middle leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command import change_master as module
+from rplctl.command.change_master import change_master
+from rplctl.command.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
+from rplctl.command.instance import open_repositories
+from rplctl.config import Config
+from rplctl.errors import LockBusy, UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.secret import reveal
+
+FIRST = MasterChanges(master_host="db1", master_user="repl", master_log_file="b.000003", master_log_pos=1170)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    config = Config(tmp_path)
+    change_master(config, "", FIRST)
+    return config
+
+
+def stored(config: Config, channel: str = "") -> tuple[MasterInfo, RelayLogInfo]:
+    repositories = open_repositories(config, channel)
+    return repositories.master_info.read(), repositories.relay_log_info.read()
+
+
+def test_the_first_change_places_both_threads(config: Config) -> None:
+    master, relay = stored(config)
+    assert master.read_position == relay.exec_position == BinlogPosition("b.000003", 1170)
+    assert relay.relay_log_position == RelayLogPosition("relay-bin.000001", 4)
+    assert (master.heartbeat, master.port, master.master_id, relay.master_id) == (30.0, 3306, 1, 1)
+
+
+def test_each_channel_has_a_master_id_of_its_own(config: Config) -> None:
+    for name in ("east", "west"):
+        change_master(config, name, MasterChanges(master_host=name))
+    assert [stored(config, name)[0].master_id for name in ("", "east", "west")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("changes", [MasterChanges(master_host="db1"), MasterChanges(master_port=3306)])
+def test_host_or_port_even_unchanged_forgets_position_identity_and_heartbeat(
+    config: Config, changes: MasterChanges
+) -> None:
+    repositories = open_repositories(config, "")
+    from dataclasses import replace
+
+    repositories.master_info.flush(replace(stored(config)[0], uuid="u", master_server_id=9, heartbeat=5.0), force=True)
+    change_master(config, "", changes)
+    master, relay = stored(config)
+    assert master.read_position == relay.exec_position == BinlogPosition("", 4)
+    assert (master.uuid, master.master_server_id, master.heartbeat) == ("", 0, 30.0)
+    assert master.user_name == "repl"
+
+
+def test_without_source_or_position_the_receiver_goes_back_to_what_is_executed(config: Config) -> None:
+    repositories = open_repositories(config, "")
+    master, relay = stored(config)
+    repositories.master_info.flush(master.with_read_position(BinlogPosition("b.000009", 9999)), force=True)
+    (config.datadir / "relay-bin.000001").write_bytes(b"\xfebin")
+    (config.datadir / "relay-bin.index").write_text("./relay-bin.000001\n")
+    result = change_master(config, "", MasterChanges(master_connect_retry=5))
+    assert result.purges_relay_logs
+    assert stored(config)[0].read_position == relay.exec_position
+    assert not (config.datadir / "relay-bin.000001").exists()
+
+
+def test_a_position_below_four_is_raised_to_four(config: Config) -> None:
+    change_master(config, "", MasterChanges(master_log_pos=0))
+    assert stored(config)[0].master_log_pos == 4
+
+
+def test_a_file_without_a_position_is_noted(config: Config) -> None:
+    result = change_master(config, "", MasterChanges(master_log_file="b.000004"))
+    assert [note.errno for note in result.notes] == [3023]
+    assert stored(config)[0].read_position == BinlogPosition("b.000004", 1170)
+
+
+@pytest.mark.parametrize(
+    ("changes", "errno"),
+    [
+        (MasterChanges(master_heartbeat_period=61), 1704),
+        (MasterChanges(master_heartbeat_period=0.0001), 1703),
+        (MasterChanges(master_use_gtid="slave_pos", master_log_pos=4), 1618),
+        (MasterChanges(password="x"), 1759),
+        (MasterChanges(gtid_only=True), 0),
+    ],
+)
+def test_doubtful_values_are_taken_with_a_note(config: Config, changes: MasterChanges, errno: int) -> None:
+    assert errno in [note.errno for note in change_master(config, "", changes).notes]
+
+
+def test_delay_is_the_appliers_and_zero_heartbeat_is_kept(config: Config) -> None:
+    change_master(config, "", MasterChanges(master_delay=3600, master_heartbeat_period=0.0, master_host="db2"))
+    master, relay = stored(config)
+    assert (relay.sql_delay, master.heartbeat) == (3600, 0.0)
+
+
+def test_a_dry_run_changes_nothing(config: Config) -> None:
+    before = {p.name: p.read_bytes() for p in config.datadir.iterdir() if p.is_file()}
+    result = change_master(config, "", MasterChanges(master_host="db2"), dry_run=True)
+    assert result.master_info.host == "db2"
+    assert {p.name: p.read_bytes() for p in config.datadir.iterdir() if p.is_file()} == before
+
+
+RUNNING = [
+    (("receiver",), MasterChanges(master_host="x"), 3021),
+    (("receiver",), MasterChanges(password="x"), 3021),
+    (("applier",), MasterChanges(master_delay=1), 3085),
+    (("receiver",), MasterChanges(master_auto_position=True), 3081),
+    (("applier",), MasterChanges(master_use_gtid="no"), 3081),
+    (("receiver", "applier"), MasterChanges(master_host="x", master_delay=1), 3081),
+    (("receiver", "applier"), MasterChanges(master_user="x"), 3021),
+    (("applier",), MasterChanges(master_user="x"), None),
+    (("receiver",), MasterChanges(master_delay=1), None),
+]
+
+
+@pytest.mark.parametrize(("roles", "changes", "errno"), RUNNING)
+def test_a_running_thread_forbids_what_concerns_it(
+    config: Config, roles: tuple[str, ...], changes: MasterChanges, errno: int | None
+) -> None:
+    from contextlib import ExitStack
+
+    before = stored(config)
+    with ExitStack() as held:
+        for role in roles:
+            held.enter_context(hold_lock(Channel("", config.datadir), role))
+        if errno is None:
+            assert not change_master(config, "", changes).purges_relay_logs
+            return
+        with pytest.raises(UsageError) as caught:
+            change_master(config, "", changes)
+    assert (caught.value.errno, "rplctl stop" in caught.value.hint) == (errno, True)
+    assert stored(config) == before
+
+
+def test_two_commands_at_once_are_not_possible(config: Config) -> None:
+    with hold_lock(Channel("", config.datadir), "admin"), pytest.raises(LockBusy):
+        change_master(config, "", MasterChanges(master_delay=1))
+
+
+def test_the_password_is_stored_protected_and_the_journal_does_not_know_it(config: Config) -> None:
+    change_master(config, "", MasterChanges(password="C4nary", master_ssl=True))
+    master = stored(config)[0]
+    assert reveal(master.user_password, config.datadir) == "C4nary"
+    assert "C4nary" not in repr(MasterChanges(password="C4nary"))
+    for path in config.datadir.rglob("*"):
+        assert not path.is_file() or b"C4nary" not in path.read_bytes()
+
+
+def test_the_journal_says_who_changed_what(config: Config) -> None:
+    line = (config.datadir / "rplctl.log").read_text()
+    assert "'CHANGE MASTER TO executed'. Previous state master_host='', master_port= 3306, master_log_file=''" in line
+    assert "New state master_host='db1', master_port= 3306, master_log_file='b.000003', master_log_pos= 1170" in line
+    assert (config.datadir / "rplctl.log").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("flushed", [0, 1])
+def test_a_change_killed_half_way_is_finished_by_the_next_command(
+    config: Config, monkeypatch: pytest.MonkeyPatch, flushed: int
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    repositories = open_repositories(config, "")
+    target = type(repositories.master_info)
+    original = target.flush
+    calls = []
+
+    def flush(self: object, info: object, **rest: object) -> None:
+        calls.append(info)
+        if len(calls) > flushed:
+            raise Killed
+        original(self, info, **rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(target, "flush", flush)
+    with pytest.raises(Killed):
+        change_master(config, "", MasterChanges(master_host="db2", master_log_file="c.000001", master_log_pos=4))
+    monkeypatch.setattr(target, "flush", original)
+    assert module.finish_pending_change(config, Channel("", config.datadir))
+    master, relay = stored(config)
+    assert (master.host, master.read_position) == ("db2", BinlogPosition("c.000001", 4))
+    assert relay.exec_position == master.read_position
+    assert not module.finish_pending_change(config, Channel("", config.datadir))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("master_port", "3307", 3307),
+        ("master_heartbeat_period", "1.5", 1.5),
+        ("master_heartbeat_period", "0.00001", 0.00001),
+        ("ignore_server_ids", "(7, 3,7)", (3, 7)),
+        ("ignore_server_ids", "", ()),
+        ("master_ssl", "1", True),
+        ("master_use_gtid", "SLAVE_POS", "slave_pos"),
+    ],
+)
+def test_values_are_parsed_as_typed(name: str, text: str, value: object) -> None:
+    assert parse_value(CHANGE_OPTIONS[name], text) == value
+
+
+def test_every_master_option_has_a_source_alias() -> None:
+    for row in CHANGE_OPTIONS.values():
+        assert not row.name.startswith("master_") or f"--source-{row.name[7:].replace('_', '-')}" in row.flags

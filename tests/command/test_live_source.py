@@ -1,0 +1,83 @@
+"""Against a live MariaDB: --until-synced from the command line, doctor, and a password that shows up nowhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.servers import MariadbServer
+
+CANARY = "C4nary-9f2e"
+
+
+def rplctl(datadir: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(datadir), "RPLCTL_PASSWORD": "wrong-but-last"}
+    command = [sys.executable, "-m", "rplctl", "--datadir", str(datadir), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, input=stdin, env=environment, timeout=280)
+
+
+def everything_in_proc(needle: bytes) -> list[str]:
+    """Processes whose arguments or environment hold the needle."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal() and int(process.name) != os.getpid():
+            for name in ("cmdline", "environ"):
+                try:
+                    if needle in (process / name).read_bytes():
+                        found.append(f"{process.name}/{name}")
+                except OSError:
+                    pass
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_channel_syncs_from_cron_and_its_password_is_nowhere_in_clear(mariadb: MariadbServer, tmp_path: Path) -> None:
+    mariadb.sql(
+        f"CREATE USER cli@'%' IDENTIFIED BY '{CANARY}'; GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO cli@'%';"
+        "CREATE DATABASE cli_sync"
+    )
+    name, offset = mariadb.master_status()
+    mariadb.sql(
+        "CREATE TABLE cli_sync.t (id INT PRIMARY KEY, v VARCHAR(20)); INSERT INTO cli_sync.t VALUES (1,'a'),(2,'b')"
+    )
+    outputs = []
+    done = rplctl(
+        tmp_path, "change-master", "--master-host", "127.0.0.1", "--master-port", str(mariadb.port),
+        "--master-user", "cli", "--master-log-file", name, "--master-log-pos", str(offset), "--password-stdin",
+        stdin=CANARY + "\n",
+    )  # fmt: skip
+    outputs.append(done)
+    assert done.returncode == 0, done.stderr
+    done = rplctl(tmp_path, "start", "--until-synced", "--max-time", "240")
+    outputs.append(done)
+    assert done.returncode == 0, done.stderr
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "target.db") as target:
+        assert target.execute('SELECT * FROM "cli_sync__t" ORDER BY id').fetchall() == [(1, "a"), (2, "b")]
+    target.close()
+    outputs.append(rplctl(tmp_path, "start", "--receiver"))
+    time.sleep(1)
+    assert everything_in_proc(CANARY.encode()) == []
+    outputs += [rplctl(tmp_path, *line.split()) for line in ("show-status -v --json", "doctor", "stop", "check")]
+    assert not any(CANARY in done.stdout + done.stderr for done in outputs)
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or CANARY.encode() not in path.read_bytes(), path
+
+
+def test_doctor_judges_a_live_source(mariadb: MariadbServer, tmp_path: Path) -> None:
+    mariadb.sql("CREATE USER IF NOT EXISTS clidoc@'%' IDENTIFIED BY 'p'; GRANT REPLICATION SLAVE ON *.* TO clidoc@'%'")
+    rplctl(
+        tmp_path, "change-master", "--master-host", "127.0.0.1", "--master-port", str(mariadb.port), "--master-user",
+        "clidoc", "--password-stdin", stdin="p\n",
+    )  # fmt: skip
+    done = rplctl(tmp_path, "doctor")
+    assert "channel '' source\tOK\t127.0.0.1" in done.stdout, done.stdout
+    done = rplctl(tmp_path, "start", "--until-synced")
+    assert done.returncode == 6 and "GRANT REPLICATION CLIENT" in done.stderr
