@@ -79,8 +79,9 @@ def _attribute(cursor: Cursor, column: Column) -> Column | None:
 
 
 def _generated(cursor: Cursor, column: Column) -> Column:
-    if cursor.accept("ROW START") or cursor.accept("ROW END"):  # MariaDB's explicit columns of a system period
-        return replace(column, nullable=False)
+    for phrase in ("ROW START", "ROW END"):  # MariaDB's explicit columns of a system period
+        if cursor.accept(phrase):
+            return replace(column, nullable=False, default=f"({phrase})")
     expression = cursor.skip_group()
     stored = cursor.accept_any("STORED", "PERSISTENT") is not None
     return replace(column, generated=expression, stored=stored)

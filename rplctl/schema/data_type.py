@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 
 from rplctl.schema.context import REAL_AS_FLOAT
 from rplctl.schema.cursor import Cursor
-from rplctl.schema.model import BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column
+from rplctl.schema.model import (
+    BLOB_BYTES,
+    CHARACTER_TYPES,
+    GEOMETRY_TYPES,
+    INTEGER_BITS,
+    TEMPORAL_TYPES,
+    TEXT_BYTES,
+    Column,
+)
 
 _ALIASES = {
     "INTEGER": "int", "INT1": "tinyint", "INT2": "smallint", "INT3": "mediumint", "MIDDLEINT": "mediumint",

@@ -14,7 +14,8 @@ from rplctl.errors import UsageError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.cursor import Cursor
 from rplctl.schema.model import TableModel
-from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.schema.plan import Catalog, DatabaseModel, load_table, plan_ddl
+from rplctl.schema.statement import TableName
 
 _VERSION = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)
 _VIEW = re.compile(r"/\*!50001 (?:CREATE VIEW|VIEW) `((?:[^`]|``)+)`")
@@ -38,36 +39,31 @@ def load_catalog(text: str, database: str = "", context: DdlContext | None = Non
         version = _VERSION.search(text)
         context = DdlContext(server_version=version[1]) if version else DdlContext()
     catalog = Catalog()
+    tables: dict[TableName, TableModel] = {}
     views = {name.replace("``", "`") for name in _VIEW.findall(text)}
     for statement in split_statements(text):
         cursor = Cursor(statement, context)
         if cursor.accept("USE"):
             database = context.fold_name(cursor.identifier())
-        elif _is_wanted(cursor):
+        elif cursor.is_word("CREATE") and cursor.ahead().value in ("DATABASE", "SCHEMA"):
+            catalog = catalog.after(plan_ddl(statement, "", context, catalog))
+        elif _makes_a_table(cursor):
             if not database and not _names_its_database(cursor):
                 raise UsageError("The dump names no database; write --database NAME, or dump with --databases")
-            dropped = _replaced(cursor)
-            plan = plan_ddl(dropped, database, context, catalog)
-            catalog = catalog.after(plan)
-    tables = {name: model for name, model in catalog.tables.items() if not _stands_in(model, views)}
-    return replace(catalog, tables=tables)
+            defaults = catalog.databases.get(database) or DatabaseModel(database, context.charset, context.collation)
+            model = load_table(statement, defaults, context)
+            tables[model.database, model.name] = model
+    return replace(catalog, tables={name: model for name, model in tables.items() if not _stands_in(model, views)})
 
 
-def _is_wanted(cursor: Cursor) -> bool:
+def _makes_a_table(cursor: Cursor) -> bool:
     if not cursor.accept("CREATE"):
         return False
     cursor.accept("OR REPLACE")
-    return cursor.is_word("TABLE", "DATABASE", "SCHEMA", "SEQUENCE")
-
-
-def _replaced(cursor: Cursor) -> str:
-    """A dump restores into an empty server: a table that comes twice replaces itself."""
-    return re.sub(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?(TABLE|SEQUENCE)", r"CREATE OR REPLACE \1", cursor.text, count=1)
+    return cursor.is_word("TABLE", "SEQUENCE")
 
 
 def _names_its_database(cursor: Cursor) -> bool:
-    if cursor.is_word("DATABASE", "SCHEMA"):
-        return True
     cursor.next()
     cursor.accept("IF NOT EXISTS")
     return cursor.ahead().value == "."

@@ -20,7 +20,7 @@ def physical_name(database: str, table: str) -> str:
 
 def fold(name: str) -> str:
     """As SQLite compares names: ASCII letters without case, all else exactly."""
-    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in name)
+    return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
 
 def index_name(model: TableModel, key: Key) -> str:
@@ -35,7 +35,8 @@ def keep_index_names(model: TableModel) -> TableModel:
 
 def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> TableModel:
     """Give new keys whose index name is taken (by a table that was renamed away) another one."""
-    taken = {fold(index_name(other, key)) for other in others for key in other.keys}
+    # an index under its own table's name cannot be in the way of another table's
+    taken = {fold(key.stored_as) for other in others for key in other.keys if key.stored_as}
     keys = []
     for key in model.keys:
         plain = name = index_name(model, key)
@@ -48,14 +49,17 @@ def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> Table
     return replace(model, keys=tuple(keys))
 
 
-def check_collision(model: TableModel, others: Iterable[TableModel]) -> None:
-    """Raises TargetError when another table has the same name in the target."""
-    name = fold(physical_name(model.database, model.name))
-    if name.startswith("sqlite_"):
-        raise TargetError(f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved")
-    for other in others:
-        same = (other.database, other.name) == (model.database, model.name)
-        if not same and fold(physical_name(other.database, other.name)) == name:
+def check_collisions(models: Iterable[TableModel]) -> None:
+    """Raises TargetError when two tables have the same name in the target, or one that SQLite keeps to itself."""
+    seen: dict[str, TableModel] = {}
+    for model in models:
+        name = fold(physical_name(model.database, model.name))
+        if name.startswith("sqlite_"):
+            raise TargetError(
+                f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved"
+            )
+        other = seen.setdefault(name, model)
+        if other is not model:
             raise TargetError(
                 f"Tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
                 hint=f"leave one out (replicate_ignore_table={model.qualified_name}) or use another kind of target",

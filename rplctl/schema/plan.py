@@ -15,7 +15,7 @@ from rplctl.schema.alter import Altered, alter, follow_renamed_columns
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
-from rplctl.schema.parse import parse_ddl
+from rplctl.schema.parse import parse_create_table, parse_ddl
 from rplctl.schema.statement import (
     AlterDatabase,
     AlterTable,
@@ -138,6 +138,13 @@ def plan_ddl(sql: str, database: str, context: DdlContext, catalog: Catalog) -> 
     unreplicated = tuple(action for action in actions if isinstance(action, Unreplicated))
     return DdlPlan(actions, context, tuple(planner.steps), planner.models, planner.databases, unreplicated,
                    tuple(planner.notes))  # fmt: skip
+
+
+def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
+    """The model of a CREATE TABLE or CREATE SEQUENCE as a server prints it, charsets resolved. Raises RplError."""
+    model = parse_create_table(sql, defaults.name, context)
+    model = structure.resolve_charsets(model, defaults.charset, defaults.collation)
+    return structure.add_versioning(model) if model.system_versioned else model
 
 
 class _Planner:

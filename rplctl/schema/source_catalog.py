@@ -11,7 +11,7 @@ from typing import Any
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
-from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
+from rplctl.schema.plan import Catalog, DatabaseModel, load_table
 
 Query = Callable[[str], Sequence[tuple[Any, ...]]]
 
@@ -34,7 +34,8 @@ def read_catalog(
     query(_SESSION)
     version = str(query("SELECT @@version")[0][0])
     names = list(databases) or [name for (name,) in query("SHOW DATABASES") if name.lower() not in SYSTEM_DATABASES]
-    catalog = Catalog(databases=_defaults(query, names))
+    databases_known = _defaults(query, names)
+    tables = {}
     context = DdlContext(sql_mode=0, server_version=version)
     for database in names:
         for table, kind in query(f"SHOW FULL TABLES FROM {_quote(database)}"):
@@ -42,16 +43,15 @@ def read_catalog(
                 is_wanted is None or is_wanted(database, table)
             ):
                 text = str(query(f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")[0][1])
-                catalog = catalog.after(plan_ddl(_as_table(text, kind, table), database, context, catalog))
-    return catalog
+                defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
+                tables[database, str(table)] = load_table(_as_table(text, kind, table), defaults, context)
+    return Catalog(tables, databases_known)
 
 
 def models_from_rows(rows: Iterable[tuple[str, str]], database: str, context: DdlContext) -> list[TableModel]:
     """(table, SHOW CREATE TABLE text) pairs → models; the table's own charset stands in the text."""
-    catalog = Catalog()
-    for _, text in rows:
-        catalog = catalog.after(plan_ddl(text, database, context, catalog))
-    return list(catalog.tables.values())
+    defaults = DatabaseModel(database, context.charset, context.collation)
+    return [load_table(text, defaults, context) for _, text in rows]
 
 
 def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:

@@ -15,7 +15,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
-from rplctl.schema.naming import check_collision, fold, index_name, physical_name
+from rplctl.schema.naming import check_collisions, fold, index_name, physical_name
 from rplctl.schema.partition import partition_condition
 from rplctl.schema.plan import (
     AlterStep,
@@ -53,9 +53,8 @@ def table(model: TableModel) -> str:
 def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
     """The statements of a plan. Raises TargetError when two tables would share a name, RplError else."""
     after = catalog.after(plan)
-    for model in plan.model_changes.values():
-        if model is not None:
-            check_collision(model, after.tables.values())
+    if any(isinstance(step, CreateStep | RenameStep) for step in plan.steps):
+        check_collisions(model for model in after.tables.values() if not model.is_sequence)
     return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
 
 
@@ -98,6 +97,13 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
 
 def _model_of(step: Step) -> TableModel:
     return step.old if isinstance(step, AlterStep | RenameStep) else step.model
+
+
+def create_all(catalog: Catalog) -> list[str]:
+    """Every table of a catalog that was loaded at once (load-schema). Raises TargetError when two share a name."""
+    models = [model for model in catalog.tables.values() if not model.is_sequence]
+    check_collisions(models)
+    return [statement for model in models for statement in create_table(model, catalog)]
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[str]:

@@ -167,7 +167,10 @@ def add_versioning(model: TableModel) -> TableModel:
     """
     if model.find(ROW_END) is not None:
         return versioned_keys(model, ROW_END)
-    hidden = tuple(Column(name, "timestamp", 6, nullable=False, invisible=True) for name in (ROW_START, ROW_END))
+    hidden = tuple(
+        Column(name, "timestamp", 6, nullable=False, default=default, invisible=True)
+        for name, default in ((ROW_START, "(ROW START)"), (ROW_END, "(ROW END)"))
+    )
     return versioned_keys(replace(model, columns=(*model.columns, *hidden)), ROW_END)
 
 

@@ -71,7 +71,7 @@ def sqlite_safe(text: str) -> str:
     return text.casefold()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(models())
 def test_reading_a_models_own_create_table_gives_the_model_back(model: TableModel) -> None:
     assert parse_create_table(create_table(model), "d", DdlContext(server_version="9.0.1")) == model

@@ -1,0 +1,98 @@
+"""The value a column takes by itself, as the server stores it (recorded cases: test_conversion)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.schema.column_definition import parse_column
+from rplctl.schema.context import DdlContext
+from rplctl.schema.cursor import Cursor
+from rplctl.schema.default_value import NotComputable, Value, default_value, implicit_default
+from rplctl.schema.model import Column
+
+NEW_YEAR = DdlContext(timestamp=1767225600, microseconds=123456, time_zone="+02:00")
+
+
+def column(definition: str) -> Column:
+    return parse_column(Cursor(definition, DdlContext()), "d", "c")[0]
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ("INT", None),
+        ("INT NOT NULL", 0),
+        ("DECIMAL(5,2) NOT NULL", "0.00"),
+        ("ENUM('b','a') NOT NULL", "b"),
+        ("CHAR(3) NOT NULL", ""),
+        ("BINARY(2) NOT NULL", b"\0\0"),
+        ("DATETIME(2) NOT NULL", "0000-00-00 00:00:00.00"),
+        ("INT DEFAULT NULL", None),
+        ("INT DEFAULT -7", -7),
+        ("INT DEFAULT '0012'", 12),
+        ("INT DEFAULT 2.5", 3),
+        ("INT DEFAULT ((5))", 5),
+        ("BOOL DEFAULT TRUE", 1),
+        ("DECIMAL(6,3) DEFAULT 1.0005", "1.001"),
+        ("DECIMAL(6,3) DEFAULT -0.0001", "0.000"),
+        ("FLOAT DEFAULT 0.5", 0.5),
+        ("BIT(8) DEFAULT b'101'", 5),
+        ("BIT(8) DEFAULT 0x1F", 31),
+        ("VARBINARY(3) DEFAULT x'00ff'", b"\0\xff"),
+        ("YEAR DEFAULT 70", 1970),
+        ("YEAR DEFAULT '0'", 2000),
+        ("YEAR DEFAULT 0", 0),
+        ("SET('a','b') DEFAULT 'b,a'", "a,b"),
+        ("ENUM('A') DEFAULT 'a'", "A"),
+        ("VARCHAR(9) DEFAULT _utf8mb4'x' 'y'", "xy"),
+        ("VARCHAR(9) DEFAULT 5", "5"),
+        ("DATE DEFAULT '2024-02-29'", "2024-02-29"),
+        ("TIME(2) DEFAULT '-11:22:33.5'", "-11:22:33.50"),
+        ("TIMESTAMP DEFAULT 0", "0000-00-00 00:00:00"),
+        ("TIMESTAMP(3) DEFAULT '2026-01-01 02:00:00'", "2026-01-01 00:00:00.000"),
+        ("DATETIME(3) DEFAULT NOW(3)", "2026-01-01 02:00:00.123"),
+        ("TIMESTAMP DEFAULT CURRENT_TIMESTAMP", "2026-01-01 00:00:00"),
+        ("DATE DEFAULT (CURRENT_DATE)", "2026-01-01"),
+    ],
+)
+def test_a_constant_is_stored_as_the_server_stores_it(definition: str, expected: Value) -> None:
+    value = default_value(column(definition), NEW_YEAR)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "INT DEFAULT (1 + 2)",
+        "VARCHAR(36) DEFAULT (UUID())",
+        "INT AS (1)",
+        "INT AUTO_INCREMENT",
+        "JSON NOT NULL",
+        "POINT NOT NULL",
+        "INT DEFAULT 'x'",
+        "ENUM('a') DEFAULT 'z'",
+        "DATETIME DEFAULT '2024-1-1'",
+        "BLOB DEFAULT 'é'",
+        "INT DEFAULT (RAND())",
+        "DATETIME(1) DEFAULT '2024-01-01 00:00:00.12'",
+        "VARCHAR(9) DEFAULT CURRENT_USER",
+        "VARCHAR(9) DEFAULT CURRENT_TIMESTAMP",
+    ],
+)
+def test_what_only_the_source_can_compute_is_said(definition: str) -> None:
+    with pytest.raises(NotComputable):
+        default_value(column(definition), NEW_YEAR)
+
+
+def test_named_time_zones_are_computed_unknown_ones_are_not() -> None:
+    now = column("DATETIME DEFAULT CURRENT_TIMESTAMP")
+    assert default_value(now, DdlContext(timestamp=1767225600, time_zone="Asia/Tokyo")) == "2026-01-01 09:00:00"
+    for zone in ("SYSTEM", "Nowhere/Else"):
+        with pytest.raises(NotComputable):
+            default_value(now, DdlContext(timestamp=1767225600, time_zone=zone))
+
+
+def test_every_type_with_an_implicit_default_has_one() -> None:
+    assert implicit_default(Column("c", "uuid")) == "00000000-0000-0000-0000-000000000000"
+    assert implicit_default(Column("c", "varchar", 9)) == ""

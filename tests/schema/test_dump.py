@@ -1,0 +1,70 @@
+"""Dumps of real servers give the models that replaying their binary logs gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rplctl.errors import UsageError
+from rplctl.schema.dump import load_catalog, load_dump, split_statements
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, plan_ddl
+from tests.schema.models import bare
+from tests.schema.recorded_ddl import recorded
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def essence(model: TableModel) -> tuple[object, ...]:
+    keys = sorted((key.name, key.kind, key.columns) for key in model.keys)
+    foreign_keys = sorted((key.name, key.columns, key.ref_table, key.ref_columns) for key in model.foreign_keys)
+    return (tuple(bare(column) for column in model.columns), keys, foreign_keys, model.charset, len(model.checks))
+
+
+@pytest.mark.parametrize(
+    ("dump", "ddl"), [("dump_mariadb.sql", "ddl_mariadb.sql"), ("dump_mysql.sql", "ddl_mysql.sql")]
+)
+def test_a_servers_dump_gives_the_models_its_binary_log_gives(dump: str, ddl: str) -> None:
+    replayed = Catalog()
+    for sql, database, context in recorded(ddl):
+        replayed = replayed.after(plan_ddl(sql, database, context, replayed))
+    loaded = load_catalog((DATA / dump).read_text())
+    wanted = {name: model for name, model in replayed.tables.items() if name[0] != "sbtest"}
+    assert loaded.tables.keys() == wanted.keys()
+    for name, model in wanted.items():
+        assert essence(loaded.tables[name]) == essence(model), name
+
+
+def test_views_routines_and_rows_of_a_dump_are_passed_over() -> None:
+    text = """
+-- Server version\t8.0.40
+/*!40101 SET NAMES utf8 */;
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `d` /*!40100 DEFAULT CHARACTER SET latin1 */;
+USE `d`;
+DROP TABLE IF EXISTS `t`; -- it's gone
+CREATE TABLE `t` (`a` varchar(9) DEFAULT ';', `b` int DEFAULT '1' COMMENT 'semi; colon');
+INSERT INTO `t` VALUES ('x;\\'y',1),('CREATE TABLE z (a INT);',2);
+/*!50001 CREATE VIEW `v` AS SELECT 1 AS `a`*/;
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`r`@`l`*/ /*!50003 TRIGGER `x` BEFORE INSERT ON `t` FOR EACH ROW
+BEGIN SET @a=1; END */;;
+DELIMITER ;
+CREATE TABLE `u` (`a` int);
+"""
+    models = load_dump(text)
+    assert [(model.database, model.name) for model in models] == [("d", "t"), ("d", "u")]
+    assert models[0].columns[0].charset == "latin1"
+    assert models[0].columns[1].comment == "semi; colon"
+
+
+def test_a_dump_without_a_database_needs_one_by_name() -> None:
+    with pytest.raises(UsageError, match="--database"):
+        load_dump("CREATE TABLE t (a INT);")
+    assert load_dump("CREATE TABLE t (a INT);", "d")[0].database == "d"
+    assert load_dump("CREATE TABLE `x`.`t` (a INT)")[0].database == "x"
+
+
+def test_statements_end_at_their_delimiter_not_in_strings_or_comments() -> None:
+    text = 'SELECT \';\' /* ; */ -- ;\n, `;`; # ;\nSELECT "a\\";"; SELECT 3 - 1'
+    assert len(list(split_statements(text))) == 3

@@ -1,0 +1,103 @@
+"""Models read from a server: scripted answers here, the real ones in the tests marked for their server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rplctl.schema.context import DdlContext
+from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.schema.source_catalog import models_from_rows, read_catalog
+from tests.schema.models import bare
+from tests.schema.recorded_ddl import recorded
+from tests.servers import MariadbServer, MysqlServer
+
+
+class ScriptedSource:
+    """Answers by the start of the statement."""
+
+    def __init__(self, answers: dict[str, list[tuple[Any, ...]]]) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def __call__(self, sql: str) -> Sequence[tuple[Any, ...]]:
+        self.asked.append(sql)
+        return next((rows for start, rows in self.answers.items() if sql.startswith(start)), [])
+
+
+def source() -> ScriptedSource:
+    return ScriptedSource(
+        {
+            "SELECT @@version": [("10.11.19-MariaDB",)],
+            "SHOW DATABASES": [("information_schema",), ("d",), ("mysql",)],
+            "SELECT schema_name": [("d", "utf8", "utf8_general_ci"), ("mysql", "utf8mb4", "x")],
+            "SHOW FULL TABLES FROM `d`": [
+                ("t`1", "BASE TABLE"),
+                ("v", "VIEW"),
+                ("s", "SEQUENCE"),
+                ("h", "SYSTEM VERSIONED"),
+            ],
+            "SHOW CREATE TABLE `d`.`t``1`": [
+                ("t`1", "CREATE TABLE `t``1` (\n  `a` varchar(9) DEFAULT NULL\n) ENGINE=InnoDB")
+            ],
+            "SHOW CREATE TABLE `d`.`s`": [
+                ("s", "CREATE TABLE `s` (`next_not_cached_value` bigint(21)) ENGINE=InnoDB SEQUENCE=1")
+            ],
+            "SHOW CREATE TABLE `d`.`h`": [
+                ("h", "CREATE TABLE `h` (\n `a` int(11)\n) ENGINE=InnoDB WITH SYSTEM VERSIONING")
+            ],
+        }
+    )
+
+
+def test_every_base_table_is_read_and_no_view_or_system_database() -> None:
+    query = source()
+    catalog = read_catalog(query)
+    assert list(catalog.tables) == [("d", "t`1"), ("d", "s"), ("d", "h")]
+    assert catalog.databases["d"].charset == "utf8mb3"
+    assert catalog.tables["d", "t`1"].columns[0].charset == "utf8mb3"
+    assert catalog.tables["d", "s"].is_sequence
+    assert [column.name for column in catalog.tables["d", "h"].columns] == ["a", "row_start", "row_end"]
+    assert query.asked[0].startswith("SET SESSION sql_mode=''")
+
+
+def test_the_filter_decides_before_a_table_is_asked_for() -> None:
+    query = source()
+    assert list(read_catalog(query, ["d"], is_wanted=lambda _, table: table == "s").tables) == [("d", "s")]
+    assert not any("`h`" in sql for sql in query.asked if sql.startswith("SHOW CREATE"))
+
+
+def test_models_come_from_pairs_of_name_and_text() -> None:
+    (model,) = models_from_rows([("t", "CREATE TABLE `t` (`a` int)")], "d", DdlContext())
+    assert model.qualified_name == "d.t"
+
+
+def text_rows(server: MariadbServer, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in server.sql(sql)]
+
+
+def check_real_server(server: MariadbServer, ddl: str) -> None:
+    """The models a live server gives are those its own statements gave."""
+    replayed, names = Catalog(), set()
+    for number, (sql, database, context) in enumerate(recorded(ddl)):
+        if not database.startswith("tt_types") or number > 40:
+            continue
+        if not sql.startswith("CREATE DATABASE"):
+            server.sql(sql, database)
+        else:
+            server.sql(sql)
+        names.add(database)
+        replayed = replayed.after(plan_ddl(sql, database, context, replayed))
+    live = read_catalog(lambda sql: text_rows(server, sql), sorted(names))
+    assert len(live.tables) > 15
+    assert live.tables.keys() == replayed.tables.keys()
+    for name, model in replayed.tables.items():
+        assert [bare(c) for c in live.tables[name].columns] == [bare(c) for c in model.columns], name
+
+
+def test_a_real_mariadb_gives_the_models_of_its_statements(mariadb: MariadbServer) -> None:
+    check_real_server(mariadb, "ddl_mariadb.sql")
+
+
+def test_a_real_mysql_gives_the_models_of_its_statements(mysql: MysqlServer) -> None:
+    check_real_server(mysql, "ddl_mysql.sql")
