@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from datetime import datetime
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.cursor import Cursor
@@ -18,6 +18,7 @@ from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT
 Value = int | float | str | bytes | None
 
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME")
+_WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's own context 28
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATETIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
 _TIME = re.compile(r"(-?\d{2,3}:\d\d:\d\d)(?:\.(\d{1,6}))?")
@@ -82,7 +83,8 @@ def _constant(column: Column, cursor: Cursor, context: DdlContext) -> Value:
     elif token.kind == "number":
         cursor.next()
         if cursor.at_end:
-            return _from_number(column, Decimal(token.value) * (-1 if negative else 1), context)
+            number = Decimal(token.value)
+            return _from_number(column, number.copy_negate() if negative else number, context)
     elif token.kind == "bits":
         cursor.next()
         if cursor.at_end:
@@ -110,7 +112,7 @@ def _from_bits(column: Column, text: str) -> Value:
 def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
     kind = column.type
     if kind in INTEGER_BITS or kind == "bit":
-        return int(number.quantize(Decimal(1), ROUND_HALF_UP))
+        return int(_rounded(number, 0))
     if kind == "decimal":
         return _decimal_text(column, number)
     if kind in ("float", "double"):
@@ -129,15 +131,24 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
 
 def _float(column: Column, number: Decimal) -> float:
     if column.scale is not None:
-        number = number.quantize(Decimal(1).scaleb(-column.scale), ROUND_HALF_UP)
+        number = _rounded(number, column.scale)
     value = float(number)
-    narrow: float = struct.unpack("<f", struct.pack("<f", value))[0]
-    return narrow if column.type == "float" else value
+    if column.type == "double":
+        return value
+    try:
+        narrow: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        raise NotComputable(f"DEFAULT {column.default} is no FLOAT") from None
+    return narrow
+
+
+def _rounded(number: Decimal, scale: int) -> Decimal:
+    return number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
 
 
 def _decimal_text(column: Column, number: Decimal) -> str:
-    rounded = number.quantize(Decimal(1).scaleb(-(column.scale or 0)), ROUND_HALF_UP)
-    return f"{rounded:f}" if rounded else f"{abs(rounded):f}"
+    rounded = _rounded(number, column.scale or 0)
+    return f"{rounded:f}" if rounded else f"{rounded.copy_abs():f}"
 
 
 def from_text(column: Column, text: str, context: DdlContext) -> Value:

@@ -36,6 +36,11 @@ def column(definition: str) -> Column:
         ("DECIMAL(6,3) DEFAULT 1.0005", "1.001"),
         ("DECIMAL(6,3) DEFAULT -0.0001", "0.000"),
         ("FLOAT DEFAULT 0.5", 0.5),
+        ("DOUBLE DEFAULT -1e308", -1e308),
+        (
+            "DECIMAL(65,30) DEFAULT 12345678901234567890123456789012345.5",
+            "12345678901234567890123456789012345.5" + "0" * 29,
+        ),
         ("BIT(8) DEFAULT b'101'", 5),
         ("BIT(8) DEFAULT 0x1F", 31),
         ("VARBINARY(3) DEFAULT x'00ff'", b"\0\xff"),
@@ -77,6 +82,7 @@ def test_a_constant_is_stored_as_the_server_stores_it(definition: str, expected:
         "INT DEFAULT (RAND())",
         "DATETIME(1) DEFAULT '2024-01-01 00:00:00.12'",
         "VARCHAR(9) DEFAULT CURRENT_USER",
+        "FLOAT DEFAULT 1e300",
         "VARCHAR(9) DEFAULT CURRENT_TIMESTAMP",
     ],
 )

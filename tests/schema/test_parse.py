@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 import sqlglot
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlglot import exp
 
 from rplctl.errors import RplError
@@ -12,6 +16,7 @@ from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE, Ddl
 from rplctl.schema.cursor import Cursor
 from rplctl.schema.model import Column, KeyPart, TableModel
 from rplctl.schema.parse import parse_create_table, parse_ddl
+from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.statement import (
     AddColumn,
     AddKey,
@@ -355,3 +360,14 @@ def test_implicit_timestamps_follow_the_sources_setting() -> None:
     assert (first.nullable, first.default, second.nullable, second.default) == (False, "CURRENT_TIMESTAMP", False, None)
     assert create("(a TIMESTAMP NULL)", old).columns[0].nullable
     assert create("(a TIMESTAMP)").columns[0].nullable
+
+
+STATEMENTS = [sql for name in ("ddl_mariadb.sql", "ddl_mysql.sql") for sql, _, _ in recorded(name)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(STATEMENTS), st.integers(0, 400), st.integers(0, 40), st.text("()',`;*/! a1=", max_size=3))
+def test_broken_statements_are_never_more_than_an_error_of_ours(sql: str, at: int, cut: int, put: str) -> None:
+    broken = sql[:at] + put + sql[at + cut :]
+    with contextlib.suppress(RplError):
+        plan_ddl(broken, "d", MARIADB, Catalog())
