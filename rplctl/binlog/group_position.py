@@ -1,4 +1,4 @@
-"""The source position as the group kernel counts it (the rule stands in `groups`); what a FORMAT_DESCRIPTION changes."""
+"""The source position as the group kernel counts it (`groups` has the rule); what a FORMAT_DESCRIPTION changes."""
 
 from __future__ import annotations
 

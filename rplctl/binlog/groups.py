@@ -113,7 +113,8 @@ def scan_groups(
     """Complete groups from `offset` on, until they hold `limit_bytes` (always at least one, however large).
 
     `source` is the source position at `offset`, `description` the one in force there (None: the data begin
-    with theirs, or have no checksums). Raises BinlogFormatError for lengths, positions and nesting that no source writes.
+    with theirs, or have no checksums). Raises BinlogFormatError for lengths, positions and nesting that no source
+    writes.
     """
     view = byte_view(data)
     name = byte_view(source.log_name.encode("utf-8", "surrogateescape"))
