@@ -30,6 +30,7 @@ class PlainValue:
 
 
 _PLAIN = {
+    bool: PlainValue(bool, "a switch"),
     str: PlainValue(str, "a text"),
     int: PlainValue(int, "a valid integer"),
     Path: PlainValue(Path, "a path"),
@@ -37,10 +38,17 @@ _PLAIN = {
 
 
 def use_plain_values(command: Any) -> None:
-    """For every parameter of a command, and of the commands below it."""
-    for parameter in command.params:
-        annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
-        if annotation in _PLAIN and hasattr(parameter, "_runtime_param"):
-            parameter._runtime_param = _PLAIN[annotation]
+    """For every parameter of a command, its help option included, and of the commands below it."""
+    all_parameters = command.get_params
+
+    def get_params(context: Any) -> list[Any]:
+        parameters: list[Any] = all_parameters(context)
+        for parameter in parameters:
+            annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+            if annotation in _PLAIN and hasattr(parameter, "_runtime_param"):
+                parameter._runtime_param = _PLAIN[annotation]
+        return parameters
+
+    command.get_params = get_params
     for child in getattr(command, "commands", {}).values():
         use_plain_values(child)

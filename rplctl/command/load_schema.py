@@ -92,8 +92,8 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
 def seed_models(config: Config, channel: Channel, master: MasterInfo, position: BinlogPosition) -> tuple[str, ...]:
     """At a first start in the middle of a live source's log: learn the tables that the target has already (design D18).
 
-    Nothing is learnt when the channel begins with the first log (its DDL comes with it), when the source does not answer (the
-    receiver will say so) or when the channel knows tables already.
+    Nothing is learnt when the channel begins with the first log (its DDL comes along), when the source does not answer
+    (the receiver will say so) or when the channel knows tables already.
     """
     if not position.log_name or not master.host:
         return ()
