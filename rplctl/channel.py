@@ -5,7 +5,8 @@ Layout under the instance folder (`--datadir`), as a MySQL/MariaDB server lays o
     master.info, relay-log.info                 repositories of the default channel (FILE)
     master-CHAN.info, relay-log-CHAN.info       of a named channel; CHAN is lower-cased and filename-encoded (@ + 4 hex)
     relay-bin[-CHAN].000001 …, relay-bin[-CHAN].index
-    run/CHAN/                                   locks, status files, thread logs, spool/ (`run/@` for the default channel)
+    run/CHAN/                                   locks, status files, thread logs, spool/ (`run/@` for the default
+    channel)
 
 Liveness is the lock, never the pid: a killed process loses its flock at once.
 """
@@ -73,7 +74,9 @@ class Channel:
 
 
 def encode_channel_name(name: str) -> str:
-    """Channel name → part of a file name: lower case, all but letters, digits and `_` as `@` + 4 hex (MariaDB, MySQL)."""
+    """Channel name → part of a file name: lower case, all but letters, digits and `_` as `@` + 4 hex (MariaDB,
+    MySQL).
+    """
     units = name.lower().encode("utf-16-be")
     code_points = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
     return "".join(chr(c) if c < 128 and (chr(c).isalnum() or c == 0x5F) else f"@{c:04x}" for c in code_points)
@@ -94,7 +97,9 @@ def decode_channel_name(encoded: str) -> str:
 def check_channel_name(name: str) -> None:
     """Raises UsageError 3076 for a name the server would refuse."""
     if len(name) > MAX_CHANNEL_NAME or any(ord(c) < 0x20 or ord(c) == 0x7F for c in name) or name != name.strip():
-        raise UsageError("Couldn't create channel: Channel name is either invalid or too long.", errno=3076, channel=name)
+        raise UsageError(
+            "Couldn't create channel: Channel name is either invalid or too long.", errno=3076, channel=name
+        )
 
 
 @contextmanager
@@ -121,7 +126,9 @@ def hold_lock(channel: Channel, role: str) -> Iterator[None]:
 
 
 def _acquired(descriptor: int) -> bool:
-    """Take the lock. `lock_holder` of another command holds it shared for an instant, so a refusal counts only when it lasts."""
+    """Take the lock. `lock_holder` of another command holds it shared for an instant, so a refusal counts only when it
+    lasts.
+    """
     deadline = time.monotonic() + LOCK_PATIENCE_SECONDS
     while True:
         try:
@@ -134,7 +141,9 @@ def _acquired(descriptor: int) -> bool:
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:
-    """Pid of the live process that holds the lock, None when nobody does. Takes no lock that others would notice for long."""
+    """Pid of the live process that holds the lock, None when nobody does. Takes no lock that others would notice for
+    long.
+    """
     try:
         descriptor = os.open(channel.lock_path(role), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:

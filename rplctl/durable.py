@@ -1,8 +1,8 @@
 """The only place that makes bytes durable: fsync, rename, unlink, and the folder entry behind them.
 
 Invariant: after `replace_file` returns, a power cut leaves the new content; before it, the old content; never a mix
-(temporary file → fsync → rename → fsync of the folder). Files are created 0600 whatever the umask: they may hold secrets.
-Every fsync is counted, so that WL#5125's table of extra fsyncs can be measured (`sync_count`).
+(temporary file → fsync → rename → fsync of the folder). Files are created 0600 whatever the umask: they may hold
+secrets. Every fsync is counted, so that WL#5125's table of extra fsyncs can be measured (`sync_count`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Put `data` in place of the file at once. `durable=False` skips the fsyncs: atomic against a killed process only."""
+    """Put `data` in place of the file at once. `durable=False` skips the fsyncs: atomic against a killed process
+    only.
+    """
     temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, PRIVATE_FILE)

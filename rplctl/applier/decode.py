@@ -1,9 +1,9 @@
 """A piece of relay log → net changes per table, as bytes. Pure: no database, no clock, no state between calls.
 
 This is what a Spark task runs (design D1.2). It may run twice, or its result may be thrown away, without harm.
-Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is kept
-(D2). Tables without a key: every change, in order. Changes that contradict each other raise `Inconsistent`: the applier
-then goes through the same range one source transaction at a time and finds the exact offender.
+Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is
+kept (D2). Tables without a key: every change, in order. Changes that contradict each other raise `Inconsistent`: the
+applier then goes through the same range one source transaction at a time and finds the exact offender.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, Ints
 from rplctl.binlog.values import decode_column
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
-from rplctl.target.sqlite_values import storable
+from rplctl.target.value_form import value_form
 
 
 class Inconsistent(Exception):
     """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
 
 
-def net_chunks(run: EventRun, catalog: Catalog) -> list[TableChunk]:
+def net_chunks(run: EventRun, catalog: Catalog, target_kind: str) -> list[TableChunk]:
     """The net changes of a run, one chunk per table. Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677."""
-    chunks = [_table_chunk(rows) for rows in read_tables(run, catalog)]
+    chunks = [_table_chunk(rows) for rows in read_tables(run, catalog, target_kind)]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
         raise Inconsistent("one table under two definitions")
     return chunks
@@ -81,7 +81,9 @@ def _table_chunk(rows: TableRows) -> TableChunk:
 
 
 def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
-    """The final rows of `entries`, one set per combination of columns the images hold; for updates `key` columns follow."""
+    """The final rows of `entries`, one set per combination of columns the images hold; for updates `key` columns
+    follow.
+    """
     if not len(entries):
         return
     whole = tuple(range(rows.images.column_count))
@@ -108,4 +110,6 @@ def _keys(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...])
 
 
 def _column(rows: TableRows, images: Ints, column: int) -> list[Value]:
-    return storable(decode_column(rows.images, images, column, rows.formats[column]))
+    form = value_form(rows.target_kind)
+    how = form.format_for(rows.formats[column], rows.model.columns[column])
+    return form.stored(decode_column(rows.images, images, column, how))

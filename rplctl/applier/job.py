@@ -40,7 +40,9 @@ class Applier:
         self.stop = threading.Event()
 
     def run(self) -> None:
-        """Apply until stopped, until a condition is met or until an error. Raises RplError; the position is then exact."""
+        """Apply until stopped, until a condition is met or until an error. Raises RplError; the position is then
+        exact.
+        """
         with hold_lock(self._channel, "applier"):
             self._report = Report(self._channel, self._options.until)
             try:

@@ -1,8 +1,8 @@
 """The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1.2).
 
-Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600 file of
-its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19 ms/MB).
-Errors come back as values: an exception would arrive as a Java stack trace.
+Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600
+file of its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19
+ms/MB). Errors come back as values: an exception would arrive as a Java stack trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rplctl.applier.decode import Inconsistent, net_chunks
-from rplctl.applier.row_stream import read_run
+from rplctl.applier.row_stream import read_run, unknown_tables
 from rplctl.applier.warm_up import warm_up
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.durable import PRIVATE_FILE, private_folder
@@ -42,15 +42,26 @@ class Split:
     table_maps: tuple[int, ...]  # offsets of the table maps in force at `start`
     description: FormatDescription
     spool_folder: str
+    target_kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """Exactly one of: chunks inline, chunks in a spool file, an error's fields; or none of them (Inconsistent)."""
+    """Exactly one of: chunks inline, chunks in a spool file, an error's fields, tables whose model is not in the
+    catalog; or none of them (Inconsistent)."""
 
     inline: bytes | None = None
     spooled: str | None = None
     error: dict[str, Any] | None = None
+    unknown: tuple[tuple[str, str], ...] = ()
+
+
+class UnknownTables(Exception):
+    """The catalog lacks models of these tables: load them and decode again. Never leaves the applier."""
+
+    def __init__(self, names: set[tuple[str, str]]) -> None:
+        super().__init__(str(names))
+        self.names = names
 
 
 class Pipeline:
@@ -64,7 +75,7 @@ class Pipeline:
         self._broadcast: Broadcast[Catalog] | None = None
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
-        """All chunks of a batch in split order. Raises Inconsistent, and what the tasks met."""
+        """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
         if self._broadcast is None or self._catalog is not catalog:
             if self._broadcast is not None:
                 self._broadcast.unpersist()
@@ -72,6 +83,8 @@ class Pipeline:
         shared = self._broadcast
         results = self._context.parallelize(splits, len(splits)).map(lambda s: run_split(s, shared.value)).collect()
         try:
+            if unknown := {name for result in results for name in result.unknown}:
+                raise UnknownTables(unknown)
             return [chunk for result in results for chunk in _chunks(result)]
         finally:
             for result in results:
@@ -91,7 +104,9 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     data = np.memmap(split.path, np.uint8, "r")
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
-        encoded = encode_chunks(net_chunks(run, catalog))
+        if unknown := unknown_tables(run, catalog):
+            return SplitResult(unknown=tuple(unknown))
+        encoded = encode_chunks(net_chunks(run, catalog, split.target_kind))
     except Inconsistent:
         return SplitResult()
     except RplError as error:
@@ -108,7 +123,9 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
 
 
 def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
-    """Chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no code on loading."""
+    """Chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no code on
+    loading.
+    """
     return marshal.dumps(
         [
             (

@@ -1,8 +1,8 @@
 """What to apply next: groups of the relay log cut into batches at every barrier (design D1.1).
 
-Invariant: a batch begins and ends at group (transaction) boundaries, lies in one relay log file, and is either BULK (only
-row transactions: net changes, one Spark job) or SINGLE (one group that must be carried out in order: DDL, statements,
-savepoints, XA). UNTIL and the delay cut a batch so that nothing past them is ever decoded.
+Invariant: a batch begins and ends at group (transaction) boundaries, lies in one relay log file, and is either BULK
+(only row transactions: net changes, one Spark job) or SINGLE (one group that must be carried out in order: DDL,
+statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing past them is ever decoded.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ class Batch:
 
 
 def plan_batches(groups: RelayGroups, stop: int, skip: int = 0) -> Iterator[Batch]:
-    """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over (sql_slave_skip_counter)."""
+    """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
+    (sql_slave_skip_counter).
+    """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
     number = 0

@@ -1,7 +1,7 @@
 """The rows events of a piece of relay log, gathered per table and walked: offsets in, images out.
 
-Invariant: every event's checksum is verified before its bytes are believed, every rows event is read with the table map in
-force at its place, and a table map that does not fit the table's model stops with both shown (design D18).
+Invariant: every event's checksum is verified before its bytes are believed, every rows event is read with the table
+map in force at its place, and a table map that does not fit the table's model stops with both shown (design D18).
 Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded into one buffer first.
 """
 
@@ -43,6 +43,7 @@ class TableRows:
     formats: tuple[ColumnFormat, ...]
     images: Images
     events: RowsEvents
+    target_kind: str  # in whose form values are wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class EventRun:
         return raw
 
 
-def read_tables(run: EventRun, catalog: Catalog) -> Iterator[TableRows]:
+def read_tables(run: EventRun, catalog: Catalog, target_kind: str) -> Iterator[TableRows]:
     """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
     is_map = run.types == EventType.TABLE_MAP
     is_rows = np.isin(run.types, _ROWS_TYPES)
@@ -84,7 +85,13 @@ def read_tables(run: EventRun, catalog: Catalog) -> Iterator[TableRows]:
             continue  # MariaDB logs NEXTVAL as rows; the target has no such table
         formats = formats_of(table_map, model)
         chosen = events.select(np.isin(number_of_event, numbers))
-        yield TableRows(model, formats, walk_images(chosen, formats), chosen)
+        yield TableRows(model, formats, walk_images(chosen, formats), chosen, target_kind)
+
+
+def unknown_tables(run: EventRun, catalog: Catalog) -> list[tuple[str, str]]:
+    """Tables that the run's table maps name and the catalog lacks."""
+    maps, _ = _distinct_maps(run, np.flatnonzero(run.types == EventType.TABLE_MAP))
+    return sorted({(m.database, m.table) for m in maps} - catalog.tables.keys())
 
 
 def read_run(

@@ -1,7 +1,7 @@
 """Does a table map fit the table's model, and how are its cells read (design D18)?
 
-Invariant: nothing is decoded under a model that does not fit: another number of columns, other names, or a wire type that the
-model's type never has stops the channel with both shown, instead of shifting columns.
+Invariant: nothing is decoded under a model that does not fit: another number of columns, other names, or a wire type
+that the model's type never has stops the channel with both shown, instead of shifting columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """START SLAVE UNTIL: how far the applier may go, and whether it is there (mission map 2.6).
 
-Position forms let a group run when it *starts* before the position, so a position inside a transaction lets that transaction
-complete. SQL_BEFORE_GTIDS stops before the first listed GTID, SQL_AFTER_GTIDS once all of them are applied.
+Position forms let a group run when it *starts* before the position, so a position inside a transaction lets that
+transaction complete. SQL_BEFORE_GTIDS stops before the first listed GTID, SQL_AFTER_GTIDS once all of them are applied.
 MariaDB's GTIDs (`domain-server-sequence`) are taken as positions per domain, as its MASTER_GTID_POS.
 """
 

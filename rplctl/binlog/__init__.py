@@ -1,1 +1,3 @@
-"""The binary log format (v4, MySQL and MariaDB): parsing, building and the kernels over raw bytes. No sockets, no files."""
+"""The binary log format (v4, MySQL and MariaDB): parsing, building and the kernels over raw bytes. No sockets, no
+files.
+"""

@@ -4,10 +4,11 @@
     transaction   TABLE in the target inside the data's transaction (WL#5125 case 4: no extra fsync)
     marker        FILE                a marker row inside the data's transaction; the file follows after COMMIT
 
-Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel was
-moved or taken over by somebody else, and nothing may be applied (design D4).
-Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that differs although the
-last applier left both in step was edited by the operator → the file wins (WL#5125: hand-edited files are honoured).
+Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel
+was moved or taken over by somebody else, and nothing may be applied (design D4).
+Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that differs
+although the last applier left both in step was edited by the operator → the file wins (WL#5125: hand-edited files are
+honoured).
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class TableLedger:
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         if not compare_and_swap(connection, expected, new):
-            raise _taken_over(expected)
+            raise taken_over(expected)
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
         return self._repository.read() if self._repository.exists() else None
@@ -128,7 +129,7 @@ class MarkerLedger:
             c.Master_log_pos == expected.master_log_pos,
         )
         if connection.execute(statement.values(**self._row(new))).rowcount != 1:
-            raise _taken_over(expected)
+            raise taken_over(expected)
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
         return self._read(connection)[0]
@@ -172,7 +173,9 @@ class MarkerLedger:
 
 
 def settle(config: Config, channel: Channel, engine: Engine) -> None:
-    """Bring file and marker in step while no applier runs: before CHANGE MASTER moves the position, so that it counts."""
+    """Bring file and marker in step while no applier runs: before CHANGE MASTER moves the position, so that it
+    counts.
+    """
     ledger = open_ledger(config, channel, engine)
     ledger.close(ledger.open())
 
@@ -188,7 +191,8 @@ def _same_place(one: RelayLogInfo, other: RelayLogInfo) -> bool:
     return one.relay_log_position == other.relay_log_position and one.exec_position == other.exec_position
 
 
-def _taken_over(expected: RelayLogInfo) -> LockBusy:
+def taken_over(expected: RelayLogInfo) -> LockBusy:
+    """The fence of design D4 closed: the stored position is not what this applier left."""
     return LockBusy(
         f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: another applier "
         "or an operator changed it; nothing was applied",

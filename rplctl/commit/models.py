@@ -1,8 +1,8 @@
 """Table models of a channel, kept in the target and versioned by source position (design D18).
 
-Row events carry neither names nor signedness nor charsets by default, so what a table looked like at a position must come
-from the DDL before it. Invariant: a model is written in the same transaction as the DDL that made it and as the position
-after that DDL; `load_models` at a position gives what was valid there, so an old position can be read again.
+Row events carry neither names nor signedness nor charsets by default, so what a table looked like at a position must
+come from the DDL before it. Invariant: a model is written in the same transaction as the DDL that made it and as the
+position after that DDL; `load_models` at a position gives what was valid there, so an old position can be read again.
 """
 
 from __future__ import annotations

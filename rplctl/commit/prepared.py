@@ -1,7 +1,9 @@
-"""XA transactions of the source between XA PREPARE and XA COMMIT: their events wait in the target (mission map 3, row 58).
+"""XA transactions of the source between XA PREPARE and XA COMMIT: their events wait in the target (mission map 3, row
+58).
 
-Invariant: the events are stored in the transaction that moves the position past XA PREPARE, and taken out in the one that
-applies or drops them, so they survive every crash and the purge of the relay log, and nothing is visible before XA COMMIT.
+Invariant: the events are stored in the transaction that moves the position past XA PREPARE, and taken out in the one
+that applies or drops them, so they survive every crash and the purge of the relay log, and nothing is visible before
+XA COMMIT.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Table models for tables that exist before a channel starts: `load-schema` (design D18).
 
-Invariant: in one transaction the models become valid at the channel's position and the tables that the target lacks are made,
-empty, as `mysqldump --no-data | mysql` would. Tables that are there keep their rows and must have the model's columns.
+Invariant: in one transaction the models become valid at the channel's position and the tables that the target lacks
+are made, empty, as `mysqldump --no-data | mysql` would. Tables that are there keep their rows and must have the
+model's columns.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def needs_models(engine: Engine, channel: str) -> bool:
 
 
 def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[str]:
-    """Store the models of those tables that the target has already (restored from a backup of the source); their names."""
+    """Store the models of those tables that the target has already (restored from a backup of the source); their
+    names.
+    """
     target.begin(foreign_keys=False)
     try:
         there = {name: model for name, model in catalog.tables.items() if _is_there(target, model)}

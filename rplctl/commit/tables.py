@@ -1,10 +1,11 @@
 """rplctl's own tables in the target, next to `slave_master_info` and `slave_relay_log_info`.
 
-    rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE (mode `marker`)
-    rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
-    rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
+    rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE (mode
+    `marker`) rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position
+    (design D18) rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
 
-In SQLite they stand beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database `rplctl`.
+In SQLite they stand beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database
+`rplctl`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateSchema
 
 SCHEMA = "rplctl"
+_LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+_OPTIONS = {  # names of channels and tables are told apart bytewise
+    f"{dialect}_{name}": value
+    for dialect in ("mysql", "mariadb")
+    for name, value in (("engine", "InnoDB"), ("default_charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
+}
 
 
 def own_schema(engine: Engine) -> str | None:
@@ -30,9 +37,11 @@ def commit_marker(schema: str | None) -> Table:
         Column("Relay_log_pos", BigInteger, nullable=False),
         Column("Master_log_name", String(512), nullable=False),
         Column("Master_log_pos", BigInteger, nullable=False),
-        Column("Gtid_executed", Text, nullable=False),
-        # True while file and marker were last seen equal with no applier running: a file that differs then was edited by hand
+        Column("Gtid_executed", _LONG_TEXT, nullable=False),
+        # True while file and marker were last seen equal with no applier running: a file that differs then was edited
+        # by hand
         Column("File_in_step", Boolean, nullable=False),
+        **_OPTIONS,
         comment="Commit marker of channels whose relay log info repository is a FILE",
     )
 
@@ -46,7 +55,8 @@ def table_models(schema: str | None) -> Table:
         Column("Table_name", String(64), primary_key=True),
         Column("Master_log_number", Integer, primary_key=True, autoincrement=False),
         Column("Master_log_pos", BigInteger, primary_key=True, autoincrement=False),
-        Column("Model", Text, nullable=True),  # JSON; NULL = the table was dropped here
+        Column("Model", _LONG_TEXT, nullable=True),  # JSON; NULL = the table was dropped here
+        **_OPTIONS,
         comment="MySQL-side table definitions, valid from their position on",
     )
 
@@ -57,8 +67,9 @@ def prepared_xa(schema: str | None) -> Table:
         MetaData(schema=schema),
         Column("Channel_name", String(64), primary_key=True),
         Column("Xid", String(300), primary_key=True),  # as XA COMMIT spells it: X'gtrid',X'bqual',format
-        Column("Format_description", Text, nullable=False),  # JSON
+        Column("Format_description", _LONG_TEXT, nullable=False),  # JSON
         Column("Events", LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb"), nullable=False),
+        **_OPTIONS,
         comment="XA transactions of the source between XA PREPARE and XA COMMIT",
     )
 

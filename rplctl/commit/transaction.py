@@ -2,15 +2,17 @@
 
 Order, with the worklogs' crash points between the steps:
 BEGIN → compare-and-swap the position → apply → COMMIT → the file follows (mode marker).
-An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored position
-decides, on a new connection: never repeated blindly, never skipped blindly.
+A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
+table, goes apply → compare-and-swap → COMMIT (`commit_after`, REQ-5): a crash in between repeats it, visibly.
+An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
+position decides, on a new connection: never repeated blindly, never skipped blindly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from rplctl.commit.ledger import Ledger
+from rplctl.commit.ledger import Ledger, taken_over
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -47,6 +49,45 @@ def commit_group(
     crash_point("crash_after_commit_before_update_pos")
     ledger.committed(new)
     crash_point("crash_after_commit_and_update_pos")
+
+
+def commit_after(
+    target: Target,
+    ledger: Ledger,
+    step: tuple[RelayLogInfo, RelayLogInfo],
+    apply: Callable[[], None],
+    *,
+    foreign_keys: bool = True,
+) -> None:
+    """Apply, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
+
+    What the target can roll back is still committed together with the position. Otherwise a crash between the two
+    leaves the change without its position: it is executed again at the next start and stops with the target's own
+    error (a table exists already), which the operator skips.
+    """
+    expected, new = step
+    target.begin(foreign_keys=foreign_keys)
+    try:
+        stored = ledger.stored(target.connection)
+        if stored is not None and not _is_same(stored, expected):
+            raise taken_over(expected)
+        apply()
+        crash_point("crash_after_commit_before_update_pos")
+        ledger.advance(target.connection, expected, new)
+    except BaseException:
+        target.rollback()
+        raise
+    try:
+        target.commit()
+    except TargetError:
+        if not _is_committed(target, ledger, new):
+            raise
+    ledger.committed(new)
+    crash_point("crash_after_commit_and_update_pos")
+
+
+def _is_same(one: RelayLogInfo, other: RelayLogInfo) -> bool:
+    return one.relay_log_position == other.relay_log_position and one.exec_position == other.exec_position
 
 
 def _is_committed(target: Target, ledger: Ledger, new: RelayLogInfo) -> bool:

@@ -1,4 +1,6 @@
-"""An applier's working parts on a SQLite target, without the process around them and without Spark: tasks run in this one."""
+"""An applier's working parts on a SQLite target, without the process around them and without Spark: tasks run in this
+one.
+"""
 
 from __future__ import annotations
 

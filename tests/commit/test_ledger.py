@@ -1,4 +1,6 @@
-"""Commit modes: the position moves with the data, and after a crash the right one of file and marker wins (design D3)."""
+"""Commit modes: the position moves with the data, and after a crash the right one of file and marker wins (design
+D3).
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
+from rplctl.target.base import Target
 
 BEFORE_COMMIT = (
     "crash_before_update_pos",
@@ -48,6 +49,10 @@ def prepare(folder: Path, kind: str) -> Config:
     return config
 
 
+def insert_probe(target: Target, number: int) -> None:
+    target.connection.exec_driver_sql(f"INSERT INTO probe VALUES ({number})")
+
+
 def apply_next(config: Config) -> int:
     """Apply one more transaction that writes its number, the way the applier does; the number."""
     target = open_target(config.target_url)
@@ -58,7 +63,7 @@ def apply_next(config: Config) -> int:
         target,
         ledger,
         (info, at(number)),
-        lambda: target.connection.exec_driver_sql(f"INSERT INTO probe VALUES ({number})") and None,
+        lambda: insert_probe(target, number),
     )
     target.close()
     return number
@@ -76,7 +81,10 @@ def probe(config: Config) -> list[int]:
 def test_a_kill_leaves_data_and_position_together(tmp_path: Path, kind: str, point: str) -> None:
     config = prepare(tmp_path, kind)
     apply_next(config)
-    program = f"from tests.commit.test_transaction import *; apply_next(Config(datadir=Path({str(tmp_path)!r}), relay_log_info_repository={kind!r}))"
+    program = (
+        "from tests.commit.test_transaction import *;"
+        f"apply_next(Config(datadir=Path({str(tmp_path)!r}), relay_log_info_repository={kind!r}))"
+    )
     environment = {**os.environ, ENVIRONMENT: f"{point}=kill"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=Path(__file__).parents[2], check=False)
     assert done.returncode == -signal.SIGKILL
