@@ -44,7 +44,9 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo) -> None:
         raise UsageError("MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=1210)
     if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
         raise UsageError(
-            f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is no folder", errno=1210
+            f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is no folder",
+            errno=1210,
+            hint="name the folder that holds binlog.000001, binlog.000002, … (mysqlbinlog --raw, or a backup of them)",
         )
     if not (master.is_configured or changes.master_host or changes.master_binlog_dir):
         raise UsageError(
