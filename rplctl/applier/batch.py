@@ -1,8 +1,8 @@
 """One batch into the target: net changes in bulk, and the two ways back when they do not fit (design D2).
 
-Invariant: `info` is the position that is committed in the target and `catalog` the table models valid there; both move only
-after a COMMIT. Each of the three ways is a whole: bulk and ordered commit the batch or nothing, one-by-one commits every
-source transaction before the offender and raises its error.
+Invariant: `info` is the position that is committed in the target and `catalog` the table models valid there; both move
+only after a COMMIT. Each of the three ways is a whole: bulk and ordered commit the batch or nothing, one-by-one
+commits every source transaction before the offender and raises its error.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from dataclasses import replace
 from rplctl.applier.decode import Inconsistent
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.ordered import OrderedRange, wants_foreign_keys
-from rplctl.applier.pipeline import Pipeline, Split
+from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.plan import Batch, BatchKind
 from rplctl.applier.row_stream import read_run
+from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.binlog.scan import GroupKind, split_rows
 from rplctl.channel import Channel
 from rplctl.commit.ledger import Ledger
 from rplctl.commit.models import load_models, store_models
-from rplctl.commit.transaction import commit_group
+from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import CountMismatch, TableChunk, Target
+from rplctl.target.base import CountMismatch, StatementTarget, TableChunk, Target
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 RETRY_PAUSE_SECONDS = 1.0
+KEEPS_CONNECTION = frozenset({1205, 1213})  # lock wait timeout, deadlock: rolled back, and that is all
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +46,17 @@ class BatchApplier:
         self._pipeline = pipeline
         self._checked: set[tuple[str, str]] = set()
         self.info: RelayLogInfo = ledger.open()
-        with target.engine.connect() as connection:
-            self.catalog: Catalog = load_models(connection, channel.name, self.info.exec_position)
+        self._statements = StatementRunner(target) if isinstance(target, StatementTarget) else None
+        self.catalog = Catalog()
+        if self._statements is None:
+            with target.engine.connect() as connection:
+                self.catalog = load_models(connection, channel.name, self.info.exec_position)
         self.retried = 0
 
     def apply(self, batch: Batch, stop: threading.Event) -> int:
-        """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries` times."""
+        """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
+        times.
+        """
         for attempt in range(self._config.replica_transaction_retries + 1):
             try:
                 return self._apply(batch)
@@ -57,7 +64,8 @@ class BatchApplier:
                 if not error.transient or attempt == self._config.replica_transaction_retries or stop.is_set():
                     raise
                 self.retried += 1
-                self._target.reconnect()
+                if error.errno not in KEEPS_CONNECTION:
+                    self._target.reconnect()
                 stop.wait(RETRY_PAUSE_SECONDS)
         raise AssertionError("unreachable")
 
@@ -69,9 +77,11 @@ class BatchApplier:
             refuse_unknown(batch)
             return self._ordered(batch)
         try:
-            return self._bulk(batch, self._pipeline.decode(self._splits(batch), self.catalog))
+            return self._bulk(batch, self._decode(batch))
         except (CountMismatch, Inconsistent):
             pass
+        except NotTransactional:
+            return sum(self._ordered(group) for group in batch.one_by_one())
         except RplError as error:
             if getattr(error, "transient", False):
                 raise
@@ -81,6 +91,17 @@ class BatchApplier:
             if error.transient:
                 raise
         return sum(self._ordered(group) for group in batch.one_by_one())
+
+    def _decode(self, batch: Batch) -> list[TableChunk]:
+        splits = self._splits(batch)
+        if self._statements is None:
+            return self._pipeline.decode(splits, self.catalog)
+        self.catalog = self._statements.know([])
+        try:
+            return self._pipeline.decode(splits, self.catalog)
+        except UnknownTables as error:
+            self.catalog = self._statements.know(error.names)
+            return self._pipeline.decode(splits, self.catalog)
 
     def _splits(self, batch: Batch) -> list[Split]:
         size = max(SMALLEST_SPLIT, -(-(batch.end - batch.start) // self._pipeline.parallelism))
@@ -92,6 +113,7 @@ class BatchApplier:
                 piece.table_map_offsets,
                 batch.description,
                 str(self._channel.spool_folder),
+                self._target.kind,
             )
             for piece in split_rows(batch.groups.data, batch.start, batch.end, size, batch.description)
         ]
@@ -99,7 +121,9 @@ class BatchApplier:
     def _bulk(self, batch: Batch, chunks: list[TableChunk]) -> int:
         models = self.catalog.tables
         touched = {(chunk.database, chunk.table) for chunk in chunks}
-        if touched & self._cascading_parents():
+        if self._statements is not None:
+            self._statements.check_bulk([models[name] for name in touched])
+        elif touched & self._cascading_parents():
             raise Inconsistent("foreign keys that cascade")
         for name in touched - self._checked:
             self._target.check_table(models[name])
@@ -129,17 +153,22 @@ class BatchApplier:
     def _ordered(self, batch: Batch) -> int:
         """The batch in the source's order, in one transaction."""
         skip = self._config.on_unsupported_ddl == "skip"
-        work = OrderedRange(self._target, self.catalog, self._channel.name, skip_unsupported=skip)
+        own = self._statements is not None
+        work = OrderedRange(
+            self._target, self.catalog, self._channel.name, skip_unsupported=skip, statements=self._statements
+        )
         run = read_run(batch.groups.data, batch.start, batch.end, batch.description)
 
         def apply() -> None:
+            if self._statements is not None:
+                self._statements.begin_group()
             result = work.apply(run)
             if result.models or result.databases:
                 store_models(
                     self._target.connection, self._channel.name, batch.source_position, result.models, result.databases
                 )
 
-        self._commit(batch, apply, foreign_keys=wants_foreign_keys(run))
+        self._commit(batch, apply, foreign_keys=wants_foreign_keys(run, statements_bring_their_own=own), after=own)
         for note in work.result.notes:
             log.warning("%s", note)
         if work.result.catalog is not None:
@@ -147,11 +176,15 @@ class BatchApplier:
             self._checked.clear()
         return work.result.changes
 
-    def _commit(self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True) -> None:
+    def _commit(
+        self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True, after: bool = False
+    ) -> None:
+        """`after`: the group may commit by itself, its position follows."""
         new = self.info.at(batch.relay_position, batch.source_position)
         new = replace(new, gtid_executed=executed_after(self.info.gtid_executed, batch))
         try:
-            commit_group(self._target, self._ledger, (self.info, new), apply, foreign_keys=foreign_keys)
+            commit = commit_after if after else commit_group
+            commit(self._target, self._ledger, (self.info, new), apply, foreign_keys=foreign_keys)
         except RplError as error:
             error.channel = self._channel.name
             if not error.position:

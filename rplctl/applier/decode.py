@@ -26,7 +26,7 @@ class Inconsistent(Exception):
     """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
 
 
-def net_chunks(run: EventRun, catalog: Catalog, target_kind: str) -> list[TableChunk]:
+def net_chunks(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> list[TableChunk]:
     """The net changes of a run, one chunk per table. Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677."""
     chunks = [_table_chunk(rows) for rows in read_tables(run, catalog, target_kind)]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):

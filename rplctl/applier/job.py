@@ -65,6 +65,7 @@ class Applier:
         shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
         target = open_target(self._config.target_url)
         try:
+            target.fence(self._channel.name)
             create_own_tables(target.engine)
             ledger = open_ledger(self._config, self._channel, target.engine)
             self._report.status.commit_mode = ledger.mode.value

@@ -1,7 +1,8 @@
 """One range of relay log carried out event by event, in the source's order: DDL, statements, savepoints, mixed groups.
 
 Also the way back after a bulk batch did not fit the target: here the exact event, table, key and end position of the
-offender are known (design D2). The caller owns the transaction; what was applied before an error is rolled back with it.
+offender are known (design D2). The caller owns the transaction; what was applied before an error is rolled back with
+it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from rplctl.applier.decode import row_changes
-from rplctl.applier.row_stream import EventRun, read_run, read_tables
+from rplctl.applier.row_stream import EventRun, read_run, read_tables, unknown_tables
+from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
 from rplctl.binlog.charset import charset_of
 from rplctl.binlog.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.binlog.format_description import FormatDescription
@@ -33,9 +35,6 @@ _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*
 _SAVEPOINT = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
 _ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
 _XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
-_STATEMENT_EVENTS = frozenset(
-    {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY}
-)
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
 _HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
 _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
@@ -53,13 +52,25 @@ class OrderedResult:
 
 
 class OrderedRange:
-    """Carries out one run of events. `skip_unsupported`: DDL that has no meaning for the target is passed over and noted."""
+    """Carries out one run of events. `skip_unsupported`: DDL without a meaning for the target is passed over and noted.
 
-    def __init__(self, target: Target, catalog: Catalog, channel: str, *, skip_unsupported: bool) -> None:
+    `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        catalog: Catalog,
+        channel: str,
+        *,
+        skip_unsupported: bool,
+        statements: StatementRunner | None = None,
+    ) -> None:
         self._target = target
         self._catalog = catalog
         self._channel = channel
         self._skip_unsupported = skip_unsupported
+        self._statements = statements
         self.result = OrderedResult()
 
     def apply(self, run: EventRun) -> OrderedResult:
@@ -75,7 +86,10 @@ class OrderedRange:
                 self._apply_rows(run, maps, number)
             elif code == EventType.QUERY:
                 self._apply_query(parse_query(run.event(number), run.description), run, number)
-            elif code in _STATEMENT_EVENTS:
+            elif code in STATEMENT_EVENTS:
+                if self._statements is not None:
+                    self.result.changes += self._statements.take(run.event(number), run.description)
+                    continue
                 raise self._statement_error(EventType(int(code)).name, _end_position(run, number))
         return self.result
 
@@ -107,7 +121,12 @@ class OrderedRange:
         table_id = _table_id(run, number)
         chosen = np.array([maps[table_id], number] if table_id in maps else [number])
         piece = EventRun(run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description)
-        for rows in read_tables(piece, self._catalog):
+        if self._statements is not None:
+            self._catalog = self._statements.know(unknown_tables(piece, self._statements.catalog))
+            if self._statements.replay(piece, self._catalog):
+                self.result.changes += 1
+                return
+        for rows in read_tables(piece, self._catalog, self._target.kind):
             for change in row_changes(rows):
                 try:
                     self._target.apply_change(change, rows.model)
@@ -116,8 +135,10 @@ class OrderedRange:
                 self.result.changes += 1
 
     def _apply_query(self, query: Query, run: EventRun, number: int) -> None:
-        sql = query.sql.strip()
+        sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
         if _TRANSACTION_WORDS.match(sql):
+            if self._statements is not None and sql.upper().startswith("ROLLBACK"):
+                self._statements.roll_back()
             return
         if match := _ROLLBACK_TO.match(sql):
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
@@ -126,8 +147,19 @@ class OrderedRange:
                 self._end_xa(match[1].upper(), match[2], _end_position(run, number))
         elif match := _SAVEPOINT.match(sql):
             self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
+        elif self._statements is not None:
+            self._run_statement(query, run, number)
         else:
             self._apply_ddl(query, run, number)
+
+    def _run_statement(self, query: Query, run: EventRun, number: int) -> None:
+        assert self._statements is not None
+        try:
+            self._statements.run(query, run.description)
+        except RplError as error:
+            error.position = error.position or _end_position(run, number)
+            raise
+        self.result.changes += 1
 
     def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
         at = _end_position(run, number)
@@ -156,18 +188,25 @@ class OrderedRange:
         )
 
 
-def wants_foreign_keys(run: EventRun) -> bool:
-    """False when the source ran with foreign_key_checks=0, or the run holds DDL (which rebuilds tables)."""
+def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
+    """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables)."""
     is_rows = np.isin(run.types, _ROWS_TYPES)
     rows = parse_rows_events(
         run.data, run.starts[is_rows], run.lengths[is_rows], run.types[is_rows], run.description.checksum_length
     )
+    if (rows.flags & NO_FOREIGN_KEY_CHECKS).any():
+        return False
+    return statements_bring_their_own or not _holds_statements(run)
+
+
+def _holds_statements(run: EventRun) -> bool:
+    """True when the run has a QUERY that is not one of the words around a transaction: DDL, or a statement."""
     queries = (
-        parse_query(run.event(int(n)), run.description).sql for n in np.flatnonzero(run.types == EventType.QUERY)
+        parse_query(run.event(int(n)), run.description).sql_bytes.decode("latin-1")
+        for n in np.flatnonzero(run.types == EventType.QUERY)
     )
     words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA)
-    is_plain = all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
-    return is_plain and not (rows.flags & NO_FOREIGN_KEY_CHECKS).any()
+    return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
 
 
 def ddl_context(query: Query, description: FormatDescription) -> DdlContext:

@@ -22,9 +22,9 @@ from rplctl.applier.row_stream import read_run, unknown_tables
 from rplctl.applier.warm_up import warm_up
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.durable import PRIVATE_FILE, private_folder
-from rplctl.errors import BinlogFormatError, RplError
+from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import ChangeKind, RowChange, RowSet, TableChunk
+from rplctl.target.base import NO_SUCH_TABLE, ChangeKind, RowChange, RowSet, TableChunk, no_such_table
 
 if TYPE_CHECKING:
     from pyspark import Broadcast, SparkContext
@@ -42,7 +42,7 @@ class Split:
     table_maps: tuple[int, ...]  # offsets of the table maps in force at `start`
     description: FormatDescription
     spool_folder: str
-    target_kind: str
+    target_kind: str = "sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,12 @@ class SplitResult:
     unknown: tuple[tuple[str, str], ...] = ()
 
 
-class UnknownTables(Exception):
-    """The catalog lacks models of these tables: load them and decode again. Never leaves the applier."""
+class UnknownTables(TargetError):
+    """Error 1146, with all the tables whose models the catalog lacks: a target that describes itself may have them."""
 
-    def __init__(self, names: set[tuple[str, str]]) -> None:
-        super().__init__(str(names))
+    def __init__(self, names: list[tuple[str, str]]) -> None:
+        first = no_such_table(*names[0])
+        super().__init__(first.message, errno=first.errno, hint=first.hint)
         self.names = names
 
 
@@ -84,7 +85,7 @@ class Pipeline:
         results = self._context.parallelize(splits, len(splits)).map(lambda s: run_split(s, shared.value)).collect()
         try:
             if unknown := {name for result in results for name in result.unknown}:
-                raise UnknownTables(unknown)
+                raise UnknownTables(sorted(unknown))
             return [chunk for result in results for chunk in _chunks(result)]
         finally:
             for result in results:
@@ -104,12 +105,12 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     data = np.memmap(split.path, np.uint8, "r")
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
-        if unknown := unknown_tables(run, catalog):
-            return SplitResult(unknown=tuple(unknown))
         encoded = encode_chunks(net_chunks(run, catalog, split.target_kind))
     except Inconsistent:
         return SplitResult()
     except RplError as error:
+        if error.errno == NO_SUCH_TABLE and (unknown := unknown_tables(run, catalog)):
+            return SplitResult(unknown=tuple(unknown))
         kind = "format" if isinstance(error, BinlogFormatError) else "error"
         fields = ("message", "errno", "position", "hint")
         return SplitResult(error={"kind": kind, **{name: getattr(error, name) for name in fields}})

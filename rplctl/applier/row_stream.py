@@ -62,7 +62,7 @@ class EventRun:
         return raw
 
 
-def read_tables(run: EventRun, catalog: Catalog, target_kind: str) -> Iterator[TableRows]:
+def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> Iterator[TableRows]:
     """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
     is_map = run.types == EventType.TABLE_MAP
     is_rows = np.isin(run.types, _ROWS_TYPES)

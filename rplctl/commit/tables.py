@@ -10,13 +10,15 @@ In SQLite they stand beside the replicated tables, whose names always hold `__`;
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, Engine, Integer, LargeBinary, MetaData, String, Table, Text
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateSchema
 
 SCHEMA = "rplctl"
 _LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
-_OPTIONS = {  # names of channels and tables are told apart bytewise
+_OPTIONS: dict[str, Any] = {  # names of channels and tables are told apart bytewise
     f"{dialect}_{name}": value
     for dialect in ("mysql", "mariadb")
     for name, value in (("engine", "InnoDB"), ("default_charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
@@ -41,8 +43,8 @@ def commit_marker(schema: str | None) -> Table:
         # True while file and marker were last seen equal with no applier running: a file that differs then was edited
         # by hand
         Column("File_in_step", Boolean, nullable=False),
-        **_OPTIONS,
         comment="Commit marker of channels whose relay log info repository is a FILE",
+        **_OPTIONS,
     )
 
 
@@ -56,8 +58,8 @@ def table_models(schema: str | None) -> Table:
         Column("Master_log_number", Integer, primary_key=True, autoincrement=False),
         Column("Master_log_pos", BigInteger, primary_key=True, autoincrement=False),
         Column("Model", _LONG_TEXT, nullable=True),  # JSON; NULL = the table was dropped here
-        **_OPTIONS,
         comment="MySQL-side table definitions, valid from their position on",
+        **_OPTIONS,
     )
 
 
@@ -69,8 +71,8 @@ def prepared_xa(schema: str | None) -> Table:
         Column("Xid", String(300), primary_key=True),  # as XA COMMIT spells it: X'gtrid',X'bqual',format
         Column("Format_description", _LONG_TEXT, nullable=False),  # JSON
         Column("Events", LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb"), nullable=False),
-        **_OPTIONS,
         comment="XA transactions of the source between XA PREPARE and XA COMMIT",
+        **_OPTIONS,
     )
 
 

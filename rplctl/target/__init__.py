@@ -1,6 +1,7 @@
 """Target databases, one module per kind; `open_engine` and `open_target` choose by the URL.
 
     sqlite:///PATH                  sqlite.py       the embedded default
+    mysql://USER@HOST:PORT/         mysql.py        MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://, +pymysql
 
 SQLAlchemy is imported only when an engine is opened (design D16).
 """
@@ -24,6 +25,10 @@ def open_engine(url: str) -> Engine:
         from rplctl.target import sqlite
 
         return sqlite.open_engine(url)
+    if kind == "mysql":
+        from rplctl.target import mysql_connection
+
+        return mysql_connection.open_engine(url)
     raise _unknown(url)
 
 
@@ -34,16 +39,21 @@ def open_target(url: str) -> Target:
         from rplctl.target import sqlite
 
         return sqlite.SqliteTarget(open_engine(url))
+    if kind == "mysql":
+        from rplctl.target import mysql
+
+        return mysql.MysqlTarget(open_engine(url))
     raise _unknown(url)
 
 
 def target_kind(url: str) -> str:
-    """`sqlite:///x` → `sqlite`; drivers after a plus sign do not count."""
-    return url.partition("://")[0].partition("+")[0]
+    """`sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`; drivers after a plus sign do not count."""
+    scheme = url.partition("://")[0].partition("+")[0]
+    return "mysql" if scheme == "mariadb" else scheme
 
 
 def _unknown(url: str) -> ConfigError:
     return ConfigError(
         f"target '{target_kind(url)}' is not a kind of database that rplctl can apply to",
-        hint="write sqlite:///PATH",
+        hint="write sqlite:///PATH or mysql://USER@HOST:PORT/",
     )

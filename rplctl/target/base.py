@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
@@ -18,10 +18,16 @@ from rplctl.schema.model import TableModel
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
+    from rplctl.binlog.events import Intvar, Rand, UserVar
+    from rplctl.binlog.format_description import FormatDescription
+    from rplctl.binlog.query import ExecuteLoadQuery, Query
     from rplctl.schema.plan import Catalog, DdlPlan
 
 Value = int | float | str | bytes | None
 Row = tuple[Value, ...]
+
+
+NO_SUCH_TABLE = 1146
 
 
 class ChangeKind(IntEnum):
@@ -76,6 +82,7 @@ class Target(Protocol):
 
     kind: str  # sqlite, mysql, postgresql
     has_transactional_ddl: bool
+    executes_statements: bool  # True: it is a StatementTarget too
     engine: Engine
 
     @property
@@ -90,6 +97,10 @@ class Target(Protocol):
     def commit(self) -> None: ...
 
     def rollback(self) -> None: ...
+
+    def fence(self, channel: str) -> None:
+        """Be the channel's only committer for as long as the connection lives (D4). Raises LockBusy, TargetError."""
+        ...
 
     def reconnect(self) -> None:
         """Throw the connection away and open another (after an error whose outcome is not known)."""
@@ -114,6 +125,45 @@ class Target(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of the source with everything it hangs on.
+
+    `variables`: of its INTVAR, RAND and USER_VAR events. `file`: what LOAD DATA reads; `query` is then its
+    EXECUTE_LOAD_QUERY. `server_version`: the source's.
+    """
+
+    query: Query | ExecuteLoadQuery
+    variables: tuple[Intvar | Rand | UserVar, ...]
+    file: tuple[bytes, ...]
+    server_version: str
+
+
+@runtime_checkable
+class StatementTarget(Target, Protocol):
+    """A MySQL or MariaDB server: executes the source's statements as they are and knows its own tables (D10, D11)."""
+
+    def run_statement(self, statement: Statement) -> None:
+        """Execute under the statement's session. An error the source met too is expected, another one raises."""
+        ...
+
+    def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
+        """A rows event as the server's own applier would do it, triggers not fired. Raises TargetError."""
+        ...
+
+    def table_model(self, database: str, table: str) -> TableModel | None:
+        """The table as it is now; None when there is none."""
+        ...
+
+    def has_triggers(self, model: TableModel) -> bool: ...
+
+    def is_transactional(self, model: TableModel) -> bool: ...
+
+    def cascading_parents(self) -> frozenset[tuple[str, str]]:
+        """Tables that a foreign key with an action points at: deleting or updating them changes other rows."""
+        ...
+
+
 def key_of(model: TableModel) -> tuple[int, ...]:
     """Indexes of the columns that identify a row: the primary key, else the first UNIQUE key without NULLs, else ()."""
     index = {column.name: i for i, column in enumerate(model.columns)}
@@ -131,6 +181,6 @@ def key_of(model: TableModel) -> tuple[int, ...]:
 def no_such_table(database: str, table: str) -> TargetError:
     return TargetError(
         f"Table '{database}.{table}' doesn't exist on the target",
-        errno=1146,
+        errno=NO_SUCH_TABLE,
         hint="load the source's tables with `rplctl load-schema FILE` or `rplctl load-schema --from-source`",
     )

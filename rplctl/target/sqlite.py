@@ -61,6 +61,7 @@ class SqliteTarget:
 
     kind = "sqlite"
     has_transactional_ddl = True
+    executes_statements = False
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -96,6 +97,9 @@ class SqliteTarget:
     def rollback(self) -> None:
         if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
             _mapped(lambda: transaction.rollback())
+
+    def fence(self, channel: str) -> None:
+        """Nothing: SQLite has one writer at a time, and the position is compared in its transaction."""
 
     def reconnect(self) -> None:
         if self._connection is not None:

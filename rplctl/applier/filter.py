@@ -1,0 +1,133 @@
+"""Replication filters of a channel: which row events and statements the applier acts on (mission map 2.8).
+
+The rules are MySQL's (sql/rpl_filter.cc), for names that are told apart bytewise (lower_case_table_names=0):
+* rewriting comes first: of a row event's database, of a statement's current database, never of names in its text;
+* database: any do_db → must match one; else must match no ignore_db. Statements are asked by their current database,
+  and pass when there is none; row events by the row's;
+* tables, in the order the statement names them, the first that matches a rule decides: do_table → yes, ignore_table →
+  no, wild_do → yes, wild_ignore → no. None matched: yes unless there is a do list. A statement that names tables but
+  updates none → no;
+* CREATE, ALTER, DROP DATABASE: by do_db and ignore_db when there are any, else by the wild patterns against `name.`.
+
+Invariant: pure and picklable; the same decision in a Spark task, in order and one by one. What is left out is neither
+decoded nor parsed beyond its names, and the position moves past it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rplctl.config import Config, split_list
+from rplctl.errors import RplError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.statement import TableName
+from rplctl.schema.updated_names import updated_names
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationFilter:
+    """Table rules and patterns are `db.table`; `rewrite_db` are (from, to), the first match counts."""
+
+    do_db: tuple[str, ...] = ()
+    ignore_db: tuple[str, ...] = ()
+    do_table: tuple[str, ...] = ()
+    ignore_table: tuple[str, ...] = ()
+    wild_do_table: tuple[str, ...] = ()
+    wild_ignore_table: tuple[str, ...] = ()
+    rewrite_db: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_config(cls, config: Config) -> ReplicationFilter:
+        rewrites = (rule.partition("->") for rule in split_list(config.replicate_rewrite_db))
+        return cls(
+            tuple(split_list(config.replicate_do_db)),
+            tuple(split_list(config.replicate_ignore_db)),
+            tuple(split_list(config.replicate_do_table)),
+            tuple(split_list(config.replicate_ignore_table)),
+            tuple(split_list(config.replicate_wild_do_table)),
+            tuple(split_list(config.replicate_wild_ignore_table)),
+            tuple((old.strip(), new.strip()) for old, _, new in rewrites),
+        )
+
+    @property
+    def has_table_rules(self) -> bool:
+        return bool(self.do_table or self.ignore_table or self.wild_do_table or self.wild_ignore_table)
+
+    def rewritten(self, database: str) -> str:
+        """The database's name here."""
+        return next((new for old, new in self.rewrite_db if old == database), database)
+
+    def accepts_database(self, database: str) -> bool:
+        """`database` is the current one, already rewritten; '' = none."""
+        if not database:
+            return True
+        if self.do_db:
+            return database in self.do_db
+        return database not in self.ignore_db
+
+    def accepts_tables(self, names: Iterable[TableName]) -> bool:
+        """The updated tables of one statement or row event, in its order."""
+        names = tuple(names)
+        for database, table in names:
+            decision = self._decision(f"{database}.{table}")
+            if decision is not None:
+                return decision
+        return bool(names) and not (self.do_table or self.wild_do_table)
+
+    def accepts_rows(self, database: str, table: str) -> bool:
+        """`database` is already rewritten."""
+        return self.accepts_database(database) and (
+            not self.has_table_rules or self.accepts_tables([(database, table)])
+        )
+
+    def accepts_statement(self, sql: str, database: str, context: DdlContext) -> bool:
+        """For a statement whose current database is accepted. One whose names cannot be told is accepted, and stops later
+        if it is not understood."""
+        has_database_rules = bool(self.do_db or self.ignore_db)
+        if not (self.has_table_rules or has_database_rules):
+            return True
+        try:
+            names = updated_names(sql, database, context)
+        except RplError:
+            return True
+        if names.database is not None:
+            return (
+                self.accepts_database(names.database) if has_database_rules else self._accepts_all_of(names.database)
+            )
+        return not (self.has_table_rules and names.tables) or self.accepts_tables(names.tables)
+
+    def _decision(self, name: str) -> bool | None:
+        if name in self.do_table:
+            return True
+        if name in self.ignore_table:
+            return False
+        return self._wild_decision(name)
+
+    def _wild_decision(self, name: str) -> bool | None:
+        if any(_pattern(rule).fullmatch(name.encode()) for rule in self.wild_do_table):
+            return True
+        if any(_pattern(rule).fullmatch(name.encode()) for rule in self.wild_ignore_table):
+            return False
+        return None
+
+    def _accepts_all_of(self, database: str) -> bool:
+        decision = self._wild_decision(f"{database}.")
+        return not self.wild_do_table if decision is None else decision
+
+
+@lru_cache(maxsize=1024)
+def _pattern(rule: str) -> re.Pattern[bytes]:
+    r"""`%` any bytes, `_` one byte, `\` takes the next one as it is (a last one stands for itself)."""
+    raw, parts, i = rule.encode(), [], 0
+    while i < len(raw):
+        character = raw[i : i + 1]
+        if character == b"\\" and i + 1 < len(raw):
+            i += 1
+            parts.append(re.escape(raw[i : i + 1]))
+        else:
+            parts.append({b"%": b".*", b"_": b"."}.get(character) or re.escape(character))
+        i += 1
+    return re.compile(b"".join(parts), re.DOTALL)

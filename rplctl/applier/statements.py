@@ -1,0 +1,130 @@
+"""Statements of the source on a target that executes them (MySQL, MariaDB; design D10, D11).
+
+INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement they belong to. Invariant: they never outlive
+its group, and a row event of a table with triggers is replayed by the server itself: rows fire no triggers on a replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rplctl.applier.decode import Inconsistent
+from rplctl.applier.live_catalog import LiveCatalog
+from rplctl.applier.row_stream import EventRun
+from rplctl.binlog.charset import charset_of
+from rplctl.binlog.events import Intvar, LoadBlock, Rand, UserVar, parse_event
+from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.header import EventType
+from rplctl.binlog.query import ExecuteLoadQuery, Query
+from rplctl.binlog.table_map import parse_table_map
+from rplctl.errors import BinlogFormatError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import Statement, StatementTarget
+
+STATEMENT_EVENTS = frozenset(
+    {
+        EventType.INTVAR,
+        EventType.RAND,
+        EventType.USER_VAR,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+        EventType.EXECUTE_LOAD_QUERY,
+        EventType.DELETE_FILE,
+    }
+)
+GROUP_SAVEPOINT = "rplctl_group"
+
+
+class NotTransactional(Exception):
+    """A batch changes tables that cannot be rolled back: one source transaction at a time. Never leaves the applier."""
+
+
+class StatementRunner:
+    """Of one applier; what waits for a statement is kept between events, not between groups."""
+
+    def __init__(self, target: StatementTarget) -> None:
+        self._target = target
+        self._tables = LiveCatalog(target)
+        self._variables: list[Intvar | Rand | UserVar] = []
+        self._files: dict[int, list[bytes]] = {}
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._tables.catalog
+
+    def know(self, names: Iterable[tuple[str, str]]) -> Catalog:
+        """The catalog with these tables in it, if the target has them."""
+        self._tables.load(names)
+        return self._tables.catalog
+
+    def begin_group(self) -> None:
+        self._variables.clear()
+        self._files.clear()
+        self._target.connection.exec_driver_sql(f"SAVEPOINT {GROUP_SAVEPOINT}")
+
+    def roll_back(self) -> None:
+        """The source rolled the group back and logged it: it changed a table that keeps its changes."""
+        self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {GROUP_SAVEPOINT}")
+
+    def take(self, event: bytes, description: FormatDescription) -> int:
+        """One event that belongs to a statement; 1 when it was the statement."""
+        match parse_event(event, description):
+            case Intvar() | Rand() | UserVar() as variable:
+                self._variables.append(variable)
+            case LoadBlock(file_id, data):
+                if event[4] == EventType.APPEND_BLOCK:
+                    self._file(file_id).append(data)
+                else:
+                    self._files.pop(file_id, None)
+                    if event[4] == EventType.BEGIN_LOAD_QUERY:
+                        self._files[file_id] = [data]
+            case ExecuteLoadQuery() as load:
+                self._run(load, load.query, tuple(self._file(load.file_id)), description)
+                del self._files[load.file_id]
+                return 1
+        return 0
+
+    def run(self, query: Query, description: FormatDescription) -> None:
+        """A QUERY event."""
+        self._run(query, query, (), description)
+
+    def _run(
+        self, statement: Query | ExecuteLoadQuery, query: Query, file: tuple[bytes, ...], description: FormatDescription
+    ) -> None:
+        variables, self._variables = tuple(self._variables), []
+        self._target.run_statement(Statement(statement, variables, file, description.server_version))
+        context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
+        charset = charset_of(query.context.client_collation or 45)
+        text = query.sql_bytes.decode("utf-8" if charset.startswith("utf8") else "latin-1", "replace")
+        self._tables.forget(text, query.database, context)
+
+    def _file(self, file_id: int) -> list[bytes]:
+        if file_id not in self._files:
+            raise BinlogFormatError(f"LOAD DATA reads file {file_id}, whose first block is not in the log", errno=1594)
+        return self._files[file_id]
+
+    def replay(self, piece: EventRun, catalog: Catalog) -> bool:
+        """Have the server apply a table map and its rows event, if the table has triggers there."""
+        table_map = parse_table_map(piece.event(0), piece.description)
+        model = catalog.tables.get((table_map.database, table_map.table))
+        if model is None or not self._target.has_triggers(model):
+            return False
+        assert piece.types[0] == EventType.TABLE_MAP
+        self._target.replay_rows(piece.event(0), piece.event(int(np.size(piece.types)) - 1), piece.description)
+        return True
+
+    def check_bulk(self, models: Iterable[TableModel]) -> None:
+        """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
+        models = list(models)
+        if not all(self._target.is_transactional(model) for model in models):
+            raise NotTransactional
+        parents = self._target.cascading_parents()
+        for model in models:
+            if (model.database, model.name) in parents:
+                raise Inconsistent("foreign keys that cascade")
+            if self._target.has_triggers(model):
+                raise Inconsistent("triggers")

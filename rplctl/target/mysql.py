@@ -1,0 +1,345 @@
+"""MySQL and MariaDB as targets: rows in plain SQL, statements of the source as they are.
+
+Invariant: one connection holds data and position, autocommit is off, and every value arrives byte for byte
+(`mysql_values`). DDL ends the transaction here, so a group with DDL moves its position afterwards (REQ-5, commit mode
+`after`). Tables describe themselves: models are read from the target, never stored (D18 is for targets that cannot).
+Row changes do not fire triggers, as on any replica: tables with triggers get them through the BINLOG statement.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pymysql import err
+from sqlalchemy import Connection, Engine
+
+from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
+from rplctl.binlog.query import Query
+from rplctl.errors import LockBusy, TargetError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
+from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, key_of
+from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
+from rplctl.target.mysql_rows import (
+    delete_statements,
+    has_empty_enum,
+    insert_statements,
+    parents_first,
+    table_name,
+    update_statement,
+    update_statements,
+    where_row,
+)
+from rplctl.target.mysql_session import ServerKind, Session
+from rplctl.target.mysql_statement import after_event_ddl, changes_only_rows, judge, names_a_database, text_of
+
+LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
+_ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
+_STMT_END = 1
+_NO_TABLE = frozenset({1146, 1049, 1932})
+_UNKNOWN_DATABASE = 1049
+
+
+class MysqlTarget:
+    """See target.base.StatementTarget."""
+
+    kind = "mysql"
+    has_transactional_ddl = False
+    executes_statements = True
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+        self._session: Session | None = None
+        self._fenced = ""
+        self._foreign_keys = True
+        self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
+        self._triggers: frozenset[tuple[str, str]] | None = None
+        self._cascades: frozenset[tuple[str, str]] | None = None
+        self._engines: dict[str, bool] | None = None
+        self._collations: dict[int, str] | None = None
+        self.server = ServerKind(False, 0)
+        self.server_version = ""
+
+    # connection and transaction
+
+    @property
+    def connection(self) -> Connection:
+        self._open()
+        assert self._connection is not None
+        self._rows_session()
+        return self._connection
+
+    def _open(self) -> Session:
+        if self._connection is None or self._session is None:
+            with mapped_errors():
+                self._connection = self.engine.connect()
+                self.server_version = str(self._query("SELECT @@version")[0][0])
+                self._connection.rollback()
+            context = DdlContext(server_version=self.server_version)
+            self.server = ServerKind(context.is_mariadb, context.version_number)
+            self._session = Session(self._send, self.server, self._collation_name)
+            self._described = None
+            if self._fenced:
+                self.fence(self._fenced)
+        return self._session
+
+    @property
+    def _driver(self) -> LoadingConnection:
+        assert self._connection is not None
+        driver: Any = self._connection.connection.driver_connection
+        assert isinstance(driver, LoadingConnection)
+        return driver
+
+    def fence(self, channel: str) -> None:
+        self._fenced = channel
+        self._open()
+        name = f"rplctl:{channel}"
+        if len(name) > 64:
+            name = f"rplctl:{hashlib.sha256(channel.encode()).hexdigest()[:56]}"
+        with mapped_errors():
+            got = self._query(f"SELECT GET_LOCK({self._driver.escape(name)}, {LOCK_WAIT_SECONDS})")[0][0]
+        if got != 1:
+            raise LockBusy(
+                f"another applier of channel '{channel}' is connected to the target (lock '{name}')",
+                channel=channel,
+                hint="stop it there, or give this channel another name: the target keeps one position per channel",
+            )
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        self._open()
+        assert self._connection is not None
+        self._foreign_keys = foreign_keys
+        with mapped_errors():
+            self._rows_session()
+            self._connection.begin()
+
+    def commit(self) -> None:
+        assert self._connection is not None
+        transaction = self._connection.get_transaction()
+        assert transaction is not None
+        with mapped_errors():
+            transaction.commit()
+
+    def rollback(self) -> None:
+        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
+            with mapped_errors():
+                transaction.rollback()
+
+    def reconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+        self._connection = self._session = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()  # locks, temporary tables and session settings go with it
+            self._connection.close()
+            self._connection = self._session = None
+        self.engine.dispose()
+
+    def _rows_session(self, *, lenient: bool = False) -> None:
+        self._open().rows(foreign_keys=self._foreign_keys, lenient=lenient)
+
+    def _send(self, sql: bytes, data: Iterable[bytes] | None = None) -> list[int]:
+        """Execute; rows matched by each statement in it."""
+        driver = self._driver
+        driver.local_data = data
+        try:
+            with driver.cursor() as cursor:
+                cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
+                counts = [int(cursor.rowcount)]
+                while cursor.nextset():
+                    counts.append(int(cursor.rowcount))
+                return counts
+        finally:
+            driver.local_data = None
+
+    def _query(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._driver.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
+    # rows
+
+    def check_table(self, model: TableModel) -> None:
+        """Nothing: the model was read from the target itself."""
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
+        work = [(chunk, models[chunk.database, chunk.table]) for chunk in parents_first(chunks, models)]
+        lenient = any(has_empty_enum(model, [*c.inserts, *c.updates]) for c, model in work)
+        self._rows_session(lenient=lenient)
+        try:
+            for chunk, model in reversed(work):
+                self._delete(model, chunk.absent, 0)
+                self._delete(model, chunk.deletes, len(chunk.deletes))
+            for chunk, model in work:
+                for update in chunk.updates:
+                    self._update(model, update)
+            for chunk, model in work:
+                for insert in chunk.inserts:
+                    self._insert(model, insert)
+        except err.IntegrityError as error:
+            raise CountMismatch(str(error.args[-1])) from error
+        except (err.Error, OSError) as error:
+            raise target_error(error) from error
+        for chunk, model in work:
+            for change in chunk.ordered:
+                self.apply_change(change, model)
+
+    def _delete(self, model: TableModel, keys: Sequence[Row], expected: int) -> None:
+        found = sum(sum(self._send(sql)) for sql, _ in delete_statements(model, keys))
+        if found != expected:
+            raise CountMismatch(f"delete from {model.qualified_name}: {found} rows, expected {expected}")
+
+    def _insert(self, model: TableModel, rows: RowSet) -> None:
+        for sql, count in insert_statements(model, rows):
+            if (found := sum(self._send(sql))) != count:
+                raise CountMismatch(f"insert into {model.qualified_name}: {found} rows, expected {count}")
+
+    def _update(self, model: TableModel, update: RowSet) -> None:
+        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        self._send(b"SAVEPOINT rplctl_update")
+        try:
+            for sql, count in update_statements(model, update):
+                if (found := self._send(sql)) != [1] * count:
+                    raise CountMismatch(f"update of {model.qualified_name}: {sum(found)} rows, expected {count}")
+        except err.IntegrityError as error:
+            key = key_of(model)
+            if error.args[0] != 1062 or set(update.columns) | set(key) != set(range(len(model.columns))):
+                raise  # not whole rows: the applier goes on one transaction at a time
+            self._send(b"ROLLBACK TO SAVEPOINT rplctl_update")
+            self._delete(model, [row[len(update.columns) :] for row in update.rows], len(update.rows))
+            self._insert(model, RowSet(update.columns + key, update.rows))
+        self._send(b"RELEASE SAVEPOINT rplctl_update")
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        try:
+            sets = [rows for rows in (change.after,) if rows is not None]
+            self._rows_session(lenient=has_empty_enum(model, sets))
+            found = sum(self._send(_change_statement(change, model)))
+        except (err.Error, OSError) as error:
+            raise target_error(error) from error
+        if found != 1:
+            raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+
+    def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
+        if ("mariadb" in description.server_version.lower()) != self.server.is_mariadb:
+            raise TargetError(
+                "The table has triggers on the target, which row events of the other vendor cannot pass by",
+                errno=1235,
+                hint="drop the triggers on the target: their effects are in the binary log already",
+            )
+        self._rows_session()
+        with mapped_errors():
+            if self._described != description:
+                event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
+                self._send(b"BINLOG '%s'" % base64.b64encode(event))
+                self._described = description
+            last = bytearray(_plain(rows, description))
+            last[_ROWS_FLAGS] |= _STMT_END
+            self._send(b"BINLOG '%s'" % base64.b64encode(_plain(table_map, description) + last))
+
+    # statements
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        """Never asked: this target executes the source's own statement (`run_statement`)."""
+        raise TargetError("a MySQL target takes statements, not plans", errno=1235)
+
+    def run_statement(self, statement: Statement) -> None:
+        session = self._open()
+        query = statement.query if isinstance(statement.query, Query) else statement.query.query
+        context = DdlContext(server_version=statement.server_version)
+        source = ServerKind(context.is_mariadb, context.version_number)
+        failure = None
+        try:
+            try:
+                session.statement(query, statement.variables, source)
+            except err.Error as error:
+                if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
+                    raise
+            self._send(text_of(statement.query), statement.file or None)
+            if passive := after_event_ddl(query.sql_bytes):
+                self._send(passive)
+        except (err.Error, OSError) as error:
+            failure = target_error(error)
+        if not changes_only_rows(query.sql_bytes):
+            self._triggers = self._cascades = None
+            session.forget_database()
+        judge(query, failure)
+
+    def _collation_name(self, number: int) -> str:
+        if self._collations is None:
+            rows = self._query("SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
+            self._collations = {int(identifier): str(name) for identifier, name in rows}
+        return self._collations.get(number, "")
+
+    # what the target knows of its tables
+
+    def table_model(self, database: str, table: str) -> TableModel | None:
+        self._rows_session()
+        name = table_name(TableModel(database, table, ())).decode()
+        try:
+            rows = self._query(f"SHOW CREATE TABLE {name}")
+        except err.Error as error:
+            if error.args[0] in _NO_TABLE:
+                return None
+            raise target_error(error) from error
+        if len(rows[0]) != 2:
+            return None  # a view
+        text = re.sub(r"\) ENGINE=\w+ SEQUENCE=1", ") ENGINE=InnoDB", str(rows[0][1]))
+        context = DdlContext(sql_mode=0, server_version=self.server_version)
+        return next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
+
+    def has_triggers(self, model: TableModel) -> bool:
+        if self._triggers is None:
+            self._triggers = self._names(
+                "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS"
+            )
+        return (model.database, model.name) in self._triggers
+
+    def cascading_parents(self) -> frozenset[tuple[str, str]]:
+        if self._cascades is None:
+            actions = "('CASCADE', 'SET NULL')"
+            self._cascades = self._names(
+                "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
+                f" WHERE DELETE_RULE IN {actions} OR UPDATE_RULE IN {actions}"
+            )
+        return self._cascades
+
+    def is_transactional(self, model: TableModel) -> bool:
+        if self._engines is None:
+            with mapped_errors():
+                self._open()
+                rows = self._query("SELECT ENGINE, TRANSACTIONS FROM information_schema.ENGINES")
+            self._engines = {str(name).lower(): answer == "YES" for name, answer in rows}
+        return not model.engine or self._engines.get(model.engine.lower(), False)
+
+    def _names(self, sql: str) -> frozenset[tuple[str, str]]:
+        self._rows_session()
+        with mapped_errors():
+            return frozenset((str(database), str(table)) for database, table in self._query(sql))
+
+
+def _change_statement(change: RowChange, model: TableModel) -> bytes:
+    if change.kind is ChangeKind.INSERT:
+        assert change.after is not None
+        return next(insert_statements(model, change.after))[0]
+    assert change.before is not None
+    where = where_row(model, change.before)
+    if change.kind is ChangeKind.DELETE:
+        return b"DELETE FROM %s WHERE %s" % (table_name(model), where)
+    assert change.after is not None
+    return update_statement(model, change.after.columns, change.after.rows[0], where)
+
+
+def _plain(event: bytes, description: FormatDescription) -> bytes:
+    """The event without its checksum."""
+    length = len(event) - description.checksum_length
+    return event[:9] + length.to_bytes(4, "little") + event[13:length]

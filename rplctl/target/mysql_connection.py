@@ -1,0 +1,139 @@
+"""Connections to a MySQL or MariaDB target: what every one of them is set to, and the driver's errors as ours.
+
+Invariant: a password is never sent readable unless the connection is encrypted, and no file of this machine is ever
+sent because a server asked for it: LOAD DATA LOCAL gets `LoadingConnection.local_data` and nothing else (design D14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pymysql import err
+from pymysql.connections import Connection, MySQLResult
+from pymysql.constants import CLIENT
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
+
+from rplctl.errors import TargetError
+
+# too many connections, shutdown, killed, lock wait timeout, deadlock, and the client's "server is away"
+TRANSIENT = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
+KEEPS_CONNECTION = frozenset({1205, 1213})
+SESSION = (
+    "SET SESSION time_zone='+00:00', sql_mode='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES',"
+    " sql_auto_is_null=0, unique_checks=1"
+)
+_PACKET = 1 << 20
+_HINTS = {
+    1044: "grant the target's user the rights on this database",
+    1045: "check the target's user and password: rplctl init --target URL --target-password-file FILE",
+    1142: "grant the target's user the rights on this table",
+    1227: "grant the target's user this privilege",
+    1290: "make the target writable (read_only, super_read_only), then rplctl start",
+    1153: "raise max_allowed_packet on the target",
+    1114: "free space on the target",
+    3948: "set local_infile=1 on the target",
+    1148: "set local_infile=1 on the target",
+    4166: "set local_infile=1 on the target",
+}
+
+
+class _Result(MySQLResult):
+    def _read_load_local_packet(self, first_packet: Any) -> None:
+        """Send what the caller gave, whatever file name the server asks for."""
+        connection: Any = self.connection
+        data, connection.local_data = connection.local_data, None
+        if data is None:
+            raise err.OperationalError(1148, "The target asked for a local file, which no statement of ours offered")
+        for piece in data:
+            for start in range(0, len(piece), _PACKET):
+                connection.write_packet(piece[start : start + _PACKET])
+        connection.write_packet(b"")
+        result: Any = self
+        result._read_ok_packet(connection._read_packet())
+
+
+class LoadingConnection(Connection):
+    """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement."""
+
+    local_data: Iterable[bytes] | None = None
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:
+        self._result = None
+        result = _Result(self)
+        result.read()
+        self._result = result
+        if result.server_status is not None:
+            self.server_status = result.server_status
+        return result.affected_rows
+
+
+class _Refused:
+    """mysql_clear_password and dialog: the password in readable form, so only through TLS."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def authenticate(self, packet: Any) -> Any:
+        if not self._connection.ssl:
+            raise err.OperationalError(
+                2059, "The target asked for the password in clear text on an unencrypted connection"
+            )
+        self._connection.write_packet(self._connection.password + b"\0")
+        return self._connection._read_packet()
+
+
+def open_engine(url: str) -> Engine:
+    """An engine whose connections count matched rows, are in UTC and store values as they are."""
+    parsed = make_url(url)
+    engine = create_engine(
+        with_driver(parsed),
+        connect_args={
+            "charset": "utf8mb4",
+            "client_flag": CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
+            "local_infile": True,
+            "auth_plugin_map": {b"mysql_clear_password": _Refused, b"dialog": _Refused},
+            "connect_timeout": 10,
+        },
+        hide_parameters=True,
+        pool_pre_ping=True,
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> Any:
+        connection = LoadingConnection(*arguments, **options)
+        with connection.cursor() as cursor:
+            cursor.execute(SESSION)
+        return connection
+
+    return engine
+
+
+def with_driver(url: URL) -> URL:
+    """mysql:// and mariadb:// mean PyMySQL, the only driver whose socket and errors we know."""
+    return url.set(drivername=f"{url.drivername.partition('+')[0]}+pymysql")
+
+
+def target_error(error: err.Error | OSError) -> TargetError:
+    """The server's number and text; `transient` when trying again may help."""
+    arguments = error.args
+    errno = arguments[0] if arguments and isinstance(arguments[0], int) else 0
+    text = str(arguments[1]) if len(arguments) > 1 else str(error)
+    if isinstance(error, err.InterfaceError | OSError) and errno not in TRANSIENT:
+        errno, text = 2013, text or "Lost connection to the target"
+    return TargetError(text, errno=errno, transient=errno in TRANSIENT, hint=_HINTS.get(errno, ""))
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError; statements are not shown: they hold data."""
+    try:
+        yield
+    except DBAPIError as error:
+        cause = error.orig
+        raise target_error(cause if isinstance(cause, err.Error | OSError) else err.Error(0, str(cause))) from None
+    except (err.Error, OSError) as error:
+        raise target_error(error) from None

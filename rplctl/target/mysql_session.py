@@ -1,0 +1,203 @@
+"""The session a statement of the source ran in, set up again on the target (design D10, D11).
+
+Invariant: only what differs from what the connection is set to is sent, and rows always find the session ROWS: no
+statement's sql_mode, time zone or charset reaches them. Nothing here ends a transaction: autocommit stays off.
+(Manual: Query_event status variables; the same list that mysqlbinlog and mariadb-binlog print before a statement.)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rplctl.binlog.charset import charset_of
+from rplctl.binlog.decimal import decimal_text
+from rplctl.binlog.events import Intvar, Rand, UserVar
+from rplctl.binlog.query import Query
+from rplctl.target.mysql_values import double_literal, quote
+
+Settings = Mapping[str, str]  # session variable → SQL text
+StatementVariable = Intvar | Rand | UserVar
+
+# what rows need; also where each variable of a statement goes back to
+ROWS: dict[str, str] = {
+    "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES'",
+    "time_zone": "'+00:00'",
+    "foreign_key_checks": "1",
+    "unique_checks": "1",
+    "sql_auto_is_null": "0",
+    "character_set_client": "utf8mb4",
+    "collation_connection": "utf8mb4_general_ci",
+}
+LENIENT = {**ROWS, "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"}
+
+_BINARY = 63
+# bits of flags2
+_AUTO_IS_NULL, _NO_FOREIGN_KEYS, _NO_UNIQUE = 14, 26, 27
+_MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is not
+    15: ("check_constraint_checks", "0", "1"),
+    24: ("explicit_defaults_for_timestamp", "1", "0"),
+    28: ("sql_if_exists", "1", "0"),
+    30: ("system_versioning_insert_history", "1", "0"),
+}
+_MARIADB_SINCE = {"sql_if_exists": 100503, "explicit_defaults_for_timestamp": 100802,
+                  "system_versioning_insert_history": 101011}  # fmt: skip
+_GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
+_COMMON_MODES = 0xFFFF_FFFF & ~(_GONE_IN_MYSQL_8 | 1 << 4)  # both vendors mean the same by these
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKind:
+    """Which server it is: `10.11.19-MariaDB` → (True, 101119)."""
+
+    is_mariadb: bool
+    version: int
+
+
+class Session:
+    """What one connection is set to. `send` executes a statement on it; `collation_name` knows the target's ids."""
+
+    def __init__(
+        self, send: Callable[[bytes], object], server: ServerKind, collation_name: Callable[[int], str]
+    ) -> None:
+        self._send = send
+        self._collation_name = collation_name
+        self._server = server
+        self._current: dict[str, str] = {}
+        self._database = ""
+
+    def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
+        """The session of row changes."""
+        wanted = dict(LENIENT if lenient else ROWS)
+        wanted["foreign_key_checks"] = "1" if foreign_keys else "0"
+        if self._server.is_mariadb:
+            wanted["check_constraint_checks"] = "0"  # the source has checked, or was told not to
+        self.require(wanted)
+
+    def require(self, wanted: Settings, once: Sequence[str] = ()) -> None:
+        """Set what is not set so already, and `once`: assignments that hold for the next statement only."""
+        changed = {name: value for name, value in wanted.items() if self._current.get(name) != value}
+        parts = [f"@@session.{name}={value}" for name, value in changed.items()] + list(once)
+        if parts:
+            self._send(("SET " + ", ".join(parts)).encode())
+            self._current.update(changed)
+
+    def use(self, database: str) -> None:
+        if database and database != self._database:
+            self._send(b"USE " + quote(database))
+            self._database = database
+            self._current.pop("collation_database", None)  # USE sets it
+
+    def forget_database(self) -> None:
+        """The default database may have been dropped or made anew."""
+        self._database = ""
+
+    def statement(self, query: Query, variables: Sequence[StatementVariable], source: ServerKind) -> None:
+        """The session of that statement; the variables of its INTVAR, RAND and USER_VAR events included."""
+        once = [self._once(variable) for variable in variables]
+        if not (query.database + "".join(once)).isascii():
+            self.require({"character_set_client": "utf8mb4"})
+        if not query.suppress_use:
+            self.use(query.database)
+        self.require(statement_settings(query, source, self._server), once)
+
+    def _once(self, variable: StatementVariable) -> str:
+        match variable:
+            case Intvar():
+                return f"@@session.{'last_insert_id' if variable.kind == 1 else 'insert_id'}={variable.value}"
+            case Rand():
+                return f"@@session.rand_seed1={variable.seed1}, @@session.rand_seed2={variable.seed2}"
+            case UserVar():
+                return f"@{quote(variable.name).decode()}={self._user_variable(variable)}"
+
+    def _user_variable(self, variable: UserVar) -> str:
+        """Its value with type and collation, from the form of the USER_VAR event."""
+        raw = variable.value
+        if raw is None:
+            return "NULL"
+        if variable.kind == 1:
+            return double_literal(struct.unpack("<d", raw)[0])
+        if variable.kind == 2:
+            return str(int.from_bytes(raw, "little", signed=not variable.unsigned))
+        if variable.kind == 4:
+            return decimal_text(raw[2:], raw[0], raw[1])
+        if variable.collation == _BINARY:
+            return f"X'{raw.hex()}'"
+        charset, name = charset_of(variable.collation), self._collation_name(variable.collation)
+        return f"_{charset} X'{raw.hex()}'" + (f" COLLATE {name}" if name else "")
+
+
+def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:
+    """Session variables of the statement, as SQL text; charsets last, because they change how the rest is read."""
+    context = query.context
+    stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
+    found = {"timestamp": stamp, "pseudo_thread_id": str(query.thread_id)}
+    found |= _flags(context.flags2 or 0, source, target)
+    if context.sql_mode is not None:
+        found["sql_mode"] = str(_sql_mode(context.sql_mode, source, target))
+    increment, offset = context.auto_increment or (1, 1)
+    found |= {"auto_increment_increment": str(increment), "auto_increment_offset": str(offset)}
+    found["time_zone"] = _text(context.time_zone) if context.time_zone else "DEFAULT"
+    found["lc_time_names"] = str(context.lc_time_names or 0)
+    if not target.is_mariadb and not source.is_mariadb:
+        found |= _mysql_only(query)
+    if context.character_set_collations and target.is_mariadb:
+        pairs = ",".join(f"{charset_of(a)}={b}" for a, b in context.character_set_collations)
+        found["character_set_collations"] = _text(pairs)
+    return found | _charsets(query, source, target)
+
+
+def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, str]:
+    found = {
+        "foreign_key_checks": "0" if flags >> _NO_FOREIGN_KEYS & 1 else "1",
+        "unique_checks": "0" if flags >> _NO_UNIQUE & 1 else "1",
+        "sql_auto_is_null": str(flags >> _AUTO_IS_NULL & 1),
+    }
+    if source.is_mariadb and target.is_mariadb:
+        for bit, (name, if_set, if_not) in _MARIADB_FLAGS.items():
+            if target.version >= _MARIADB_SINCE.get(name, 0):
+                found[name] = if_set if flags >> bit & 1 else if_not
+    return found
+
+
+def _mysql_only(query: Query) -> dict[str, str]:
+    context = query.context
+    found = {
+        "explicit_defaults_for_timestamp": context.explicit_defaults_for_timestamp,
+        "sql_require_primary_key": context.sql_require_primary_key,
+        "default_table_encryption": context.default_table_encryption,
+    }
+    settings = {name: str(int(value)) for name, value in found.items() if value is not None}
+    if context.default_collation_for_utf8mb4 is not None:
+        settings["default_collation_for_utf8mb4"] = str(context.default_collation_for_utf8mb4)
+    return settings
+
+
+def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
+    if source.is_mariadb != target.is_mariadb:
+        return mode & _COMMON_MODES
+    return mode if target.is_mariadb or target.version < 80000 else mode & ~_GONE_IN_MYSQL_8
+
+
+def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:
+    context = query.context
+    same = source.is_mariadb == target.is_mariadb
+    found: dict[str, str] = {}
+    for name, collation in (
+        ("collation_server", context.server_collation),
+        ("collation_database", context.database_collation),
+        ("collation_connection", context.connection_collation),
+    ):
+        if collation:
+            if same:
+                found[name] = str(collation)
+            else:  # ids above 255 mean different collations: the charset's default stands in
+                found[name.replace("collation", "character_set")] = charset_of(collation)
+    found.setdefault("collation_database", "DEFAULT")
+    found["character_set_client"] = charset_of(context.client_collation or 45)
+    return found
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

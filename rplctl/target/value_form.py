@@ -1,0 +1,56 @@
+"""In which form a kind of target wants its values: chosen before decoding, so that no cell is converted twice.
+
+Pure and imported by Spark tasks: it loads no driver. One row per kind of target; the kind travels with the split.
+
+    sqlite      text as str, ENUM and SET as their labels; integers past 2^63-1 as text (no 64-bit unsigned there)
+    mysql       text as the bytes of the column's own charset, ENUM and SET as their numbers: stored byte for byte as
+                the source has them, no conversion either way. Text of another charset on the target stays str.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rplctl.binlog.column import ColumnFormat
+from rplctl.binlog.table_map import ColumnType
+from rplctl.schema.model import CHARACTER_TYPES, Column
+from rplctl.target.base import Value
+from rplctl.target.sqlite_values import storable
+
+_COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED})
+
+
+@dataclass(frozen=True, slots=True)
+class ValueForm:
+    """`format_for`: how to decode a column; `stored`: what becomes of the decoded values."""
+
+    format_for: Callable[[ColumnFormat, Column], ColumnFormat]
+    stored: Callable[[list[Value]], list[Value]]
+
+
+def value_form(kind: str) -> ValueForm:
+    """Of a kind of target (`target.target_kind`)."""
+    return _FORMS[kind]
+
+
+def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
+    """ENUM and SET as numbers, text of the same charset on both sides as bytes."""
+    if fmt.real_type in (ColumnType.ENUM, ColumnType.SET):
+        return ColumnFormat(ColumnType.LONGLONG, unsigned=True)
+    if (
+        column.type not in CHARACTER_TYPES
+        or fmt.sql_type in ("inet4", "inet6", "uuid")
+        or fmt.charset != column.charset
+    ):
+        return fmt
+    if fmt.real_type in _COMPRESSED or fmt.real_type != ColumnType.STRING:
+        return replace(fmt, charset=None)
+    return replace(fmt, type_code=ColumnType.VARCHAR, metadata=0, charset=None)  # a CHAR is not padded as BINARY is
+
+
+_FORMS: Final[dict[str, ValueForm]] = {
+    "sqlite": ValueForm(lambda fmt, _column: fmt, storable),
+    "mysql": ValueForm(_own_bytes, lambda values: values),
+}
