@@ -10,6 +10,7 @@ import threading
 import time
 
 from rplctl.applier.batch import BatchApplier
+from rplctl.applier.feed import RelayFeed
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
@@ -22,7 +23,7 @@ from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.relay_log.purge import purge_applied
-from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
 
 POLL_SECONDS = 0.02
@@ -50,7 +51,7 @@ class Applier:
             except RplError as error:
                 self._report.failed(error)
                 raise
-            except Exception as error:  # noqa: BLE001 - the thread boundary: no error ends the applier unseen
+            except Exception as error:  # the thread boundary: no error ends the applier unseen
                 failure = RplError(
                     f"the applier failed unexpectedly: {type(error).__name__}: {str(error)[:500]}",
                     channel=self._channel.name,
@@ -83,12 +84,10 @@ class Applier:
             target.close()
 
     def _loop(self, work: BatchApplier, ledger: Ledger) -> None:
-        reader = RelayLogReader(self._channel, verify_checksums=False)  # the tasks verify, in parallel
-        is_open = False
+        feed = RelayFeed(self._channel, self._config.replica_net_timeout)
         purged_to = work.info.relay_log_name
         while not self.stop.is_set() and not self._is_finished(work):
-            is_open = is_open or reader.open(work.info)
-            groups = reader.groups(self._config.max_batch_bytes) if is_open else None
+            groups = feed.next(work.info, self._config.max_batch_bytes)
             batches, wait = self._ready(groups, work)
             for batch in batches:
                 if self.stop.is_set():
@@ -99,7 +98,7 @@ class Applier:
                 self._report.status.retried_transactions = work.retried
                 self._report.applied(work.info, batch, changes)
             if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
-                is_open = False  # held back: read again from the committed position
+                feed.rewind()  # held back by UNTIL or the delay
             if not batches:
                 self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to:
@@ -116,7 +115,7 @@ class Applier:
         due, wait = groups_due(groups.scan, count, work.info.sql_delay, time.time())
         if wait > 0:
             self._report.state(DELAYING, remaining_delay=int(wait) + 1)
-        return list(plan_batches(groups, due, self._skip)), wait
+        return list(plan_batches(groups, due, self._skip, has_rollbacks=work.executes_statements)), wait
 
     def _is_finished(self, work: BatchApplier) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""

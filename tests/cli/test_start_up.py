@@ -60,7 +60,13 @@ def test_a_reader_that_closes_early_is_no_error(configured: Program) -> None:
 
 def test_ctrl_c_ends_a_wait_with_130_and_no_traceback(configured: Program) -> None:
     command = [sys.executable, "-m", "rplctl", "--datadir", str(configured.datadir), "wait", "--state", "running"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job inherits it ignored
+    )
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)

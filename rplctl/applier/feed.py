@@ -1,0 +1,43 @@
+"""Groups of the relay log for the loop: from the committed position on, through whatever the receiver does to the files.
+
+Invariant: what `next` hands out begins at the position it was given or right behind what it handed out before; nothing is
+left out. Damage that the receiver's recovery heals (a torn tail, files fetched again) is waited for; if it lasts, it is an
+error.
+"""
+
+from __future__ import annotations
+
+import time
+
+from rplctl.channel import Channel
+from rplctl.errors import RelayLogError
+from rplctl.info import RelayLogInfo
+from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+
+
+class RelayFeed:
+    def __init__(self, channel: Channel, patience_s: float) -> None:
+        # the tasks verify checksums, in parallel
+        self._reader = RelayLogReader(channel, verify_checksums=False)
+        self._patience_s = patience_s
+        self._damaged_since: float | None = None
+        self._is_open = False
+
+    def next(self, info: RelayLogInfo, limit_bytes: int) -> RelayGroups | None:
+        """The next groups, None when there are none yet. Raises RelayLogError for damage that nobody heals."""
+        try:
+            self._is_open = self._is_open or self._reader.open(info)
+            groups = self._reader.groups(limit_bytes) if self._is_open else None
+        except RelayLogError as error:
+            now = time.monotonic()
+            self._damaged_since = self._damaged_since or now
+            if not error.transient or now - self._damaged_since > self._patience_s:
+                raise
+            self._is_open = False
+            return None
+        self._damaged_since = None
+        return groups
+
+    def rewind(self) -> None:
+        """Read again from the committed position at the next call: what was handed out is not all applied."""
+        self._is_open = False
