@@ -87,12 +87,17 @@ class Batch:
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
 
-def plan_batches(groups: RelayGroups, stop: int, skip: int = 0) -> Iterator[Batch]:
+def plan_batches(
+    groups: RelayGroups, stop: int, skip: int = 0, *, has_rollbacks: bool = False
+) -> Iterator[Batch]:
     """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
-    (sql_slave_skip_counter).
+    (sql_slave_skip_counter). `has_rollbacks`: the target may have tables that a ROLLBACK does not touch (MyISAM), so
+    rolled back groups are carried out too.
     """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
+    if has_rollbacks:
+        bulk &= kinds != GroupKind.ROLLED_BACK
     number = 0
     if skip and stop:
         real = np.flatnonzero(kinds != GroupKind.CONTROL)

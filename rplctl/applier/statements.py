@@ -1,7 +1,7 @@
 """Statements of the source on a target that executes them (MySQL, MariaDB; design D10, D11).
 
 INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement they belong to. Invariant: they never outlive
-its group, and a row event of a table with triggers is replayed by the server itself: rows fire no triggers on a replica.
+its group. Rows fire no triggers and make no history on a replica: where a table has them, the server replays the event.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rplctl.binlog.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.header import EventType
 from rplctl.binlog.query import ExecuteLoadQuery, Query
+from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS
 from rplctl.binlog.table_map import parse_table_map
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.context import DdlContext
@@ -36,6 +37,7 @@ STATEMENT_EVENTS = frozenset(
         EventType.DELETE_FILE,
     }
 )
+_ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
 GROUP_SAVEPOINT = "rplctl_group"
 
 
@@ -108,13 +110,15 @@ class StatementRunner:
         return self._files[file_id]
 
     def replay(self, piece: EventRun, catalog: Catalog) -> bool:
-        """Have the server apply a table map and its rows event, if the table has triggers there."""
+        """Have the server apply a table map and its rows event, if only it can; else only set how they are checked."""
+        rows = piece.event(int(np.size(piece.types)) - 1)
+        self._target.check_foreign_keys(not rows[_ROWS_FLAGS] & NO_FOREIGN_KEY_CHECKS)
         table_map = parse_table_map(piece.event(0), piece.description)
         model = catalog.tables.get((table_map.database, table_map.table))
-        if model is None or not self._target.has_triggers(model):
+        if model is None or not self._target.wants_replay(model):
             return False
         assert piece.types[0] == EventType.TABLE_MAP
-        self._target.replay_rows(piece.event(0), piece.event(int(np.size(piece.types)) - 1), piece.description)
+        self._target.replay_rows(piece.event(0), rows, piece.description)
         return True
 
     def check_bulk(self, models: Iterable[TableModel]) -> None:
@@ -126,5 +130,5 @@ class StatementRunner:
         for model in models:
             if (model.database, model.name) in parents:
                 raise Inconsistent("foreign keys that cascade")
-            if self._target.has_triggers(model):
-                raise Inconsistent("triggers")
+            if self._target.wants_replay(model):
+                raise Inconsistent("triggers or system versioning")

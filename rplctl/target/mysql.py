@@ -3,7 +3,8 @@
 Invariant: one connection holds data and position, autocommit is off, and every value arrives byte for byte
 (`mysql_values`). DDL ends the transaction here, so a group with DDL moves its position afterwards (REQ-5, commit mode
 `after`). Tables describe themselves: models are read from the target, never stored (D18 is for targets that cannot).
-Row changes do not fire triggers, as on any replica: tables with triggers get them through the BINLOG statement.
+Row changes fire no triggers and write no history of their own, as on any replica: tables with triggers or system
+versioning get them through the BINLOG statement.
 """
 
 from __future__ import annotations
@@ -229,10 +230,13 @@ class MysqlTarget:
         if found != 1:
             raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
 
+    def check_foreign_keys(self, wanted: bool) -> None:
+        self._foreign_keys = wanted
+
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
         if ("mariadb" in description.server_version.lower()) != self.server.is_mariadb:
             raise TargetError(
-                "The table has triggers on the target, which row events of the other vendor cannot pass by",
+                "The table has triggers or system versioning on the target, and its row events are of the other vendor",
                 errno=1235,
                 hint="drop the triggers on the target: their effects are in the binary log already",
             )
@@ -260,7 +264,7 @@ class MysqlTarget:
         failure = None
         try:
             try:
-                session.statement(query, statement.variables, source)
+                session.statement(query, statement.variables, source, is_ddl=not changes_only_rows(query.sql_bytes))
             except err.Error as error:
                 if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
                     raise
@@ -297,7 +301,9 @@ class MysqlTarget:
         context = DdlContext(sql_mode=0, server_version=self.server_version)
         return next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
 
-    def has_triggers(self, model: TableModel) -> bool:
+    def wants_replay(self, model: TableModel) -> bool:
+        if model.system_versioned:
+            return True
         if self._triggers is None:
             self._triggers = self._names(
                 "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS"

@@ -32,6 +32,7 @@ ROWS: dict[str, str] = {
 }
 LENIENT = {**ROWS, "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"}
 
+_BETWEEN_TRANSACTIONS = "explicit_defaults_for_timestamp"  # MySQL refuses to set it within one; only DDL looks at it
 _BINARY = 63
 # bits of flags2
 _AUTO_IS_NULL, _NO_FOREIGN_KEYS, _NO_UNIQUE = 14, 26, 27
@@ -93,14 +94,23 @@ class Session:
         """The default database may have been dropped or made anew."""
         self._database = ""
 
-    def statement(self, query: Query, variables: Sequence[StatementVariable], source: ServerKind) -> None:
+    def statement(
+        self, query: Query, variables: Sequence[StatementVariable], source: ServerKind, *, is_ddl: bool
+    ) -> None:
         """The session of that statement; the variables of its INTVAR, RAND and USER_VAR events included."""
         once = [self._once(variable) for variable in variables]
         if not (query.database + "".join(once)).isascii():
             self.require({"character_set_client": "utf8mb4"})
         if not query.suppress_use:
             self.use(query.database)
-        self.require(statement_settings(query, source, self._server), once)
+        wanted = statement_settings(query, source, self._server)
+        if not is_ddl:
+            wanted.pop(_BETWEEN_TRANSACTIONS, None)
+        elif not self._server.is_mariadb and wanted.get(_BETWEEN_TRANSACTIONS) != self._current.get(
+            _BETWEEN_TRANSACTIONS
+        ):
+            self._send(b"COMMIT")  # as the DDL that follows would
+        self.require(wanted, once)
 
     def _once(self, variable: StatementVariable) -> str:
         match variable:
