@@ -4,7 +4,7 @@ Precedence: command line > RPLCTL_* environment > --config file > <datadir>/rplc
 ~/.config/rplctl/rplctl.toml > /etc/rplctl/rplctl.toml > default (design section 4). No `$` expansion anywhere.
 A file holds options at its top and, for one channel, in `[channel.NAME]` (`[channel.""]` is the default channel), which
 wins within that file. Invariant: the fields of `Config` are the one table of options; whatever is not in it, or out of
-its range, is ConfigError 78 naming the file and the key.
+its range, is ConfigError 78 naming the file and the key. Lists (the filters) are kept as one text, `a,b`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ UINT_MAX = (1 << 32) - 1
 
 T = TypeVar("T")
 Value = str | int | bool
+ERROR_FILTER_PATTERN = 3067
+_LISTS = {  # what an option that is a list of names holds
+    "databases": "db,...",
+    "tables": "db.table,...",
+    "patterns": "db.table,...",
+    "rewrites": "from->to,...",
+}
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -43,6 +50,7 @@ class Option:
     low: int
     high: int
     choices: tuple[str, ...]
+    holds: str = ""  # what a list of names is made of, a key of `_LISTS`; '' = no list
 
     @property
     def environment(self) -> str:
@@ -50,8 +58,8 @@ class Option:
 
     @property
     def range_text(self) -> str:
-        if self.choices:
-            return "|".join(self.choices)
+        if self.choices or self.holds:
+            return _LISTS.get(self.holds, "|".join(self.choices))
         return "true|false" if self.type is bool else f"{self.low}..{self.high}" if self.type is int else "text"
 
 
@@ -59,6 +67,13 @@ def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, choices
     """A field of `Config` with what the table says of it. Texts stay out of repr: a URL may hold a password."""
     row = {"help": help, "low": low, "high": high, "choices": choices}
     made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(choices))
+    return made
+
+
+def name_list(help: str, holds: str) -> str:
+    """A field of `Config` that is a list of names, as one text; `holds` is a key of `_LISTS`."""
+    row = {"help": help, "low": 0, "high": 0, "choices": (), "holds": holds}
+    made: str = field(default="", metadata=row)
     return made
 
 
@@ -87,6 +102,14 @@ class Config:
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     java_home: str = option("", "folder of the Java to start Spark with")
     on_unsupported_ddl: str = option("stop", "at a statement that the target cannot have", choices=("stop", "skip"))
+    replicate_do_db: str = name_list("replicate these databases only", "databases")
+    replicate_ignore_db: str = name_list("leave these databases out", "databases")
+    replicate_do_table: str = name_list("replicate these tables only", "tables")
+    replicate_ignore_table: str = name_list("leave these tables out", "tables")
+    replicate_wild_do_table: str = name_list("replicate tables like these (% and _) only", "patterns")
+    replicate_wild_ignore_table: str = name_list("leave tables like these (% and _) out", "patterns")
+    replicate_rewrite_db: str = name_list("databases that have another name here", "rewrites")
+    replicate_same_server_id: bool = option(False, "keep events that carry our own server id")
 
     @property
     def target_url(self) -> str:
@@ -148,6 +171,15 @@ def check_value(name: str, value: object, where: str) -> Value:
     o = OPTIONS.get(name)
     if o is None:
         raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
+    if o.holds:
+        value = _joined(value)
+        if o.holds == "patterns" and isinstance(value, str) and not all("." in rule for rule in split_list(value)):
+            raise ConfigError(
+                f"{where}: {name} = {value!r}: Supplied filter list contains a value which is not in the required "
+                "format 'db_pattern.table_pattern'",
+                errno=ERROR_FILTER_PATTERN,
+                hint="man 5 rplctl.toml",
+            )
     converted = _convert(o, value)
     if converted is None or (isinstance(converted, str) and not _is_clean(converted)):
         raise ConfigError(f"{where}: {name} = {_shown(o, value)}: expected {o.range_text}", hint="man 5 rplctl.toml")
@@ -164,9 +196,31 @@ def _convert(o: Option, value: object) -> Value | None:
         return number if number is not None and o.low <= number <= o.high else None
     if not isinstance(value, str):
         return None
+    if o.holds:
+        rules = split_list(value)
+        return ",".join(rules) if all(_is_rule(o.holds, rule) for rule in rules) else None
     if not o.choices:
         return value
     return next((choice for choice in o.choices if choice.lower() == value.lower()), None)
+
+
+def split_list(value: str) -> list[str]:
+    """The elements of a list option, each once, in their order."""
+    return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+
+
+def _joined(value: object) -> object:
+    """A TOML array of texts, or an option given several times, as one text."""
+    is_list = isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
+    return ",".join(value) if is_list else value  # type: ignore[arg-type]  # is_list says so
+
+
+def _is_rule(holds: str, rule: str) -> bool:
+    separator = {"databases": "", "rewrites": "->"}.get(holds, ".")
+    if not separator:
+        return True
+    first, _, second = rule.partition(separator)
+    return bool(first.strip() and second.strip())
 
 
 def _integer(value: object) -> int | None:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rplctl.applier.decode import Inconsistent
+from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.ordered import OrderedRange, wants_foreign_keys
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
@@ -44,6 +46,7 @@ class BatchApplier:
         self._target = target
         self._ledger = ledger
         self._pipeline = pipeline
+        self._rules = ReplicationFilter.from_config(config)
         self._checked: set[tuple[str, str]] = set()
         self.info: RelayLogInfo = ledger.open()
         self._statements = StatementRunner(target) if isinstance(target, StatementTarget) else None
@@ -52,6 +55,10 @@ class BatchApplier:
             with target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
         self.retried = 0
+
+    @property
+    def executes_statements(self) -> bool:
+        return self._statements is not None
 
     def apply(self, batch: Batch, stop: threading.Event) -> int:
         """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
@@ -114,6 +121,7 @@ class BatchApplier:
                 batch.description,
                 str(self._channel.spool_folder),
                 self._target.kind,
+                self._rules,
             )
             for piece in split_rows(batch.groups.data, batch.start, batch.end, size, batch.description)
         ]
@@ -152,12 +160,11 @@ class BatchApplier:
 
     def _ordered(self, batch: Batch) -> int:
         """The batch in the source's order, in one transaction."""
-        skip = self._config.on_unsupported_ddl == "skip"
         own = self._statements is not None
         work = OrderedRange(
-            self._target, self.catalog, self._channel.name, skip_unsupported=skip, statements=self._statements
+            self._target, self.catalog, self._channel.name, config=self._config, statements=self._statements
         )
-        run = read_run(batch.groups.data, batch.start, batch.end, batch.description)
+        run = filtered(read_run(batch.groups.data, batch.start, batch.end, batch.description), self._rules)
 
         def apply() -> None:
             if self._statements is not None:

@@ -56,6 +56,11 @@ class ReplicationFilter:
     def has_table_rules(self) -> bool:
         return bool(self.do_table or self.ignore_table or self.wild_do_table or self.wild_ignore_table)
 
+    @property
+    def reads_statements(self) -> bool:
+        """True when decisions hang on more than a statement's current database."""
+        return bool(self.has_table_rules or self.do_db or self.ignore_db)
+
     def rewritten(self, database: str) -> str:
         """The database's name here."""
         return next((new for old, new in self.rewrite_db if old == database), database)
@@ -77,6 +82,9 @@ class ReplicationFilter:
                 return decision
         return bool(names) and not (self.do_table or self.wild_do_table)
 
+    def accepts_table(self, name: TableName) -> bool:
+        return self.accepts_tables([name])
+
     def accepts_rows(self, database: str, table: str) -> bool:
         """`database` is already rewritten."""
         return self.accepts_database(database) and (
@@ -84,19 +92,19 @@ class ReplicationFilter:
         )
 
     def accepts_statement(self, sql: str, database: str, context: DdlContext) -> bool:
-        """For a statement whose current database is accepted. One whose names cannot be told is accepted, and stops later
-        if it is not understood."""
-        has_database_rules = bool(self.do_db or self.ignore_db)
-        if not (self.has_table_rules or has_database_rules):
+        """For a statement whose current database is accepted.
+
+        One whose names cannot be told is accepted, and stops later if it is not understood.
+        """
+        if not self.reads_statements:
             return True
         try:
             names = updated_names(sql, database, context)
         except RplError:
             return True
         if names.database is not None:
-            return (
-                self.accepts_database(names.database) if has_database_rules else self._accepts_all_of(names.database)
-            )
+            by_name = self.accepts_database if self.do_db or self.ignore_db else self._accepts_all_of
+            return by_name(names.database)
         return not (self.has_table_rules and names.tables) or self.accepts_tables(names.tables)
 
     def _decision(self, name: str) -> bool | None:

@@ -10,22 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from rplctl.applier.decode import row_changes
+from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.row_stream import EventRun, read_run, read_tables, unknown_tables
+from rplctl.applier.session import ddl_context
 from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
-from rplctl.binlog.charset import charset_of
 from rplctl.binlog.events import Query, XaPrepare, parse_event, parse_query
-from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.gtid_event import Xid
 from rplctl.binlog.header import EventType, parse_header
 from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, ROWS_EVENT_TYPES, parse_rows_events
 from rplctl.commit.prepared import keep_prepared, take_prepared
+from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
-from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
 from rplctl.schema.statement import TableName, Unreplicated
@@ -52,9 +51,10 @@ class OrderedResult:
 
 
 class OrderedRange:
-    """Carries out one run of events. `skip_unsupported`: DDL without a meaning for the target is passed over and noted.
+    """Carries out one run of events that the channel's filters let through.
 
     `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
+    `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
     """
 
     def __init__(
@@ -63,14 +63,17 @@ class OrderedRange:
         catalog: Catalog,
         channel: str,
         *,
-        skip_unsupported: bool,
+        config: Config,
         statements: StatementRunner | None = None,
     ) -> None:
         self._target = target
         self._catalog = catalog
         self._channel = channel
-        self._skip_unsupported = skip_unsupported
+        self._skip_unsupported = config.on_unsupported_ddl == "skip"
         self._statements = statements
+        rules = ReplicationFilter.from_config(config)
+        self._accepts = rules.accepts_table if rules.has_table_rules else None
+        self._checked: set[str] = set()  # tables whose columns were compared with the model
         self.result = OrderedResult()
 
     def apply(self, run: EventRun) -> OrderedResult:
@@ -127,6 +130,9 @@ class OrderedRange:
                 self.result.changes += 1
                 return
         for rows in read_tables(piece, self._catalog, self._target.kind):
+            if rows.model.qualified_name not in self._checked:
+                self._target.check_table(rows.model)
+                self._checked.add(rows.model.qualified_name)
             for change in row_changes(rows):
                 try:
                     self._target.apply_change(change, rows.model)
@@ -164,7 +170,9 @@ class OrderedRange:
     def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
         at = _end_position(run, number)
         try:
-            plan = plan_ddl(query.sql, query.database, ddl_context(query, run.description), self._catalog)
+            plan = plan_ddl(
+                query.sql, query.database, ddl_context(query, run.description), self._catalog, self._accepts
+            )
             if plan.unreplicated and not self._skip_unsupported:
                 raise _unreplicated_error(plan.unreplicated[0])
         except RplError as error:
@@ -207,27 +215,6 @@ def _holds_statements(run: EventRun) -> bool:
     )
     words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA)
     return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
-
-
-def ddl_context(query: Query, description: FormatDescription) -> DdlContext:
-    """The session a statement ran in, from its event's status variables."""
-    session = query.context
-    known: dict[str, Any] = {
-        "sql_mode": session.sql_mode,
-        "charset": charset_of(session.server_collation) if session.server_collation else None,
-        "explicit_defaults_for_timestamp": session.explicit_defaults_for_timestamp,
-        "time_zone": session.time_zone,
-    }
-    increment, offset = session.auto_increment or (1, 1)
-    return DdlContext(
-        **{name: value for name, value in known.items() if value is not None},
-        server_version=description.server_version,
-        timestamp=query.timestamp,
-        microseconds=session.microseconds,
-        auto_increment_increment=increment,
-        auto_increment_offset=offset,
-        error_code=query.error_code,
-    )
 
 
 def _unreplicated_error(statement: Unreplicated) -> RplError:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rplctl.applier.decode import Inconsistent, net_chunks
+from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.filtered_run import filtered
 from rplctl.applier.row_stream import read_run, unknown_tables
 from rplctl.applier.warm_up import warm_up
 from rplctl.binlog.format_description import FormatDescription
@@ -43,12 +45,13 @@ class Split:
     description: FormatDescription
     spool_folder: str
     target_kind: str = "sqlite"
+    rules: ReplicationFilter = ReplicationFilter()
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """Exactly one of: chunks inline, chunks in a spool file, an error's fields, tables whose model is not in the
-    catalog; or none of them (Inconsistent)."""
+    """Exactly one of: chunks inline, chunks in a spool file, an error's fields, or none of them (Inconsistent).
+    `unknown`: with error 1146, the tables whose model is not in the catalog."""
 
     inline: bytes | None = None
     spooled: str | None = None
@@ -105,15 +108,16 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     data = np.memmap(split.path, np.uint8, "r")
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
+        run = filtered(run, split.rules)
         encoded = encode_chunks(net_chunks(run, catalog, split.target_kind))
     except Inconsistent:
         return SplitResult()
     except RplError as error:
-        if error.errno == NO_SUCH_TABLE and (unknown := unknown_tables(run, catalog)):
-            return SplitResult(unknown=tuple(unknown))
+        unknown = unknown_tables(run, catalog) if error.errno == NO_SUCH_TABLE else []
         kind = "format" if isinstance(error, BinlogFormatError) else "error"
         fields = ("message", "errno", "position", "hint")
-        return SplitResult(error={"kind": kind, **{name: getattr(error, name) for name in fields}})
+        shown = {"kind": kind, **{name: getattr(error, name) for name in fields}}
+        return SplitResult(error=shown, unknown=tuple(unknown))
     if len(encoded) <= SPOOL_THRESHOLD:
         return SplitResult(inline=encoded)
     path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"

@@ -156,7 +156,7 @@ def _map_of_events(
     """For each rows event the number of the map in force: the last one before it with its table id."""
     result = np.full(len(events), -1, np.int64)
     starts = run.starts[is_map]
-    ids = _table_ids(run.data, starts)
+    ids = table_ids(run.data, starts)
     for table_id in np.unique(events.table_id):
         of_id = np.flatnonzero(ids == table_id)
         order = np.flatnonzero(events.table_id == table_id)
@@ -167,7 +167,8 @@ def _map_of_events(
     return result
 
 
-def _table_ids(data: ByteArray, starts: Ints) -> Ints:
+def table_ids(data: ByteArray, starts: Ints) -> Ints:
+    """Of the TABLE_MAP or rows events that begin at `starts`."""
     ids = np.zeros(len(starts), np.int64)
     for byte in range(6):
         ids |= data[starts + 19 + byte].astype(np.int64) << (8 * byte)

@@ -20,6 +20,7 @@ from rplctl.cli.plain_values import use_plain_values
 VERBS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("init", "change_master:init", ()),
     ("change-master", "change_master:change_master", ("change-source", "change-replication-source")),
+    ("change-filter", "change_master:change_filter", ("change-replication-filter",)),
     ("start", "threads:start", ("start-slave", "start-replica")),
     ("stop", "threads:stop", ("stop-slave", "stop-replica")),
     ("reset", "threads:reset", ("reset-slave", "reset-replica")),

@@ -1,4 +1,4 @@
-"""`change-master` and `init`: what configures an instance and its channels.
+"""`change-master`, `change-filter` and `init`: what configures an instance and its channels.
 
 The options of change-master are the rows of `CHANGE_OPTIONS`; Typer gets them as the function's signature.
 """
@@ -22,10 +22,11 @@ from rplctl.cli.options import (
     PasswordReference,
     PasswordStdin,
     options_of,
+    the_channel,
 )
 from rplctl.cli.output import say, say_notes
 from rplctl.command.change_options import CHANGE_OPTIONS, parse_changes
-from rplctl.config import OPTIONS
+from rplctl.config import OPTIONS, Option
 from rplctl.errors import UsageError
 from rplctl.secret import PasswordSources, check_reference, find_password
 
@@ -150,6 +151,45 @@ change_master.__signature__ = _change_master_signature()  # type: ignore[attr-de
 change_master.__annotations__ = {}
 
 
+def _change_filter(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
+    """Set which databases and tables a channel applies (CHANGE REPLICATION FILTER)."""
+    from rplctl.command.change_filter import change_filter as run
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    rules = {name: given[name] for name in OPTIONS if given.get(name) is not None}
+    result = run(config, name, rules, dry_run=dry_run)
+    shown = "; ".join(f"{rule}: {text}" for rule, text in result.filters.items() if text) or "everything is applied"
+    say(
+        options,
+        f"{'would change: ' if dry_run else ''}channel '{name}': {shown}",
+        {"Channel_Name": name, **result.filters, "Dry_Run": dry_run},
+    )
+
+
+def _change_filter_signature() -> inspect.Signature:
+    return inspect.Signature(
+        [
+            inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
+            _parameter("channel", ChannelName, None),
+            *(_option_parameter(o) for o in OPTIONS.values() if o.holds),
+            _parameter("dry_run", DryRun, False),
+        ]
+    )
+
+
+def _option_parameter(o: Option) -> inspect.Parameter:
+    """Of a row of the option table; a list may be given several times."""
+    kind = typer.Option(f"--{o.name.replace('_', '-')}", metavar=o.range_text, help=_sentence(o.help))
+    annotation = Annotated[list[str] | None, kind] if o.holds else Annotated[str | None, kind]
+    return _parameter(o.name, annotation, None)
+
+
+change_filter = _change_filter
+change_filter.__signature__ = _change_filter_signature()  # type: ignore[attr-defined]
+change_filter.__annotations__ = {}
+
+
 def _init(context: typer.Context, **given: Any) -> None:
     """Make an instance folder, or change its options."""
     from rplctl.command.init import init as run
@@ -178,8 +218,7 @@ def _init_signature() -> inspect.Signature:
     for o in OPTIONS.values():
         if o.name == "target_password":
             continue  # never on a command line
-        kind = typer.Option(f"--{o.name.replace('_', '-')}", metavar=o.range_text, help=_sentence(o.help))
-        parameters.append(_parameter(o.name, Annotated[str | None, kind], None))
+        parameters.append(_option_parameter(o))
     file = typer.Option("--target-password-file", metavar="FILE", help="Read the target's password from a file.")
     stdin = typer.Option("--target-password-stdin", help="Read the target's password from standard input.")
     refused = typer.Option("--target-password", hidden=True)

@@ -121,10 +121,10 @@ class MasterChanges:
         RECEIVE, "text", "master.network_namespace", "network namespace to connect in", acts=False
     )
     do_domain_ids: tuple[int, ...] | None = _row(
-        RECEIVE, "ids", "master.do_domain_ids", "MariaDB: take only these domains", acts=False
+        RECEIVE, "ids", "master.do_domain_ids", "MariaDB: take only these domains"
     )
     ignore_domain_ids: tuple[int, ...] | None = _row(
-        RECEIVE, "ids", "master.ignore_domain_ids", "MariaDB: leave these domains out", acts=False
+        RECEIVE, "ids", "master.ignore_domain_ids", "MariaDB: leave these domains out"
     )
     relay_log_file: str | None = _row(EXECUTE, "text", "relay.relay_log_name", "relay log to apply from")
     relay_log_pos: int | None = _row(

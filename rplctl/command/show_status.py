@@ -18,7 +18,7 @@ from rplctl.command.instance import (
     read_skip_count,
     running,
 )
-from rplctl.config import Config
+from rplctl.config import Config, split_list
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
@@ -130,6 +130,7 @@ def show_status(config: Config, channel_name: str, now: float | None = None) -> 
     values = {
         **_connection(master, repositories.master_info.where),
         **_positions(channel, master, relay),
+        **_filters(config),
         **_receiver(threads.receiver, RECEIVER in pids),
         **_applier(threads.applier, relay, APPLIER in pids),
         "Seconds_Behind_Master": seconds_behind(master, relay, threads, time.time() if now is None else now),
@@ -190,14 +191,19 @@ def _positions(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> dic
         "Exec_Master_Log_Pos": relay.master_log_pos,
         "Relay_Log_Space": relay_log_space(channel),
         "Skip_Counter": read_skip_count(channel),
-        # filters are not part of this version
-        "Replicate_Do_DB": "",
-        "Replicate_Ignore_DB": "",
-        "Replicate_Do_Table": "",
-        "Replicate_Ignore_Table": "",
-        "Replicate_Wild_Do_Table": "",
-        "Replicate_Wild_Ignore_Table": "",
-        "Replicate_Rewrite_DB": "",
+    }
+
+
+def _filters(config: Config) -> dict[str, object]:
+    rewrites = (rule.partition("->") for rule in split_list(config.replicate_rewrite_db))
+    return {
+        "Replicate_Do_DB": config.replicate_do_db,
+        "Replicate_Ignore_DB": config.replicate_ignore_db,
+        "Replicate_Do_Table": config.replicate_do_table,
+        "Replicate_Ignore_Table": config.replicate_ignore_table,
+        "Replicate_Wild_Do_Table": config.replicate_wild_do_table,
+        "Replicate_Wild_Ignore_Table": config.replicate_wild_ignore_table,
+        "Replicate_Rewrite_DB": ",".join(f"({old.strip()},{new.strip()})" for old, _, new in rewrites),
     }
 
 

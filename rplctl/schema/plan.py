@@ -6,7 +6,7 @@ what the committer stores in the DDL's own transaction (design D18).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from rplctl.errors import RplError
@@ -125,14 +125,22 @@ class DdlPlan:
     notes: tuple[str, ...] = ()
 
 
-def plan_ddl(sql: str, database: str, context: DdlContext, catalog: Catalog) -> DdlPlan:
+def plan_ddl(
+    sql: str,
+    database: str,
+    context: DdlContext,
+    catalog: Catalog,
+    accepts: Callable[[TableName], bool] | None = None,
+) -> DdlPlan:
     """Plan the statement of a QUERY event.
+
+    `accepts`: of the tables that one DROP or RENAME names, those it refuses are left alone, and noted.
 
     Raises RplError with MySQL's number: 1064 not understood, 1050/1051/1146/1054 when models and statement do not fit,
     1592 for a statement that only statement-based replication can carry out.
     """
     actions = tuple(parse_ddl(sql, database, context))
-    planner = _Planner(context, catalog)
+    planner = _Planner(context, catalog, accepts)
     for action in actions:
         planner.carry_out(action)
     unreplicated = tuple(action for action in actions if isinstance(action, Unreplicated))
@@ -150,9 +158,10 @@ def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableM
 class _Planner:
     """The catalog as it changes while a statement's actions are carried out one after another."""
 
-    def __init__(self, context: DdlContext, catalog: Catalog) -> None:
+    def __init__(self, context: DdlContext, catalog: Catalog, accepts: Callable[[TableName], bool] | None) -> None:
         self.context = context
         self.catalog = catalog
+        self.accepts = accepts
         self.models: dict[TableName, TableModel | None] = {}
         self.databases: dict[str, DatabaseModel | None] = {}
         self.steps: list[Step] = []
@@ -167,6 +176,13 @@ class _Planner:
             what = f"Table '{name[0]}.{name[1]}' doesn't exist"
             raise RplError(what, errno=ERROR_NO_SUCH_TABLE, hint=LOAD_HINT)
         return model
+
+    def leaves_out(self, *names: TableName) -> bool:
+        """True, and noted, when the filters accept none of the tables."""
+        if self.accepts is None or any(self.accepts(name) for name in names):
+            return False
+        self.notes.append(f"Table '{names[0][0]}.{names[0][1]}' is left alone because of the replicate-*-table rules")
+        return True
 
     def everything(self) -> Iterator[TableModel]:
         for name in {**self.catalog.tables, **self.models}:
@@ -239,6 +255,8 @@ class _Planner:
     def drop(self, action: DropTable) -> None:
         tolerant = action.if_exists or self.context.error_code == ERROR_UNKNOWN_TABLE
         for name in action.names:
+            if self.leaves_out(name):
+                continue
             model = self.find(name)
             if model is not None:
                 self.forget(model)
@@ -280,6 +298,8 @@ class _Planner:
 
     def rename_all(self, action: RenameTable) -> None:
         for old, new in action.pairs:
+            if self.leaves_out(old, new):
+                continue
             if action.if_exists and self.find(old) is None:
                 self.notes.append(f"Table '{old[0]}.{old[1]}' doesn't exist")
             else:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rplctl.applier.decode import net_chunks
-from rplctl.applier.ordered import ddl_context
 from rplctl.applier.plan import BatchKind, plan_batches
 from rplctl.applier.row_stream import read_run
+from rplctl.applier.session import ddl_context
 from rplctl.binlog.events import parse_query
 from rplctl.binlog.header import EventType
 from rplctl.binlog.scan import split_rows

@@ -1,0 +1,46 @@
+"""`change-filter`: CHANGE REPLICATION FILTER: which databases and tables one channel applies.
+
+A rule list that is given replaces the one before as a whole, '' clears it; lists that are not given stay. Stored in the
+channel's section of the instance's rplctl.toml; the applier reads it when it starts, so it must not be running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.instance import ADMIN, APPLIER, running
+from rplctl.config import OPTIONS, Config, check_value, store_options
+from rplctl.errors import UsageError
+
+FILTERS = tuple(name for name, o in OPTIONS.items() if o.holds)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    channel: str
+    filters: dict[str, str]  # those of the channel from now on, by option name
+    dry_run: bool
+
+
+def change_filter(
+    config: Config, channel_name: str, rules: Mapping[str, object], *, dry_run: bool = False
+) -> FilterResult:
+    """`rules` by option name. Raises ConfigError (3067 for a pattern without a dot), UsageError 3085 while applying."""
+    if not rules:
+        raise UsageError("change-filter needs a rule list to change", hint="rplctl change-filter --help")
+    given = {name: check_value(name, value, "command line") for name, value in rules.items()}
+    channel = Channel(channel_name, config.datadir)
+    with hold_lock(channel, ADMIN):
+        if APPLIER in running(channel):
+            raise UsageError(
+                "This operation cannot be performed with a running slave sql thread; "
+                f"run STOP SLAVE SQL_THREAD FOR CHANNEL '{channel_name}' first.",
+                errno=3085,
+                hint="rplctl stop --applier",
+            )
+        if not dry_run:
+            store_options(config.datadir, channel_name, given, only_this_channel=True)
+    filters = {name: str(given.get(name, getattr(config, name))) for name in FILTERS}
+    return FilterResult(channel_name, filters, dry_run)
