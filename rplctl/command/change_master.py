@@ -22,6 +22,7 @@ from rplctl.command.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges,
 from rplctl.command.change_plan import (
     change_notes,
     check_dependencies,
+    check_own_id,
     default_heartbeat,
     new_master_info,
     new_relay_log_info,
@@ -72,6 +73,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         created = not repositories.master_info.exists()
         master, relay = _stored_records(config, repositories, channel_name)
         check_dependencies(changes, master)
+        check_own_id(config, channel, changes)
         purges = not threads and changes.relay_log_file is None and changes.relay_log_pos is None
         result = ChangeResult(
             channel_name,

@@ -56,6 +56,20 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo) -> None:
         )
 
 
+def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:
+    """IGNORE_SERVER_IDS must not undo replicate_same_server_id. Raises UsageError 1650."""
+    if not (config.replicate_same_server_id and changes.ignore_server_ids):
+        return
+    from rplctl.receiver.identity import replica_identity
+
+    own = replica_identity(config, channel).server_id
+    if own in changes.ignore_server_ids:
+        raise UsageError(
+            f"The requested server id {own} clashes with the slave startup option --replicate-same-server-id",
+            errno=1650,
+        )
+
+
 def new_master_info(
     config: Config, changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo, purges: bool
 ) -> MasterInfo:

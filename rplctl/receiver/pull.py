@@ -69,7 +69,8 @@ class Pull:
         """Before the first batch: remember the source (the wrong-server guard) and where the relay log goes on."""
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
         self._flusher = MasterInfoFlusher(repository, known)
-        self._filter = EventFilter(self._server_id, info.ignored_server_ids, info.do_domain_ids, info.ignore_domain_ids)
+        own = None if self._config.replicate_same_server_id else self._server_id
+        self._filter = EventFilter(own, info.ignored_server_ids, info.do_domain_ids, info.ignore_domain_ids)
         self._gtids = RetrievedGtids(recovered.retrieved_gtid_set, is_mariadb=source.is_mariadb)
         self._algorithm = 1 if source.has_checksums else 0
         self._recovered = recovered if resume and not recovered.needs_new_relay_log else None

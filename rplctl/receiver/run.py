@@ -20,7 +20,7 @@ from rplctl.source.base import Bytes, EventBatch, Offsets
 class EventFilter:
     """What is left out of the relay log: our own events, IGNORE_SERVER_IDS, and MariaDB's domain lists."""
 
-    own_server_id: int
+    own_server_id: int | None  # None = replicate_same_server_id
     ignored_server_ids: tuple[int, ...] = ()
     do_domain_ids: tuple[int, ...] = ()
     ignore_domain_ids: tuple[int, ...] = ()
@@ -30,7 +30,8 @@ class EventFilter:
     ignored_domains: Offsets = field(init=False)
 
     def __post_init__(self) -> None:
-        self.servers = np.array([self.own_server_id, *self.ignored_server_ids], np.int64)
+        own = () if self.own_server_id is None else (self.own_server_id,)
+        self.servers = np.array([*own, *self.ignored_server_ids], np.int64)
         self.do_domains = np.array(self.do_domain_ids or (), np.int64)
         self.ignored_domains = np.array(self.ignore_domain_ids or (), np.int64)
 

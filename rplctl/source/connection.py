@@ -67,7 +67,7 @@ def connect(
         mysql = _login(info, password, config.replica_net_timeout)
         try:
             identity = _identify(mysql)
-            check_identity(identity, info, start, replica)
+            check_identity(identity, info, start, None if config.replicate_same_server_id else replica)
             _set_up_session(mysql, identity, info, start, replica)
             mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
             mysql._read_packet()
@@ -138,12 +138,13 @@ def _identify(mysql: Any) -> SourceIdentity:
     return SourceIdentity(server_id, uuid, version, is_mariadb, clock)
 
 
-def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity) -> None:
-    """Refuse ourselves, and by file and position also a server other than the one these positions belong to."""
-    if found.server_id == replica.server_id:
+def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:
+    """Refuse ourselves (unless `replica` is None), and by file and position also another server than theirs."""
+    if replica is not None and found.server_id == replica.server_id:
         raise SourceError(
             "Fatal error: The slave I/O thread stops because master and slave have equal MySQL server ids; "
-            "these ids must be different for replication to work",
+            "these ids must be different for replication to work (or the --replicate-same-server-id option must be "
+            "used on slave but this does not always make sense; please check the manual before using it).",
             errno=ER_SLAVE_FATAL_ERROR,
             hint="give this instance its own --server-id",
         )

@@ -211,3 +211,12 @@ def test_values_are_parsed_as_typed(name: str, text: str, value: object) -> None
 def test_every_master_option_has_a_source_alias() -> None:
     for row in CHANGE_OPTIONS.values():
         assert not row.name.startswith("master_") or f"--source-{row.name[7:].replace('_', '-')}" in row.flags
+
+
+def test_our_own_id_is_not_ignored_when_replicate_same_server_id_asks_for_it(tmp_path: Path) -> None:
+    config = Config(tmp_path, server_id=77, replicate_same_server_id=True)
+    with pytest.raises(UsageError, match="server id 77 clashes with the slave startup option") as caught:
+        change_master(config, "", MasterChanges(master_host="db1", ignore_server_ids=(5, 77)))
+    assert caught.value.errno == 1650
+    change_master(config, "", MasterChanges(master_host="db1", ignore_server_ids=(5,)))
+    change_master(Config(tmp_path, server_id=77), "", MasterChanges(ignore_server_ids=(5, 77)))

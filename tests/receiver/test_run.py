@@ -61,6 +61,12 @@ def test_our_own_and_ignored_servers_are_left_out_but_move_the_position() -> Non
     assert (run.kept, run.position, run.ends_dropped, len(run.data)) == (0, 300, True, 0)
 
 
+def test_with_replicate_same_server_id_our_own_events_stay() -> None:
+    events = [xid(100), xid(200, server_id=77), xid(300, server_id=5)]
+    assert next_run(batch(*events), 0, 4, EventFilter(None, (5,))).data.tobytes() == events[0] + events[1]
+    assert next_run(batch(*events), 0, 4, EventFilter(None)).kept == 3
+
+
 @pytest.mark.parametrize(("do", "ignore"), [((), (3,)), ((1, 2), ())])
 def test_a_domain_is_left_out_as_whole_groups_also_over_batches(do: tuple[int, ...], ignore: tuple[int, ...]) -> None:
     events = EventFilter(77, (), do, ignore)

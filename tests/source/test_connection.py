@@ -145,6 +145,12 @@ def test_a_source_with_our_server_id_is_refused() -> None:
     assert caught.value.errno == 1593 and not caught.value.transient
 
 
+def test_with_replicate_same_server_id_even_our_own_id_may_be_the_sources() -> None:
+    check_identity(identity(server_id=77), MasterInfo(host="h"), START, None)
+    with pytest.raises(SourceError, match="--replicate-same-server-id option"):
+        check_identity(identity(server_id=77), MasterInfo(host="h"), START, REPLICA)
+
+
 def identity(server_id: int = 1, uuid: str = "a") -> SourceIdentity:
     return SourceIdentity(server_id, uuid, "9.7.4", False, 0.0)
 
