@@ -21,6 +21,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ledger import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
+from rplctl.demo.warm_up import warm_up
 from rplctl.errors import RplError
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
@@ -70,7 +71,11 @@ class Applier:
             create_own_tables(target.engine)
             ledger = open_ledger(self._config, self._channel, target.engine)
             self._report.status.commit_mode = ledger.mode.value
-            pipeline = Pipeline(open_session(self._config, self._channel))
+            warming = threading.Thread(target=warm_up)  # while the JVM starts
+            warming.start()
+            context = open_session(self._config, self._channel)
+            warming.join()
+            pipeline = Pipeline(context)
             try:
                 work = BatchApplier(self._config, self._channel, target, ledger, pipeline)
                 self._report.at(work.info)

@@ -21,8 +21,8 @@ from rplctl.applier.decode import Inconsistent, net_chunks
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.row_stream import read_run, unknown_tables
-from rplctl.applier.warm_up import warm_up
 from rplctl.binlog.format_description import FormatDescription
+from rplctl.demo.warm_up import warm_up
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.schema.plan import Catalog

@@ -38,6 +38,11 @@ import numba  # noqa: E402  the cache folder must be known first
 _LEAN: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
 
 
+def cache_folder() -> Path:
+    """Where compiled kernels are kept."""
+    return Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__")
+
+
 def kernel(function: F) -> F:
     """Compile on first call (about 0.3 s each, later from the cache); runs without the GIL."""
     return cast(F, numba.njit(cache=True, nogil=True, boundscheck=False)(function))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
+from rplctl.demo.warm_up import warm_up
 from rplctl.errors import NotConfigured, RelayLogError, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.receiver.identity import replica_identity
@@ -57,6 +58,7 @@ class Receiver:
         with hold_lock(self._channel, "receiver"):
             previous = self._listen_to_signals()
             try:
+                warm_up()
                 self._receive()
             except RplError as error:
                 self._reporter.failed(error)

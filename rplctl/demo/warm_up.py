@@ -1,0 +1,86 @@
+"""Compile every kernel once per machine, over a few recorded events; afterwards load them from the cache.
+
+Compiling takes some seconds of CPU. Receiver, applier and Spark's workers all need the kernels and start together, so one
+of them compiles under a lock while the others wait for its result (and Spark's JVM starts meanwhile).
+Invariant: nothing but the cache changes; without it everything works, only later.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import numpy as np
+
+from rplctl import binlog
+from rplctl.binlog.checksum import verify_events
+from rplctl.binlog.column import column_formats
+from rplctl.binlog.header import EventType
+from rplctl.binlog.images import walk_images
+from rplctl.binlog.jit import cache_folder
+from rplctl.binlog.net_change import net_changes
+from rplctl.binlog.packets import deframe
+from rplctl.binlog.rows import ROWS_EVENT_TYPES, parse_rows_events
+from rplctl.binlog.scan import scan_events, scan_groups, split_rows
+from rplctl.binlog.table_map import parse_table_map
+from rplctl.binlog.values import decode_column
+from rplctl.demo import BINLOG_FOLDER
+from rplctl.position import BinlogPosition
+
+LOCK_FILE = "rplctl.compiling"
+STAMP_FILE = "rplctl.compiled"
+
+
+def warm_up(_: object = None) -> None:
+    """Return with every kernel ready in this process. The argument is a Spark task's element, not used."""
+    folder = cache_folder()
+    stamp = folder / STAMP_FILE
+    if _is_newer(stamp):
+        run_kernels()
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        run_kernels()
+        stamp.touch()
+    finally:
+        os.close(descriptor)
+
+
+def _is_newer(stamp: Path) -> bool:
+    """True when the kernels were compiled after their sources were last changed."""
+    sources = Path(binlog.__file__).parent.glob("*.py")
+    return stamp.exists() and stamp.stat().st_mtime > max(source.stat().st_mtime for source in sources)
+
+
+def run_kernels() -> None:
+    """What a receiver and a task do, over the first transactions of the recording."""
+    data = np.fromfile(BINLOG_FOLDER / "binlog.000001", np.uint8)[: 1 << 15]
+    scan = scan_groups(data, 4, BinlogPosition("binlog.000001", 4), 1 << 14)
+    end = int(scan.end[-1])
+    description = scan.description_at(end)
+    assert description is not None
+    index = scan_events(data[4:end])
+    verify_events(data[4:end], index.offsets)
+    deframe(np.zeros(1 << 10, np.uint8), 0, 0)
+    starts, lengths = index.offsets[:-1] + 4, np.diff(index.offsets)
+    is_rows = np.flatnonzero(np.isin(index.type_codes, list(ROWS_EVENT_TYPES)))[:1]
+    is_map = np.flatnonzero(index.type_codes == EventType.TABLE_MAP)
+    before = int(starts[is_map[is_map < is_rows[0]][-1]])
+    split_rows(data, before, end, 1 << 10, description)
+    length = int.from_bytes(data[before + 9 : before + 13].tobytes(), "little")
+    table_map = parse_table_map(data[before : before + length].tobytes(), description)
+    types = index.type_codes[is_rows]
+    events = parse_rows_events(data, starts[is_rows], lengths[is_rows], types, description.checksum_length)
+    formats = column_formats(table_map)
+    images = walk_images(events, formats)
+    net_changes(images, [0])
+    everything = np.arange(len(images.cell_start))
+    for column, column_format in enumerate(formats):
+        decode_column(images, everything, column, column_format)
+
+
+if __name__ == "__main__":
+    warm_up()

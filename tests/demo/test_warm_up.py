@@ -1,0 +1,38 @@
+"""Kernels are compiled once, by one process, while the others wait; afterwards nobody waits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rplctl.demo import warm_up
+
+
+def test_every_kernel_runs_over_the_recording() -> None:
+    warm_up.run_kernels()
+
+
+def test_a_stamp_older_than_a_source_does_not_count(tmp_path: Path) -> None:
+    stamp = tmp_path / warm_up.STAMP_FILE
+    assert not warm_up._is_newer(stamp)
+    stamp.touch()
+    assert warm_up._is_newer(stamp)
+    os.utime(stamp, (0, 0))
+    assert not warm_up._is_newer(stamp)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_of_several_processes_one_compiles_and_all_are_ready(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "rplctl.demo.warm_up"]
+    started = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(3)]
+    for process in started:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, b"")
+    assert (tmp_path / warm_up.STAMP_FILE).exists()
+    assert len(list(tmp_path.rglob("*.nbi"))) >= 8
