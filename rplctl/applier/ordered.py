@@ -111,7 +111,8 @@ class OrderedRange:
         kept = take_prepared(self._target.connection, self._channel, xid)
         if kept is None:
             raise RplError(
-                f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began at",
+                f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began "
+                "at",
                 errno=1397,
                 position=at,
                 hint="load the tables again from the source, then `rplctl skip` this transaction",
@@ -173,7 +174,7 @@ class OrderedRange:
             plan = plan_ddl(
                 query.sql, query.database, ddl_context(query, run.description), self._catalog, self._accepts
             )
-            if plan.unreplicated and not self._skip_unsupported:
+            if plan.unreplicated:
                 raise _unreplicated_error(plan.unreplicated[0])
         except RplError as error:
             if not self._skip_unsupported:
@@ -232,8 +233,8 @@ def _row_error(error: TargetError, change: RowChange, model: TableModel, run: Ev
     key = f" ({error.position})" if error.position else ""
     handler = f" handler error {_HANDLER_ERRORS[error.errno]};" if error.errno in _HANDLER_ERRORS else ""
     text = (
-        f"Could not execute {_EVENT_NAMES[change.kind]}{version} event on table {model.qualified_name}; {error.message}{key}, "
-        f"Error_code: {error.errno};{handler} the event's end_log_pos {at}"
+        f"Could not execute {_EVENT_NAMES[change.kind]}{version} event on table {model.qualified_name}; "
+        f"{error.message}{key}, Error_code: {error.errno};{handler} the event's end_log_pos {at}"
     )
     return TargetError(text, errno=error.errno, position=at, hint=error.hint, transient=error.transient)
 

@@ -41,6 +41,7 @@ class InProcessPipeline:
 
 class Instance:
     def __init__(self, folder: Path, **options: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self.config = replace(Config(datadir=folder, relay_log_info_repository="TABLE"), **options)
         self.channel = Channel("", folder)
         self.target = open_target(self.config.target_url)
