@@ -160,6 +160,8 @@ class BatchApplier:
 
     def _ordered(self, batch: Batch) -> int:
         """The batch in the source's order, in one transaction."""
+        if self._statements is not None:
+            self._statements.introduce(batch.description)
         own = self._statements is not None
         work = OrderedRange(
             self._target, self.catalog, self._channel.name, config=self._config, statements=self._statements

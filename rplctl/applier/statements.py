@@ -63,6 +63,10 @@ class StatementRunner:
         self._tables.load(names)
         return self._tables.catalog
 
+    def introduce(self, description: FormatDescription) -> None:
+        """Before the transaction of a group."""
+        self._target.introduce(description)
+
     def begin_group(self) -> None:
         self._variables.clear()
         self._files.clear()

@@ -151,6 +151,10 @@ class StatementTarget(Target, Protocol):
         """For the row changes that follow in this transaction, as their event says."""
         ...
 
+    def introduce(self, description: FormatDescription) -> None:
+        """Before a transaction that may call `replay_rows`: whose events they are."""
+        ...
+
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
         """A rows event as the server's own applier would do it, triggers not fired. Raises TargetError."""
         ...

@@ -146,7 +146,9 @@ class MysqlTarget:
         self.engine.dispose()
 
     def _rows_session(self, *, lenient: bool = False) -> None:
-        self._open().rows(foreign_keys=self._foreign_keys, lenient=lenient)
+        session = self._open()
+        with mapped_errors():
+            session.rows(foreign_keys=self._foreign_keys, lenient=lenient)
 
     def _send(self, sql: bytes, data: Iterable[bytes] | None = None) -> list[int]:
         """Execute; rows matched by each statement in it."""
@@ -163,9 +165,14 @@ class MysqlTarget:
             driver.local_data = None
 
     def _query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Outside a transaction it leaves none behind: no snapshot, no metadata lock."""
         with self._driver.cursor() as cursor:
             cursor.execute(sql)
-            return list(cursor.fetchall())
+            rows = list(cursor.fetchall())
+        assert self._connection is not None
+        if not self._connection.in_transaction():
+            self._driver.rollback()
+        return rows
 
     # rows
 
@@ -233,8 +240,24 @@ class MysqlTarget:
     def check_foreign_keys(self, wanted: bool) -> None:
         self._foreign_keys = wanted
 
+    def introduce(self, description: FormatDescription) -> None:
+        """BINLOG takes a FORMAT_DESCRIPTION first, MySQL only between transactions; it leaves gtid_next undetermined."""
+        self._rows_session()
+        if self._described == description or self.server.is_mariadb or not self._tables_with_triggers():
+            return
+        self._describe(description)
+        with mapped_errors():
+            self._send(b"SET SESSION gtid_next='AUTOMATIC'")
+
+    def _describe(self, description: FormatDescription) -> None:
+        if self._described != description and _is_mariadb(description) == self.server.is_mariadb:
+            event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
+            with mapped_errors():
+                self._send(b"BINLOG '%s'" % base64.b64encode(event))
+            self._described = description
+
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
-        if ("mariadb" in description.server_version.lower()) != self.server.is_mariadb:
+        if _is_mariadb(description) != self.server.is_mariadb:
             raise TargetError(
                 "The table has triggers or system versioning on the target, and its row events are of the other vendor",
                 errno=1235,
@@ -242,10 +265,7 @@ class MysqlTarget:
             )
         self._rows_session()
         with mapped_errors():
-            if self._described != description:
-                event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
-                self._send(b"BINLOG '%s'" % base64.b64encode(event))
-                self._described = description
+            self._describe(description)
             last = bytearray(_plain(rows, description))
             last[_ROWS_FLAGS] |= _STMT_END
             self._send(b"BINLOG '%s'" % base64.b64encode(_plain(table_map, description) + last))
@@ -304,11 +324,15 @@ class MysqlTarget:
     def wants_replay(self, model: TableModel) -> bool:
         if model.system_versioned:
             return True
+        return (model.database, model.name) in self._tables_with_triggers()
+
+    def _tables_with_triggers(self) -> frozenset[tuple[str, str]]:
         if self._triggers is None:
             self._triggers = self._names(
                 "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS"
+                " WHERE EVENT_OBJECT_SCHEMA <> 'sys'"
             )
-        return (model.database, model.name) in self._triggers
+        return self._triggers
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         if self._cascades is None:
@@ -343,6 +367,10 @@ def _change_statement(change: RowChange, model: TableModel) -> bytes:
         return b"DELETE FROM %s WHERE %s" % (table_name(model), where)
     assert change.after is not None
     return update_statement(model, change.after.columns, change.after.rows[0], where)
+
+
+def _is_mariadb(description: FormatDescription) -> bool:
+    return "mariadb" in description.server_version.lower()
 
 
 def _plain(event: bytes, description: FormatDescription) -> bytes:

@@ -1,7 +1,8 @@
 """The text of a statement as the target gets it, and what its answer means (design D10, D11).
 
 Bytes stay as the source logged them: literals may be in other charsets than the client's. Only LOAD DATA is rewritten
-(the file comes through the connection, as mysqlbinlog does it) and a replicated EVENT is made passive, as on any replica.
+(the file comes through the connection, as mysqlbinlog does it), START TRANSACTION behind CREATE TABLE is left out, and a
+replicated EVENT is made passive, as on any replica.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _EVENT = re.compile(
     re.I,
 )
 _DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
+# MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; after that clause no position can be set
+_START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
 
@@ -36,7 +39,7 @@ def names_a_database(sql: bytes) -> bool:
 def text_of(statement: Query | ExecuteLoadQuery) -> bytes:
     """What to execute."""
     if isinstance(statement, Query):
-        return statement.sql_bytes
+        return _START_TRANSACTION.sub(b")", statement.sql_bytes)
     sql = statement.query.sql_bytes
     how = _DUPLICATES.get(statement.duplicate_handling, b"")
     return b"%s LOCAL INFILE 'rplctl'%s INTO%s" % (sql[: statement.name_start], how, sql[statement.name_end :])
