@@ -33,6 +33,8 @@ VERBS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("recover", "upkeep:recover", ()),
     ("switch-repo", "upkeep:switch_repo", ()),
     ("load-schema", "upkeep:load_schema", ()),
+    ("export-info", "exchange:export_info", ()),
+    ("import-info", "exchange:import_info", ()),
     ("wait", "threads:wait", ()),
     ("check", "show:check", ()),
     ("doctor", "show:doctor", ()),

@@ -71,7 +71,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         check_changes(changes)
         repositories = open_repositories(config, channel_name)
         created = not repositories.master_info.exists()
-        master, relay = _stored_records(config, repositories, channel_name)
+        master, relay = stored_records(config, repositories, channel_name)
         check_dependencies(changes, master)
         check_own_id(config, channel, changes)
         purges = not threads and changes.relay_log_file is None and changes.relay_log_pos is None
@@ -86,7 +86,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             change_notes(config, changes, new_master),
         )
         if not dry_run:
-            _carry_out(config, channel, repositories, result)
+            store_change(config, channel, repositories, result, journal_line(result))
         return result
 
 
@@ -114,7 +114,7 @@ def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]
             )
 
 
-def _stored_records(config: Config, repositories: Repositories, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
+def stored_records(config: Config, repositories: Repositories, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
     """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2)."""
     from rplctl.repository import next_master_id
 
@@ -143,7 +143,10 @@ def _create_tables(config: Config, repositories: Repositories) -> None:
         create_tables(repositories.engine(), config.rep_engine)
 
 
-def _carry_out(config: Config, channel: Channel, repositories: Repositories, result: ChangeResult) -> None:
+def store_change(
+    config: Config, channel: Channel, repositories: Repositories, result: ChangeResult, journal: str
+) -> None:
+    """Both records durably, through the pending file. Caller holds the admin lock and refused what may not be."""
     from rplctl.relay_log.purge import purge_all
 
     had_position = repositories.relay_log_info.exists()
@@ -161,15 +164,14 @@ def _carry_out(config: Config, channel: Channel, repositories: Repositories, res
     for role in ROLES:
         if role not in running(channel):
             clear_status(channel, role)
-    append_journal(config, journal_line(result))
+    append_journal(config, journal)
 
 
-def journal_line(result: ChangeResult) -> str:
+def journal_line(result: ChangeResult, verb: str = "CHANGE MASTER TO") -> str:
     """MySQL's line in its error log; no password in it."""
     channel = f" FOR CHANNEL '{result.channel}'" if result.channel else ""
     return (
-        f"'CHANGE MASTER TO{channel} executed'. Previous state {_state(result.previous)}. "
-        f"New state {_state(result.master_info)}."
+        f"'{verb}{channel} executed'. Previous state {_state(result.previous)}. New state {_state(result.master_info)}."
     )
 
 

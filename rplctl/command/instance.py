@@ -124,6 +124,18 @@ def running(channel: Channel) -> dict[str, int]:
     return {role: pid for role, pid in pids.items() if pid is not None}
 
 
+def refuse_while_running(channel: Channel) -> None:
+    """Raises UsageError 3081 while either thread of the channel runs."""
+    if running(channel):
+        raise UsageError(
+            "This operation cannot be performed with running replication threads; "
+            f"run STOP SLAVE FOR CHANNEL '{channel.name}' first",
+            errno=3081,
+            channel=channel.name,
+            hint=f"rplctl stop{f' --channel {channel.name}' if channel.name else ''}",
+        )
+
+
 def clear_status(channel: Channel, role: str) -> None:
     """CHANGE MASTER and RESET forget Last_*_Error and all else that a stopped thread said last."""
     channel.status_path(role).unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from rplctl.command.instance import (
     clear_status,
     not_configured,
     open_repositories,
+    refuse_while_running,
     running,
     target_has_table,
     write_skip_count,
@@ -26,7 +27,6 @@ from rplctl.command.journal import append_journal
 from rplctl.command.process import STOP_TIMEOUT_S, order_of_stop, stop_running
 from rplctl.config import Config
 from rplctl.durable import remove_file
-from rplctl.errors import UsageError
 from rplctl.position import FIRST_EVENT_POSITION
 
 
@@ -75,7 +75,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 
     channel = Channel(channel_name, config.datadir)
     with hold_lock(channel, ADMIN):
-        _refuse_while_running(channel)
+        refuse_while_running(channel)
         finish_pending_change(config, channel)
         repositories = open_repositories(config, channel_name)
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
@@ -108,17 +108,6 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         what = "RESET SLAVE ALL" if everything else "RESET SLAVE"
         append_journal(config, f"'{what} FOR CHANNEL '{channel_name}' executed'")
         return ResetResult(channel_name, names, everything, dry_run=False)
-
-
-def _refuse_while_running(channel: Channel) -> None:
-    if running(channel):
-        raise UsageError(
-            "This operation cannot be performed with running replication threads; "
-            f"run STOP SLAVE FOR CHANNEL '{channel.name}' first",
-            errno=3081,
-            channel=channel.name,
-            hint=f"rplctl stop{f' --channel {channel.name}' if channel.name else ''}",
-        )
 
 
 def _forget_channel(channel: Channel, repositories: Repositories) -> None:

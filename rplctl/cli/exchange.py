@@ -1,0 +1,105 @@
+"""`export-info` and `import-info`: move a replica to rplctl and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.channel import check_channel_name
+from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
+from rplctl.cli.output import confirm, say, say_notes
+from rplctl.errors import UsageError
+
+
+def _file(flag: str, what: str) -> object:
+    return typer.Option(flag, metavar="FILE", help=what)
+
+
+def export_info(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the files into.")],
+    server: Annotated[
+        str, typer.Option("--server", metavar="mysql-5.6|mysql-5.7|mysql-8.0|mariadb", help="Whose files to write.")
+    ],
+    channel: ChannelName = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Write position and connection as a server's own info files, password in clear text."""
+    from rplctl.command.export_info import Destination
+    from rplctl.command.export_info import export_info as run
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    result = run(config, name, Destination(server, folder, yes), dry_run=dry_run)
+    say_notes(options, result.notes)
+    done = "would be written to" if dry_run else "written to"
+    say(
+        options,
+        f"channel '{name}' at {result.position} {done} {', '.join(result.files)}",
+        {
+            "Channel_Name": name,
+            "Server": result.server,
+            "Files": list(result.files),
+            "Exec_Master_Log_Pos": str(result.position),
+            "Dry_Run": dry_run,
+        },
+    )
+
+
+def import_info(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="Data folder of a server, or a copy of its two info files.")
+    ] = None,
+    channel: ChannelName = None,
+    mysql_tables: Annotated[
+        Path | None, _file("--mysql-tables", "Rows of MySQL's two tables, as its client prints them with -E or -B.")
+    ] = None,
+    maxwell: Annotated[Path | None, _file("--maxwell", "A row of maxwell.positions.")] = None,
+    debezium: Annotated[Path | None, _file("--debezium", "The connector's offset, JSON.")] = None,
+    canal: Annotated[Path | None, _file("--canal", "Canal's meta.dat.")] = None,
+    tungsten: Annotated[Path | None, _file("--tungsten", "A row of trep_commit_seqno.")] = None,
+    gtid: Annotated[
+        str, typer.Option("--gtid", metavar="SET", help="GTIDs applied so far: gtid_slave_pos or gtid_executed.")
+    ] = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Take over the position, and a server's connection settings, from another replica or tool."""
+    from rplctl.command.import_info import FOLDER, ROWS, Origin, is_configured
+    from rplctl.command.import_info import import_info as run
+
+    places = {FOLDER: folder, ROWS: mysql_tables}
+    places |= {"maxwell": maxwell, "debezium": debezium, "canal": canal, "tungsten": tungsten}
+    given = [(kind, path) for kind, path in places.items() if path is not None]
+    if len(given) != 1:
+        raise UsageError("give one thing to import: DIR, or one of the FILE options", hint="rplctl import-info --help")
+    options = options_of(context)
+    check_channel_name(channel or "")
+    name, config = the_channel(options, channel)
+    if not dry_run and is_configured(config, name):
+        confirm(f"Channel '{name}' is configured: its position is replaced and its relay logs are removed.", yes=yes)
+    kind, path = given[0]
+    result = run(config, name, Origin(kind, path.absolute(), gtid), dry_run=dry_run)
+    say_notes(options, result.notes)
+    info = result.master_info
+    text = f"channel '{name}' reads from {info.host}:{info.port}, {info.read_position}"
+    say(
+        options,
+        f"{'would change: ' if dry_run else ''}{text}",
+        {
+            "Channel_Name": name,
+            "Imported": kind,
+            "Master_Host": info.host,
+            "Master_Port": info.port,
+            "Master_Log_File": info.master_log_name,
+            "Read_Master_Log_Pos": info.master_log_pos,
+            "Executed_Gtid_Set": result.relay_log_info.gtid_executed,
+            "Password_Set": bool(info.user_password),
+            "Created": result.created,
+            "Dry_Run": dry_run,
+        },
+    )

@@ -1,0 +1,149 @@
+"""`export-info`: write a channel's position and connection as a server's own files, so that it can go on there.
+
+    master.info, relay-log.info       byte for byte as that server writes them (exchange/servers.py)
+    change-master.sql                 the same for a server that runs, or keeps no files (MySQL ≥ 8.4)
+
+All three hold the password in clear text, as the server's do, and are created 0600. The read position is the
+executed one: our relay logs stay here. Invariant: nothing of ours changes, but a FILE behind its marker catches up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.change_master import finish_pending_change
+from rplctl.command.instance import (
+    ADMIN,
+    Note,
+    Repositories,
+    open_repositories,
+    read_master_info,
+    refuse_while_running,
+    target_has_table,
+)
+from rplctl.command.journal import append_journal
+from rplctl.config import Config
+from rplctl.durable import private_folder, replace_file
+from rplctl.errors import RplError, UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.exchange.servers import Server, without_relay_logs
+from rplctl.repository.exchange.servers import export_info as format_files
+from rplctl.repository.exchange.statement import change_master_statement
+from rplctl.secret import reveal
+
+STATEMENT = "change-master.sql"
+CONNECTIONS = "multi-master.info"  # MariaDB: one name a line
+FIRST_RELAY_LOG = "relay-bin.000001"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    server: str  # one of Server
+    folder: Path
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    channel: str
+    server: str
+    files: tuple[str, ...]
+    position: BinlogPosition
+    dry_run: bool
+    notes: tuple[Note, ...]
+
+
+def export_info(config: Config, channel_name: str, destination: Destination, *, dry_run: bool = False) -> ExportResult:
+    """Raises UsageError (3081: threads run; files are there already), NotConfigured, ConfigError (password)."""
+    server, folder = destination.server, destination.folder
+    if server not in set(Server):
+        raise UsageError(f"--server {server}: write one of {', '.join(Server)}")
+    channel = Channel(channel_name, config.datadir)
+    with hold_lock(channel, ADMIN):
+        if not dry_run:
+            finish_pending_change(config, channel)
+        refuse_while_running(channel)
+        repositories = open_repositories(config, channel_name)
+        master = read_master_info(repositories, channel_name)
+        if master.master_binlog_dir:
+            raise UsageError(
+                f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that",
+                channel=channel_name,
+            )
+        if not dry_run:
+            _catch_up(config, channel, repositories)
+        stored = repositories.relay_log_info
+        relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
+        contents, notes = _contents(config, channel, (master, relay), Server(server), folder)
+        existing = [name for name in contents if (folder / name).exists() and name != CONNECTIONS]
+        if existing and not destination.overwrite:
+            raise UsageError(
+                f"{folder / existing[0]} exists", channel=channel_name, hint="name another folder, or add --yes"
+            )
+        if not dry_run:
+            _write(folder, contents)
+            append_journal(config, f"'export-info --server {server} {folder}' for channel '{channel_name}'")
+        position = relay.exec_position if relay.master_log_name else master.read_position
+        paths = tuple(str(folder / name) for name in contents)
+        return ExportResult(channel_name, server, paths, position, dry_run, notes)
+
+
+def _catch_up(config: Config, channel: Channel, repositories: Repositories) -> None:
+    """After a crash the marker in the target is ahead of the file (design D3): the newer position is exported."""
+    stored = repositories.relay_log_info
+    is_file = stored.kind is RepositoryKind.FILE and stored.exists()
+    if is_file and target_has_table(repositories, "rplctl_commit_marker"):
+        from rplctl.commit.ledger import settle
+
+        settle(config, channel, repositories.engine())
+
+
+def _contents(
+    config: Config, channel: Channel, stored: tuple[MasterInfo, RelayLogInfo], server: Server, folder: Path
+) -> tuple[dict[str, bytes], tuple[Note, ...]]:
+    master, relay = without_relay_logs(*stored)
+    master = replace(master, user_password=reveal(master.user_password, config.datadir))
+    relay = replace(relay, relay_log_name=FIRST_RELAY_LOG, relay_log_pos=FIRST_EVENT_POSITION)
+    files = format_files(master, relay, server)
+    is_mariadb = server is Server.MARIADB
+    named = is_mariadb and channel.name
+    names = (
+        (channel.master_info_path.name, channel.relay_log_info_path.name)
+        if named
+        else ("master.info", "relay-log.info")
+    )
+    contents = {names[0]: files.master_info, names[1]: files.relay_log_info}
+    contents[STATEMENT] = change_master_statement(master, relay, server).encode()
+    if named:
+        contents[CONNECTIONS] = _connections(folder / CONNECTIONS, channel.name)
+    notes = [Note(0, f"{name} has no place in {server} and is left out") for name in files.lost]
+    notes.append(
+        Note(
+            0,
+            "start the server once with relay_log_recovery=ON: its old relay logs do not belong to these files; "
+            f"or execute {STATEMENT}",
+        )
+    )
+    if channel.name and not is_mariadb:
+        notes.append(Note(0, f"{server} keeps named channels in tables: execute {STATEMENT}"))
+    if relay.gtid_executed and (master.using_gtid or master.enabled_auto_position):
+        notes.append(Note(0, f"GTIDs are no part of these files; {STATEMENT} shows how to set {relay.gtid_executed}"))
+    return contents, tuple(notes)
+
+
+def _connections(path: Path, channel: str) -> bytes:
+    names = path.read_text().splitlines() if path.exists() else []
+    return "".join(f"{name}\n" for name in dict.fromkeys([*names, channel])).encode()
+
+
+def _write(folder: Path, contents: dict[str, bytes]) -> None:
+    try:
+        private_folder(folder)
+        for name, data in contents.items():
+            replace_file(folder / name, data)
+    except OSError as error:
+        raise RplError(f"{folder}: {error.strerror}", hint="name a folder that you can write to") from error

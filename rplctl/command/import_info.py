@@ -1,0 +1,171 @@
+"""`import-info`: take over a position, and where there is one the connection, from another replica or tool.
+
+A server's files (or rows) configure a channel as CHANGE MASTER would: settings, password (protected from here on),
+executed position. Its relay logs are not taken over: the receiver fetches again from what was executed (WL#2775
+REQ-4). A tool's position moves a channel that is configured already. Invariant: both records or neither, as in
+change_master.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rplctl.channel import Channel, check_channel_name, hold_lock
+from rplctl.command.change_master import (
+    ChangeResult,
+    finish_pending_change,
+    journal_line,
+    store_change,
+    stored_records,
+)
+from rplctl.command.instance import ADMIN, Note, open_repositories, refuse_while_running
+from rplctl.config import Config
+from rplctl.durable import is_readable_by_others
+from rplctl.errors import RplError, UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
+from rplctl.repository.exchange import servers, tools
+from rplctl.repository.exchange.rows import import_rows
+from rplctl.secret import protect
+
+TOOLS: dict[str, Callable[[str, str], tools.Imported]] = {
+    "maxwell": tools.import_maxwell,
+    "debezium": tools.import_debezium,
+    "canal": tools.import_canal,
+    "tungsten": tools.import_tungsten,
+}
+FOLDER, ROWS = "folder", "mysql-tables"
+KINDS = (FOLDER, ROWS, *TOOLS)
+MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`gtids`: those applied so far, for a channel that goes by GTID."""
+
+    kind: str  # one of KINDS
+    path: Path
+    gtids: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the files say; `is_connection`: settings too, not the position alone."""
+
+    master: MasterInfo
+    relay: RelayLogInfo
+    notes: tuple[Note, ...]
+    is_connection: bool
+
+
+def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: bool = False) -> ChangeResult:
+    """Raises UsageError (1201, 1872: which file and line; 3081: threads run), RplError when a file cannot be read."""
+    kind, path = origin.kind, origin.path
+    check_channel_name(channel_name)
+    channel = Channel(channel_name, config.datadir)
+    with hold_lock(channel, ADMIN):
+        finish_pending_change(config, channel)
+        refuse_while_running(channel)
+        found = _read(kind, path, channel)
+        repositories = open_repositories(config, channel_name)
+        created = not repositories.master_info.exists()
+        if created and not found.is_connection:
+            raise UsageError(
+                f"{kind} knows the position only: channel '{channel_name}' must be configured first",
+                channel=channel_name,
+                hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
+            )
+        master, relay = stored_records(config, repositories, channel_name)
+        new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
+        result = ChangeResult(
+            channel_name, created, master, new_master, new_relay, True, dry_run, (*found.notes, *gtid_notes)
+        )
+        if not dry_run:
+            verb = f"IMPORT INFO {kind} {path}"
+            store_change(config, channel, repositories, result, journal_line(result, verb))
+        return result
+
+
+def is_configured(config: Config, channel_name: str) -> bool:
+    """Whether an import would overwrite a channel's settings: the command line asks first."""
+    return open_repositories(config, channel_name).master_info.exists()
+
+
+def _read(kind: str, path: Path, channel: Channel) -> _Found:
+    if kind == FOLDER:
+        return _read_folder(path, channel)
+    text = _load(path).decode("utf-8", "replace")
+    notes = _open_password_note(path) if kind == ROWS else ()
+    if kind == ROWS:
+        master, relay = import_rows(text, channel.name)
+        return _Found(master, relay, notes, True)
+    imported = TOOLS[kind](text, channel.name)
+    return _Found(imported.master_info, imported.relay_log_info, tuple(Note(0, note) for note in imported.notes), False)
+
+
+def _read_folder(folder: Path, channel: Channel) -> _Found:
+    """The channel's own files in a server's data folder, else those of its default channel."""
+    names = [(channel.master_info_path.name, channel.relay_log_info_path.name), ("master.info", "relay-log.info")]
+    present = [pair for pair in names if (folder / pair[0]).exists()]
+    if not folder.is_dir() or not present:
+        raise UsageError(
+            f"{folder} holds no {names[0][0]}",
+            channel=channel.name,
+            hint="name the server's data folder; servers that keep tables instead: import-info --mysql-tables FILE",
+        )
+    master_path, relay_path = (folder / name for name in present[0])
+    master, relay = servers.import_info(_load(master_path), _load(relay_path), channel.name)
+    return _Found(master, relay, _open_password_note(master_path), True)
+
+
+def _load(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise RplError(f"{path}: {error.strerror}", hint="name a file that you can read") from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{path} has more than {MAX_BYTES} bytes: it is no info file")
+    return data
+
+
+def _open_password_note(path: Path) -> tuple[Note, ...]:
+    if not is_readable_by_others(path):
+        return ()
+    return (Note(0, f"{path} may hold the password in clear text, and others than its owner can read it"),)
+
+
+def _merge(
+    config: Config, channel: Channel, stored: tuple[MasterInfo, RelayLogInfo], found: _Found, gtids: str
+) -> tuple[MasterInfo, RelayLogInfo, tuple[Note, ...]]:
+    master, relay = servers.without_relay_logs(found.master, found.relay)
+    notes: tuple[Note, ...] = ()
+    executed = gtids or relay.gtid_executed
+    if (master.enabled_auto_position or master.using_gtid) and not executed:
+        if not master.master_log_name:
+            raise UsageError(
+                f"channel '{channel.name}' goes by GTID, and the files do not say which are applied",
+                errno=1776,
+                channel=channel.name,
+                hint="add --gtid with the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL)",
+            )
+        master = replace(master, enabled_auto_position=False, using_gtid=0)
+        notes = (Note(0, "the replica went by GTID; without --gtid the channel goes on by file and position"),)
+    if found.is_connection:
+        master = replace(master, user_password=protect(master.user_password, config.datadir))
+    else:
+        moved = ("master_log_name", "master_log_pos", "enabled_auto_position", "using_gtid")
+        master = replace(stored[0], **{name: getattr(master, name) for name in moved})
+    master = replace(
+        master,
+        channel_name=channel.name,
+        master_id=stored[0].master_id,
+        flushed_relay_log_name="",
+        flushed_relay_log_pos=0,
+    )
+    base = relay if found.is_connection else stored[1]
+    first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+    base = replace(base, channel_name=channel.name, master_id=stored[1].master_id, gtid_executed=executed)
+    return master, base.at(first, master.read_position), notes

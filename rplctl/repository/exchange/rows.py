@@ -1,0 +1,73 @@
+"""MySQL's slave_master_info and slave_relay_log_info as the client prints their rows (servers that keep no files).
+
+    mysql -E -e 'SELECT * FROM mysql.slave_master_info; SELECT * FROM mysql.slave_relay_log_info' > FILE
+
+`-E` (or `\\G`) and `-B` (tab-separated with names) are read, of MySQL 5.6 to 9; columns that a version lacks keep their
+defaults. Invariant: a text that does not hold exactly one row of each table for the channel is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.fields import MASTER_INFO_LINES, RELAY_LOG_INFO_LINES, Choice, Field, FieldError
+
+_ROW_HEAD = re.compile(r"^\*{5,} \d+\. row \*{5,}$", re.MULTILINE)
+_COLUMN = re.compile(r"^ *(\w+): ?(.*)$")
+_FIRST_COLUMN = "number_of_lines"
+
+
+def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
+    """Both records of `channel`; the only row there is may have another name. Raises UsageError."""
+    rows = list(read_rows(text))
+    master = _row_of([row for row in rows if "host" in row], channel, "slave_master_info")
+    relay = _row_of([row for row in rows if "relay_log_name" in row], channel, "slave_relay_log_info")
+    values = [_values(master, MASTER_INFO_LINES, channel, 1201), _values(relay, RELAY_LOG_INFO_LINES, channel, 1872)]
+    return MasterInfo(**values[0] | {"channel_name": channel}), RelayLogInfo(**values[1] | {"channel_name": channel})
+
+
+def read_rows(text: str) -> Iterator[dict[str, str]]:
+    """Rows of either layout, names in lower case."""
+    if _ROW_HEAD.search(text):
+        for block in _ROW_HEAD.split(text)[1:]:
+            found = [match for match in map(_COLUMN.match, block.splitlines()) if match]
+            yield {match[1].lower(): match[2] for match in found}
+        return
+    names: list[str] = []
+    for line in text.splitlines():
+        cells = line.split("\t")
+        if cells[0].lower() == _FIRST_COLUMN:
+            names = [cell.lower() for cell in cells]
+        elif len(cells) == len(names):
+            yield dict(zip(names, cells, strict=True))
+
+
+def _row_of(rows: list[dict[str, str]], channel: str, table: str) -> dict[str, str]:
+    named = [row for row in rows if row.get("channel_name", "").casefold() == channel.casefold()]
+    found = named or rows
+    if len(found) != 1:
+        raise UsageError(
+            f"{len(found)} rows of {table} in the text, expected one for channel '{channel}'",
+            channel=channel,
+            hint="mysql -E -e 'SELECT * FROM mysql.slave_master_info; SELECT * FROM mysql.slave_relay_log_info'",
+        )
+    return found[0]
+
+
+def _values(row: dict[str, str], fields: tuple[Field, ...], channel: str, errno: int) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields:
+        stored = row.get(field.column.lower())
+        if stored is None:
+            continue
+        text = "" if stored == "NULL" else stored
+        try:
+            is_word = isinstance(field.notation, Choice)
+            values[field.name] = field.notation.from_column(text) if is_word else field.notation.from_line(text)
+        except FieldError as error:
+            raise UsageError(f"column {field.column}: {error}", errno=errno, channel=channel) from None
+    return values

@@ -1,0 +1,88 @@
+"""The statement that gives a running server what export-info's files hold: CHANGE MASTER TO in that server's words.
+
+It is what servers without FILE repositories take (MySQL ≥ 8.4), and needs no restart elsewhere. Empty settings are
+left out. GTIDs are a comment: what they may overwrite on the server is the operator's decision.
+"""
+
+from __future__ import annotations
+
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository.exchange.servers import Server
+
+# option → field; the order is MySQL's manual's
+_TEXTS = {
+    "MASTER_HOST": "host",
+    "MASTER_USER": "user_name",
+    "MASTER_PASSWORD": "user_password",
+    "MASTER_LOG_FILE": "master_log_name",
+    "MASTER_BIND": "bind",
+    "MASTER_SSL_CA": "ssl_ca",
+    "MASTER_SSL_CAPATH": "ssl_capath",
+    "MASTER_SSL_CERT": "ssl_cert",
+    "MASTER_SSL_KEY": "ssl_key",
+    "MASTER_SSL_CIPHER": "ssl_cipher",
+    "MASTER_SSL_CRL": "ssl_crl",
+    "MASTER_SSL_CRLPATH": "ssl_crlpath",
+    "MASTER_TLS_VERSION": "tls_version",
+    "MASTER_PUBLIC_KEY_PATH": "public_key_path",
+}
+_SINCE = {"MASTER_TLS_VERSION": Server.MYSQL_5_7, "MASTER_PUBLIC_KEY_PATH": Server.MYSQL_8_0}
+_NOT_MARIADB = {"MASTER_BIND", "MASTER_TLS_VERSION", "MASTER_PUBLIC_KEY_PATH", "GET_MASTER_PUBLIC_KEY"}
+_USE_GTID = ("no", "current_pos", "slave_pos")
+
+
+def change_master_statement(master: MasterInfo, relay: RelayLogInfo, server: Server) -> str:
+    """SQL text ending in a newline; it holds the password in clear text. The position is the executed one."""
+    default = MasterInfo()
+    position = relay.exec_position if relay.master_log_name else master.read_position
+    options = {name: _quoted(getattr(master, field)) for name, field in _TEXTS.items() if getattr(master, field)}
+    options["MASTER_LOG_FILE"], options["MASTER_LOG_POS"] = _quoted(position.log_name), str(position.log_pos)
+    options |= {"MASTER_PORT": str(master.port), "MASTER_CONNECT_RETRY": str(master.connect_retry)}
+    options["MASTER_HEARTBEAT_PERIOD"] = f"{master.heartbeat:.3f}"
+    options |= {"MASTER_SSL": str(int(master.enabled_ssl))}
+    options["MASTER_SSL_VERIFY_SERVER_CERT"] = str(int(master.ssl_verify_server_cert))
+    if master.ignored_server_ids:
+        options["IGNORE_SERVER_IDS"] = f"({', '.join(map(str, master.ignored_server_ids))})"
+    if relay.sql_delay:
+        options["MASTER_DELAY"] = str(relay.sql_delay)
+    if server is Server.MARIADB:
+        options["MASTER_USE_GTID"] = _USE_GTID[master.using_gtid]
+    else:
+        options["MASTER_RETRY_COUNT"] = str(master.retry_count)
+        options["MASTER_AUTO_POSITION"] = str(int(master.enabled_auto_position))
+        if master.get_public_key != default.get_public_key and server is Server.MYSQL_8_0:
+            options["GET_MASTER_PUBLIC_KEY"] = "1"
+    if master.enabled_auto_position or master.using_gtid:  # 1776: positions and GTIDs exclude each other
+        options = {name: value for name, value in options.items() if name not in ("MASTER_LOG_FILE", "MASTER_LOG_POS")}
+    return "\n".join([*_gtid_comment(master, relay, server), _statement(options, master.channel_name, server), ""])
+
+
+def _statement(options: dict[str, str], channel: str, server: Server) -> str:
+    kept = {name: value for name, value in options.items() if _knows(server, name)}
+    verb, end = "CHANGE MASTER TO", f"\n  FOR CHANNEL {_quoted(channel)}" if channel else ""
+    if server is Server.MARIADB:
+        verb, end = f"CHANGE MASTER {_quoted(channel)} TO" if channel else verb, ""
+    elif server is Server.MYSQL_8_0:
+        verb = "CHANGE REPLICATION SOURCE TO"
+        kept = {name.replace("MASTER_", "SOURCE_"): value for name, value in kept.items()}
+    return f"{verb}\n  " + ",\n  ".join(f"{name}={value}" for name, value in kept.items()) + f"{end};"
+
+
+def _knows(server: Server, name: str) -> bool:
+    if server is Server.MARIADB:
+        return name not in _NOT_MARIADB
+    order = list(Server)
+    return name not in _SINCE or order.index(server) >= order.index(_SINCE[name])
+
+
+def _gtid_comment(master: MasterInfo, relay: RelayLogInfo, server: Server) -> list[str]:
+    if not relay.gtid_executed or not (master.enabled_auto_position or master.using_gtid):
+        return []
+    name = "gtid_slave_pos" if server is Server.MARIADB else "gtid_purged"
+    return [f"-- applied so far; set it first, on a server without a history of its own:\n-- SET GLOBAL {name}="
+            f"{_quoted(relay.gtid_executed)};"]  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
