@@ -41,8 +41,9 @@ WALLS = {
     "os.rename": ("durable.py",),
 }
 BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", re.IGNORECASE)
-# Started by name, not imported: `python -m rplctl…`; the console script's package.
-ENTRY_POINTS = {"rplctl", "rplctl.cli"}
+# Where processes begin: the console script, `python -m rplctl…`.
+ENTRY_POINTS = {"rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"}
+LOADERS = {"import_module", "__import__"}
 
 
 def name_of(path: Path) -> str:
@@ -70,6 +71,7 @@ def functions(path: Path) -> list[tuple[str, int]]:
     ]
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Absolute names imported anywhere in the module, `from a import b` as both `a` and `a.b`."""
     names: set[str] = set()
@@ -143,11 +145,60 @@ def test_every_module_has_its_mirror_test() -> None:
     assert missing == []
 
 
+def loaded_by_name(path: Path) -> set[str]:
+    """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")` with the
+    module's own texts that can be x ("b", or "b:function" as in a table of commands).
+    """
+    calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args]
+    asked = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] in LOADERS]
+    texts = {
+        node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    names = {text for text in texts if asked and text.startswith("rplctl.")}
+    for argument in asked:
+        if isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
+            names |= {f"{argument.values[0].value}{text.partition(':')[0]}" for text in texts}
+    return names
+
+
+def reached(edges: dict[str, set[str]], begin: set[str]) -> set[str]:
+    """Modules that run when the processes begin at `begin`, and their packages."""
+    found: set[str] = set()
+    waiting = set(begin)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        parents = {name.rpartition(".")[0]} if "." in name else set()
+        waiting |= ((edges[name] & edges.keys()) | (parents & edges.keys())) - found
+    return found
+
+
 def test_no_module_is_dead() -> None:
-    imported = set().union(*(imports(path) for path in MODULES))
-    names = {name_of(path) for path in MODULES if path.name != "__main__.py"}
-    # a package is alive through its modules; a module only by name
-    assert sorted(n for n in names - ENTRY_POINTS if not any(i == n or i.startswith(f"{n}.") for i in imported)) == []
+    """From where a process begins every module can be reached; two dead ones that import each other cannot."""
+    edges = {name_of(path): imports(path) | loaded_by_name(path) for path in MODULES}
+    assert sorted(edges.keys() - reached(edges, ENTRY_POINTS)) == []
+
+
+def test_a_dead_module_is_found_even_when_its_own_parts_import_each_other() -> None:
+    edges: dict[str, set[str]] = {
+        "p": set(),
+        "p.main": {"p.a", "os"},
+        "p.a": {"p.a.x"},
+        "p.a.x": set(),
+        "p.b": {"p.c"},
+        "p.c": {"p.b"},
+    }
+    assert edges.keys() - reached(edges, {"p.main"}) == {"p.b", "p.c"}
+
+
+def test_commands_loaded_by_a_text_are_alive_and_others_are_not(tmp_path: Path) -> None:
+    table = tmp_path / "table.py"
+    table.write_text('VERBS = ("show:status", "demo")\nload = importlib.import_module(f"rplctl.cli.{name}")\n')
+    assert loaded_by_name(table) >= {"rplctl.cli.show", "rplctl.cli.demo"}
+    assert "rplctl.cli.output" not in loaded_by_name(table)
+    no_loader = tmp_path / "no_loader.py"
+    no_loader.write_text('MENTIONED = "rplctl.cli.show"\n')
+    assert loaded_by_name(no_loader) == set()
 
 
 @pytest.mark.parametrize("wall", WALLS)

@@ -31,8 +31,8 @@ def show_relaylog_events(
     position: int = FIRST_EVENT_POSITION,
     limit: int | None = None,
 ) -> Iterator[RelayLogEvent]:
-    """Events of one relay log, by default the oldest. Raises UsageError 1220, BinlogFormatError at a damaged place."""
-    from rplctl.command.event_text import describe_events
+    """Events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220, BinlogFormatError."""
+    from rplctl.relay_log.event_list import events_of
     from rplctl.relay_log.index import RelayLogIndex
 
     channel = Channel(channel_name, config.datadir)
@@ -48,7 +48,8 @@ def show_relaylog_events(
         )
     if not names:
         return iter(())
-    return describe_events(index.path(log_name or names[0]), position, limit)
+    listed = events_of(index.path(log_name or names[0]), position, limit)
+    return (RelayLogEvent(e.log_name, e.pos, e.event_type, e.server_id, e.end_log_pos, e.info) for e in listed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,29 +61,33 @@ def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None 
     Raises RelayLogError 1220 when no event begins at `offset` or there is no such file, BinlogFormatError for a broken
     one.
     """
-    try:
-        with mapped_file(path) as data:
-            start = read_start(data).boundary.offset
-            intact = data[: intact_lengths_end(data, start)]  # what is there now; a torn tail is not listed
-    except FileNotFoundError:
-        raise _wrong(path, "Could not find target log") from None
-    index = scan_events(intact, start)
-    first = int(np.searchsorted(index.offsets, offset))
-    if offset > FIRST_EVENT_POSITION and (first > len(index) or int(index.offsets[first]) != offset):
-        raise _wrong(path, "Wrong offset or I/O error")
-    described = index.offsets[:first][index.type_codes[:first] == EventType.FORMAT_DESCRIPTION]
-    description = parse_format_description(event_at(data, int(described[-1]) if len(described) else start))
-    return islice(_events(path.name, intact, index.offsets[first:-1].tolist(), description), limit)
+    if not path.exists():
+        raise _wrong(path, "Could not find target log")
+    with mapped_file(path) as data:
+        start = read_start(data).boundary.offset
+        intact = data[: intact_lengths_end(data, start)]  # what is there now; a torn tail is not listed
+        index = scan_events(intact, start)
+        first = int(np.searchsorted(index.offsets, offset))
+        if offset > FIRST_EVENT_POSITION and (first > len(index) or int(index.offsets[first]) != offset):
+            raise _wrong(path, "Wrong offset or I/O error")
+        described = index.offsets[:first][index.type_codes[:first] == EventType.FORMAT_DESCRIPTION]
+        in_force = int(described[-1]) if len(described) else FIRST_EVENT_POSITION
+        description = parse_format_description(event_at(intact, in_force))
+    return islice(_events(path, index.offsets[first:-1].tolist(), description), limit)
 
 
-def _events(name: str, data: ByteArray, offsets: list[int], description: FormatDescription) -> Iterator[ListedEvent]:
-    for offset in offsets:
-        event = event_at(data, offset)
-        header = parse_header(event)
-        if header.type_code == EventType.FORMAT_DESCRIPTION:
-            description = parse_format_description(event)
-        type_name = _NAMES.get(header.type_code, "Unknown")
-        yield ListedEvent(name, offset, type_name, header.server_id, header.end_log_pos, _info(event, description))
+def _events(path: Path, offsets: list[int], description: FormatDescription) -> Iterator[ListedEvent]:
+    with mapped_file(path) as data:  # held while it is listed: nobody cuts it under us
+        for offset in offsets:
+            if offset >= len(data):
+                return  # cut since we looked
+            event = event_at(data, offset)
+            header = parse_header(event)
+            if header.type_code == EventType.FORMAT_DESCRIPTION:
+                description = parse_format_description(event)
+            type_name = _NAMES.get(header.type_code, "Unknown")
+            info = _info(event, description)
+            yield ListedEvent(path.name, offset, type_name, header.server_id, header.end_log_pos, info)
 
 
 def _wrong(path: Path, why: str) -> RelayLogError:
@@ -103,7 +107,10 @@ def _info(event: bytes, description: FormatDescription) -> str:
         return f"table_id: {table_id}" + (" flags: STMT_END_F" if flags & 1 else "")
     if code not in _NAMES or code == EventType.TRANSACTION_PAYLOAD:
         return ""
-    parsed = parse_event(event, description)
+    try:
+        parsed = parse_event(event, description)
+    except BinlogFormatError as error:  # the list is how an operator finds such an event: it must not end there
+        return f"unreadable: {error.message}"
     text = _TEXTS.get(type(parsed))
     return text(parsed) if text else ""
 
