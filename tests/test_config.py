@@ -139,6 +139,42 @@ def test_a_wrong_number_in_the_environment_names_the_variable(
         load_config(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("replicate_do_db", '"a, b,a"', "a,b"),
+        ("replicate_do_db", '["a", "b"]', "a,b"),
+        ("replicate_do_db", "[]", ""),
+        ("replicate_do_table", '"a.t"', "a.t"),
+        ("replicate_wild_do_table", r"""'a\_.t\%,%.%'""", r"a\_.t\%,%.%"),
+        ("replicate_rewrite_db", '["a->b", "c->d"]', "a->b,c->d"),
+    ],
+)
+def test_a_list_is_a_text_with_commas_or_an_array(tmp_path: Path, name: str, value: str, kept: str) -> None:
+    write(tmp_path / "rplctl.toml", f"{name} = {value}")
+    assert getattr(load_config(tmp_path), name) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "errno", "words"),
+    [
+        ("replicate_wild_do_table", "a.t,nodot", 3067, "required format 'db_pattern.table_pattern'"),
+        ("replicate_wild_ignore_table", "%", 3067, "Supplied filter list"),
+        ("replicate_do_table", "nodot", 0, "expected db.table,..."),
+        ("replicate_ignore_table", "a.", 0, "expected db.table,..."),
+        ("replicate_rewrite_db", "a", 0, "expected from->to,..."),
+        ("replicate_rewrite_db", "->b", 0, "expected from->to,..."),
+        ("replicate_rewrite_db", "a->b,c->", 0, "expected from->to,..."),
+        ("replicate_do_db", "a\nb", 0, "expected db,..."),
+    ],
+)
+def test_a_wrong_rule_names_the_option(tmp_path: Path, name: str, value: str, errno: int, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path, overrides={name: value})
+    assert words in caught.value.message and name in caught.value.message
+    assert (caught.value.errno, caught.value.exit_code) == (errno, 78)
+
+
 def test_variables_of_other_programs_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RPLCTL_PORT_3306_TCP", "tcp://10.0.0.1:3306")  # as Kubernetes sets for a service of that name
     load_config(tmp_path)

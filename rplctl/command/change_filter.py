@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.instance import ADMIN, APPLIER, running
+from rplctl.command.instance import ADMIN, APPLIER, open_repositories, read_master_info, running
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 
@@ -27,11 +27,12 @@ class FilterResult:
 def change_filter(
     config: Config, channel_name: str, rules: Mapping[str, object], *, dry_run: bool = False
 ) -> FilterResult:
-    """`rules` by option name. Raises ConfigError (3067 for a pattern without a dot), UsageError 3085 while applying."""
+    """`rules` by option name. Raises ConfigError (3067: a pattern without a dot), NotConfigured, UsageError 3085."""
     if not rules:
         raise UsageError("change-filter needs a rule list to change", hint="rplctl change-filter --help")
     given = {name: check_value(name, value, "command line") for name, value in rules.items()}
     channel = Channel(channel_name, config.datadir)
+    read_master_info(open_repositories(config, channel_name), channel_name)
     with hold_lock(channel, ADMIN):
         if APPLIER in running(channel):
             raise UsageError(

@@ -117,7 +117,7 @@ def _of_rows(cursor: Cursor, verb: str, database: str) -> UpdatedNames:
     cursor.accept("AS")
     if verb == "UPDATE" and not (cursor.is_word("SET") or (cursor.ahead().value == "SET")):
         return UpdatedNames(None)
-    several = verb == "DELETE" and (cursor.is_symbol(",") or cursor.is_symbol(".") or cursor.is_word("USING"))
+    several = verb == "DELETE" and (cursor.is_symbol(",") or cursor.is_word("USING"))
     return UpdatedNames(None) if several else UpdatedNames((name,))
 
 

@@ -158,6 +158,12 @@ BAD: list[tuple[str, int, str]] = [
     ("switch-repo --to table --repository all", 2, "master-info, relay-log-info, both"),
     ("load-schema", 2, "FILE or --from-source"),
     ("load-schema /no/such.sql", 2, "No such file"),
+    ("change-filter", 2, "needs a rule list"),
+    ("change-filter --replicate-wild-do-table shop", 78, "ERROR 3067"),
+    ("change-filter --replicate-rewrite-db shop", 78, "expected from->to"),
+    ("change-filter --replicate-do-table shop", 78, "expected db.table"),
+    ("change-filter --channel west --replicate-do-db a", 4, "does not exist"),
+    ("init --replicate-wild-ignore-table nodot", 78, "ERROR 3067"),
     ("check --lag-warning much", 2, "number of seconds"),
     ("show-status --config /no/such.toml", 78, "No such file"),
 ]  # fmt: skip

@@ -1,0 +1,90 @@
+"""Which tables a statement updates, read without understanding the rest of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.errors import RplError
+from rplctl.schema.context import ANSI_QUOTES, DdlContext
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.statement import AlterTable, CreateTable, CreateTableLike, DropTable, RenameTable, TruncateTable
+from rplctl.schema.updated_names import UpdatedNames, updated_names
+from tests.schema.recorded_ddl import recorded
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables"),
+    [
+        ("", []),
+        ("/* all */ CREATE /*!50100 TEMPORARY */ TABLE IF NOT EXISTS `a``b`.`t` (x INT)", [("a`b", "t")]),
+        ("CREATE TABLE t SELECT * FROM u", [("d", "t")]),
+        ("CREATE SEQUENCE s START WITH 3", [("d", "s")]),
+        ("CREATE UNIQUE INDEX IF NOT EXISTS i USING BTREE ON e.t (a)", [("e", "t")]),
+        ("DROP INDEX i ON t", [("d", "t")]),
+        ("DROP TABLES IF EXISTS a, e.b , .c RESTRICT", [("d", "a"), ("e", "b"), ("d", "c")]),
+        ("ALTER ONLINE IGNORE TABLE t WAIT 3 ADD x INT", [("d", "t")]),
+        ("RENAME TABLE IF EXISTS a NOWAIT TO e.b, c TO d", [("d", "a"), ("e", "b"), ("d", "c"), ("d", "d")]),
+        ("RENAME USER a TO b", []),
+        ("SET STATEMENT max_statement_time=1 FOR TRUNCATE t", [("d", "t")]),
+        ("REPLACE DELAYED INTO t VALUES (1)", [("d", "t")]),
+        ("DELETE QUICK FROM t WHERE a", [("d", "t")]),
+        ("UPDATE t AS x SET a = 1", [("d", "t")]),
+        ("UPDATE t x SET a = 1", [("d", "t")]),
+        ("OPTIMIZE LOCAL TABLE a, b", [("d", "a"), ("d", "b")]),
+        ("ANALYZE FORMAT=JSON SELECT 1", []),
+        ("REVOKE SELECT (a), UPDATE ON TABLE t FROM u", [("d", "t")]),
+        ("GRANT EXECUTE ON PROCEDURE p TO u", []),
+        ("GRANT ALL ON *.* TO u", []),
+        ("GRANT r TO u", []),
+        ("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DROP TABLE t", []),
+        ("XA COMMIT 'x'", []),
+    ],
+)
+def test_the_names_of_a_statement(sql: str, tables: list[tuple[str, str]]) -> None:
+    assert updated_names(sql, "d", DdlContext(server_version="10.11.19-MariaDB")) == UpdatedNames(tuple(tables))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE a FROM a JOIN b",
+        "DELETE FROM a USING a JOIN b",
+        "UPDATE a JOIN b SET x = 1",
+        "CALL p()",
+        "WITH x AS (SELECT 1) DELETE FROM t",
+        "DROP TRIGGER x",
+    ],
+)
+def test_what_only_the_server_could_tell_is_not_guessed(sql: str) -> None:
+    assert updated_names(sql, "d", DdlContext()).tables is None
+
+
+def test_quotes_are_names_under_ansi_quotes() -> None:
+    assert updated_names('DROP TABLE "t"', "d", DdlContext(sql_mode=ANSI_QUOTES)).tables == (("d", "t"),)
+
+
+@pytest.mark.parametrize("sql", ["DROP TABLE", "CREATE INDEX i", "ALTER TABLE 'x", "RENAME TABLE a"])
+def test_half_a_statement_is_refused(sql: str) -> None:
+    with pytest.raises(RplError):
+        updated_names(sql, "d", DdlContext())
+
+
+@pytest.mark.parametrize("name", ["ddl_mariadb.sql", "ddl_mysql.sql"])
+def test_recorded_statements_have_the_names_that_the_parser_finds(name: str) -> None:
+    compared = 0
+    for sql, database, context in recorded(name):
+        for action in parse_ddl(sql, database, context):
+            match action:
+                case CreateTable():
+                    expected = [(action.model.database, action.model.name)]
+                case CreateTableLike() | TruncateTable() | AlterTable():
+                    expected = [action.name]
+                case DropTable():
+                    expected = list(action.names)
+                case RenameTable():
+                    expected = [table for pair in action.pairs for table in pair]
+                case _:
+                    continue
+            assert updated_names(sql, database, context).tables == tuple(expected), sql
+            compared += 1
+    assert compared > 50
