@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.replica import Replica, assert_same_tables, wait_until
-from tests.servers import MariadbServer
+from tests.servers import MariadbServer, MysqlServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -101,11 +103,12 @@ def test_rows_arrive_within_a_second_and_survive_stop_and_start(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("repository", ["file", "table"])
+@pytest.mark.parametrize(("repository", "gtid"), [("file", "no"), ("table", "slave_pos")])
 def test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing(
-    replica: Replica, source: MariadbServer, repository: str
+    replica: Replica, source: MariadbServer, repository: str, gtid: str
 ) -> None:
-    replica.set_up(source, "--master-info-repository", repository, "--relay-log-info-repository", repository)
+    kinds = ["--master-info-repository", repository, "--relay-log-info-repository", repository]
+    replica.set_up(source, *kinds, change=["--master-use-gtid", gtid])
     replica.run("start")
     chance = random.Random(20)
     load = Load(source, 2)
@@ -135,3 +138,57 @@ def test_until_synced_applies_what_was_there_and_ends(replica: Replica, source: 
     assert_same_tables(source, replica, "shop")
     assert replica.pid("applier") is None
     assert replica.pid("receiver") is None
+
+
+@pytest.fixture
+def mysql_source(mysql: MysqlServer) -> MysqlServer:
+    mysql.sql("RESET BINARY LOGS AND GTIDS")
+    mysql.sql(SCHEMA)
+    return mysql
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("start_by", ["position", "gtid"])
+def test_mysql_9_is_replicated_through_kills_and_restarts(
+    replica: Replica, mysql_source: MysqlServer, start_by: str
+) -> None:
+    replica.set_up(mysql_source, change=["--master-auto-position", "1"] if start_by == "gtid" else [])
+    replica.run("start")
+    chance = random.Random(9)
+    load = Load(mysql_source, 4)
+    load.start()
+    try:
+        for _ in range(6):
+            time.sleep(chance.random() * 2)
+            replica.kill(chance.choice(["receiver", "applier"]))
+            replica.run("start")
+    finally:
+        load.finish()
+    replica.wait_synced(mysql_source)
+    assert_same_tables(mysql_source, replica, "shop")
+    status = replica.status()
+    assert (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == mysql_source.master_status()
+    assert status["Master_UUID"]
+    assert status["Executed_Gtid_Set"] == str(mysql_source.sql("SELECT @@gtid_executed")[0][0])
+
+
+def test_a_channel_that_starts_in_mid_log_learns_the_tables_it_finds(replica: Replica, source: MariadbServer) -> None:
+    source.sql("INSERT INTO shop.customers (name) VALUES ('before')")
+    replica.run("init")
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as target, target:
+        target.execute(
+            'CREATE TABLE "shop__customers" ("id" INTEGER PRIMARY KEY, "name" TEXT, "joined" TEXT, "credit")'
+        )
+        target.execute("INSERT INTO \"shop__customers\" VALUES (1, 'before', NULL, NULL)")
+    name, position = source.master_status()
+    replica.change_master(source, "--master-log-file", name, "--master-log-pos", str(position))
+    source.sql("UPDATE shop.customers SET name = 'after' WHERE id = 1")
+    replica.run("start", "--until-synced")
+    assert replica.query("SELECT id, name FROM shop__customers") == [(1, "after")]
+    source.sql("INSERT INTO shop.audit VALUES ('x', NULL)")
+    failed = replica.run("start", "--until-synced", expect=7)
+    assert "1146" in failed.stderr
+    assert "load-schema" in failed.stderr
+    replica.run("load-schema", "--from-source")
+    replica.run("start", "--until-synced")
+    assert replica.query("SELECT what FROM shop__audit") == [("x",)]

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -40,6 +41,9 @@ from rplctl.errors import BinlogFormatError
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
+_LEADING_TYPES: Final = frozenset(
+    {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.GTID_LIST}
+)
 _ROTATE_FIXED = 8
 
 
@@ -116,14 +120,25 @@ def read_start(data: ByteArray) -> FileStart:
         raise format_error("FORMAT_DESCRIPTION is cut short", head, FIRST_EVENT_POSITION)
     own = parse_format_description(head[FIRST_EVENT_POSITION:second_at])
     source = BinlogPosition("", FIRST_EVENT_POSITION)
-    if len(head) - second_at >= HEADER_LENGTH:
-        second = parse_header(head, second_at)
-        end = second_at + second.event_length
-        if second.type_code == EventType.ROTATE and second.is_artificial and end <= len(head):
-            body = head[second_at + HEADER_LENGTH : end - own.checksum_length]
+    at = second_at
+    while (event := _leading_event(data, at)) is not None:
+        header = parse_header(event)
+        if header.type_code == EventType.ROTATE and header.is_artificial:
+            # the first one begins the file; a later one, still before any transaction, jumps over what a dump by GTID
+            # left out because earlier files hold it: the file's transactions begin there
+            body = event[HEADER_LENGTH : len(event) - own.checksum_length]
             name = body[_ROTATE_FIXED:].decode("utf-8", "surrogateescape")
             source = BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
+        at += len(event)
     return FileStart(source, own.checksum_algorithm, second_at)
+
+
+def _leading_event(data: ByteArray, at: int) -> bytes | None:
+    """The whole event at this offset while it is one of those that come before the first transaction."""
+    if len(data) - at < HEADER_LENGTH or int(data[at + 4]) not in _LEADING_TYPES:
+        return None
+    length = parse_header(data[at : at + HEADER_LENGTH].tobytes()).event_length
+    return data[at : at + length].tobytes() if HEADER_LENGTH <= length <= len(data) - at else None
 
 
 def start_of(path: Path) -> BinlogPosition | None:
