@@ -160,13 +160,13 @@ class BatchApplier:
 
     def _ordered(self, batch: Batch) -> int:
         """The batch in the source's order, in one transaction."""
-        if self._statements is not None:
-            self._statements.introduce(batch.description)
+        run = filtered(read_run(batch.groups.data, batch.start, batch.end, batch.description), self._rules)
         own = self._statements is not None
+        if self._statements is not None:
+            self.catalog = self._statements.introduce(run)
         work = OrderedRange(
             self._target, self.catalog, self._channel.name, config=self._config, statements=self._statements
         )
-        run = filtered(read_run(batch.groups.data, batch.start, batch.end, batch.description), self._rules)
 
         def apply() -> None:
             if self._statements is not None:

@@ -13,13 +13,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
+from rplctl.binlog.cells import cells_of, raw_cells
 from rplctl.binlog.images import NOT_IN_IMAGE
 from rplctl.binlog.net_change import NetChanges, net_changes
 from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, Ints
+from rplctl.binlog.table_map import ColumnType
 from rplctl.binlog.values import decode_column
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
 from rplctl.target.value_form import value_form
+
+_OPAQUE_TYPE = b"\x0f"
 
 
 class Inconsistent(Exception):
@@ -54,6 +58,8 @@ def row_changes(rows: TableRows) -> Iterator[RowChange]:
 
 def _table_chunk(rows: TableRows) -> TableChunk:
     model, images = rows.model, rows.images
+    if value_form(rows.target_kind).keeps_json_types and _has_typed_json(rows):
+        raise Inconsistent("a JSON document with typed values")
     count = len(images.ops)
     unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
     key = key_of(model)
@@ -77,6 +83,15 @@ def _table_chunk(rows: TableRows) -> TableChunk:
         ordered=[],
         change_count=count,
         foreign_keys_off=unchecked,
+    )
+
+
+def _has_typed_json(rows: TableRows) -> bool:
+    """True when a JSON cell may hold a typed ("opaque") value: its type byte occurs. Too often true is only slower."""
+    everything = np.arange(len(rows.images.cell_start))
+    columns = [c for c, fmt in enumerate(rows.formats) if fmt.real_type == ColumnType.JSON]
+    return any(
+        _OPAQUE_TYPE in raw for column in columns for raw in raw_cells(cells_of(rows.images, everything, column))
     )
 
 

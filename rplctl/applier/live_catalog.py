@@ -1,7 +1,7 @@
 """Table models read from the target itself, when they are first needed (MySQL and MariaDB targets; design D18 note).
 
 Invariant: a model in the catalog is the target's table as it is: every statement that is not one of rows forgets the
-models it may have changed, and the next rows of those tables read them again. Nothing is stored: the target is the store.
+models it may have changed, and the next rows of those tables read them again. Nothing is stored: the target is.
 """
 
 from __future__ import annotations

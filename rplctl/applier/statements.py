@@ -12,7 +12,7 @@ import numpy as np
 
 from rplctl.applier.decode import Inconsistent
 from rplctl.applier.live_catalog import LiveCatalog
-from rplctl.applier.row_stream import EventRun
+from rplctl.applier.row_stream import EventRun, unknown_tables
 from rplctl.binlog.charset import charset_of
 from rplctl.binlog.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.binlog.format_description import FormatDescription
@@ -63,9 +63,13 @@ class StatementRunner:
         self._tables.load(names)
         return self._tables.catalog
 
-    def introduce(self, description: FormatDescription) -> None:
-        """Before the transaction of a group."""
-        self._target.introduce(description)
+    def introduce(self, run: EventRun) -> Catalog:
+        """Before the transaction of a group; the catalog with the tables whose rows it changes."""
+        catalog = self.know(unknown_tables(run, self.catalog))
+        models = (catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
+        if any(m is not None and (self._target.wants_replay(m) or self._target.prefers_replay(m)) for m in models):
+            self._target.introduce(run.description)
+        return catalog
 
     def begin_group(self) -> None:
         self._variables.clear()
@@ -119,7 +123,10 @@ class StatementRunner:
         self._target.check_foreign_keys(not rows[_ROWS_FLAGS] & NO_FOREIGN_KEY_CHECKS)
         table_map = parse_table_map(piece.event(0), piece.description)
         model = catalog.tables.get((table_map.database, table_map.table))
-        if model is None or not self._target.wants_replay(model):
+        if model is None:
+            return False
+        can = self._target.prefers_replay(model) and self._target.can_replay(piece.description)
+        if not can and not self._target.wants_replay(model):
             return False
         assert piece.types[0] == EventType.TABLE_MAP
         self._target.replay_rows(piece.event(0), rows, piece.description)

@@ -61,8 +61,8 @@ class RowChange:
 class TableChunk:
     """Net changes of one table over a piece of a batch, with what each expects (D2).
 
-    Keyed tables: `absent` keys must be absent and stay so; `deletes` are keys of rows that must exist; `updates` replace
-    columns of rows that must exist (RowSet.columns name the columns set, then the key columns follow in each row);
+    Keyed tables: `absent` keys must be absent and stay; `deletes` are keys of rows that must exist; `updates`
+    replace columns of rows that must exist (RowSet.columns name the columns set, then the key columns follow in each row);
     `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
     """
 
@@ -111,7 +111,10 @@ class Target(Protocol):
         ...
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
-        """Apply net changes: per chunk sequence all deletes, then updates, then inserts. Raises CountMismatch, TargetError."""
+        """Apply net changes: per chunk sequence all deletes, then updates, then inserts.
+
+        Raises CountMismatch, TargetError.
+        """
         ...
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
@@ -155,6 +158,10 @@ class StatementTarget(Target, Protocol):
         """Before a transaction that may call `replay_rows`: whose events they are."""
         ...
 
+    def can_replay(self, description: FormatDescription) -> bool:
+        """False for events of the other vendor, or when it is too late to introduce them."""
+        ...
+
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
         """A rows event as the server's own applier would do it, triggers not fired. Raises TargetError."""
         ...
@@ -165,6 +172,10 @@ class StatementTarget(Target, Protocol):
 
     def wants_replay(self, model: TableModel) -> bool:
         """True when only the server itself can apply the table's rows: it has triggers or keeps its own history."""
+        ...
+
+    def prefers_replay(self, model: TableModel) -> bool:
+        """True when the server itself is more exact with some rows: typed values in JSON have no text of their own."""
         ...
 
     def is_transactional(self, model: TableModel) -> bool: ...

@@ -44,6 +44,7 @@ _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
 _NO_TABLE = frozenset({1146, 1049, 1932})
 _UNKNOWN_DATABASE = 1049
+_NO_PRIVILEGE = 1227
 
 
 class MysqlTarget:
@@ -241,13 +242,25 @@ class MysqlTarget:
         self._foreign_keys = wanted
 
     def introduce(self, description: FormatDescription) -> None:
-        """BINLOG takes a FORMAT_DESCRIPTION first, MySQL only between transactions; it leaves gtid_next undetermined."""
+        """BINLOG takes a FORMAT_DESCRIPTION first, MySQL only between transactions; it leaves gtid_next undetermined.
+
+        Without the privilege for BINLOG only what cannot do without it fails.
+        """
         self._rows_session()
-        if self._described == description or self.server.is_mariadb or not self._tables_with_triggers():
+        if self._described == description or self.server.is_mariadb:
             return
-        self._describe(description)
+        try:
+            self._describe(description)
+        except TargetError as error:
+            if error.errno != _NO_PRIVILEGE:
+                raise
+            return
         with mapped_errors():
             self._send(b"SET SESSION gtid_next='AUTOMATIC'")
+
+    def can_replay(self, description: FormatDescription) -> bool:
+        same = _is_mariadb(description) == self.server.is_mariadb
+        return same and (self.server.is_mariadb or self._described == description)
 
     def _describe(self, description: FormatDescription) -> None:
         if self._described != description and _is_mariadb(description) == self.server.is_mariadb:
@@ -325,6 +338,9 @@ class MysqlTarget:
         if model.system_versioned:
             return True
         return (model.database, model.name) in self._tables_with_triggers()
+
+    def prefers_replay(self, model: TableModel) -> bool:
+        return any(column.type == "json" for column in model.columns)
 
     def _tables_with_triggers(self) -> frozenset[tuple[str, str]]:
         if self._triggers is None:

@@ -129,7 +129,7 @@ def target_error(error: err.Error | OSError) -> TargetError:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError; statements are not shown: they hold data."""
+    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError without the statement: it holds data."""
     try:
         yield
     except DBAPIError as error:

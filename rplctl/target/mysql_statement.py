@@ -1,8 +1,8 @@
 """The text of a statement as the target gets it, and what its answer means (design D10, D11).
 
 Bytes stay as the source logged them: literals may be in other charsets than the client's. Only LOAD DATA is rewritten
-(the file comes through the connection, as mysqlbinlog does it), START TRANSACTION behind CREATE TABLE is left out, and a
-replicated EVENT is made passive, as on any replica.
+(the file comes through the connection, as mysqlbinlog does it), START TRANSACTION behind CREATE TABLE is left out, and
+a replicated EVENT is made passive, as on any replica.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ _COMMENTS = re.compile(rb"(?:\s+|/\*[^!M].*?\*/|#[^\n]*\n|--\s[^\n]*\n)*", re.DO
 _CHANGES_ROWS = re.compile(
     rb"(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH|SELECT|DO|SET(?!\s+(?:PASSWORD|STATEMENT|ROLE|DEFAULT)))\b", re.I
 )
+_NAME = rb"(?:`(?:[^`]|``)+`|'(?:[^']|'')*'|[\w$%.()]+)"
 _EVENT = re.compile(
-    rb"(?:CREATE|ALTER)\s(?:[^(']*?\s)?EVENT\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:`(?:[^`]|``)+`|[\w$]+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|[\w$]+))?)",
+    rb"(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:DEFINER\s*=\s*" + _NAME + rb"(?:\s*@\s*" + _NAME + rb")?\s+)?"
+    rb"EVENT\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:`(?:[^`]|``)+`|[\w$]+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|[\w$]+))?)",
     re.I,
 )
 _DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
-# MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; after that clause no position can be set
+# MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 

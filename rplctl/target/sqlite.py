@@ -195,7 +195,7 @@ class SqliteTarget:
         return self._driver.execute(sql, change.after.rows[0] + parameters).rowcount
 
     def _where(self, model: TableModel, image: RowSet) -> tuple[str, Row]:
-        """By key when the image holds it, else by the whole image and only one row, as the server does without a key."""
+        """By key when the image holds it, else by the whole image and only one row, as the server does."""
         at = {column: i for i, column in enumerate(image.columns)}
         key = key_of(model)
         if key and all(column in at for column in key):

@@ -24,10 +24,13 @@ _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_C
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """`format_for`: how to decode a column; `stored`: what becomes of the decoded values."""
+    """`format_for`: how to decode a column; `stored`: what becomes of the decoded values. `keeps_json_types`: JSON
+    there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
+    """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat]
     stored: Callable[[list[Value]], list[Value]]
+    keeps_json_types: bool = False
 
 
 def value_form(kind: str) -> ValueForm:
@@ -52,5 +55,5 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
 
 _FORMS: Final[dict[str, ValueForm]] = {
     "sqlite": ValueForm(lambda fmt, _column: fmt, storable),
-    "mysql": ValueForm(_own_bytes, lambda values: values),
+    "mysql": ValueForm(_own_bytes, lambda values: values, keeps_json_types=True),
 }
