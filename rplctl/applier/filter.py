@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rplctl.config import Config, split_list
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import updated_names
 
@@ -124,6 +126,21 @@ class ReplicationFilter:
     def _accepts_all_of(self, database: str) -> bool:
         decision = self._wild_decision(f"{database}.")
         return not self.wild_do_table if decision is None else decision
+
+
+def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:
+    """The source's tables as this channel has them: rewritten, without those whose rows are left out."""
+    tables = {}
+    for model in (_moved(model, rules) for model in catalog.tables.values()):
+        if rules.accepts_rows(model.database, model.name):
+            tables[model.database, model.name] = model
+    renamed = ((rules.rewritten(name), defaults) for name, defaults in catalog.databases.items())
+    return Catalog(tables, {name: replace(defaults, name=name) for name, defaults in renamed})
+
+
+def _moved(model: TableModel, rules: ReplicationFilter) -> TableModel:
+    keys = tuple(replace(key, ref_database=rules.rewritten(key.ref_database)) for key in model.foreign_keys)
+    return replace(model, database=rules.rewritten(model.database), foreign_keys=keys)
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
 """`load-schema`: give a channel the MySQL-side table definitions that its row events do not carry (design D18).
 
 From a `mysqldump --no-data` / `mariadb-dump --no-data` file, for an archive of binary logs; or from the source itself.
-They count from the channel's executed position on.
+They count from the channel's executed position on. What the channel's filters leave out is not loaded.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def load_schema(
         relay = repositories.relay_log_info
         position = relay.read().exec_position if relay.exists() else master.read_position
         catalog = read_dump(dump) if dump is not None else _catalog_of_source(config, master)
+        catalog = _as_replicated(config, catalog)
         names = tuple(model.qualified_name for model in catalog.tables.values())
         created: list[str] = []
         if not dry_run:
@@ -89,6 +90,13 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
         return read_catalog(query)
 
 
+def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
+    """Under the names that the channel's filters give, without what they leave out."""
+    from rplctl.applier.filter import ReplicationFilter, filtered_catalog
+
+    return filtered_catalog(catalog, ReplicationFilter.from_config(config))
+
+
 def seed_models(config: Config, channel: Channel, master: MasterInfo, position: BinlogPosition) -> tuple[str, ...]:
     """At a first start in the middle of a live source's log: learn the tables that the target has already (design D18).
 
@@ -104,7 +112,9 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
     try:
         if not needs_models(target.engine, channel.name):
             return ()
-        return tuple(adopt_tables(target, channel.name, position, _catalog_of_source(config, master)))
+        return tuple(
+            adopt_tables(target, channel.name, position, _as_replicated(config, _catalog_of_source(config, master)))
+        )
     except SourceError:
         return ()
     finally:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.filter import ReplicationFilter, filtered_catalog
 from rplctl.config import Config
 from rplctl.schema.context import DdlContext
+from rplctl.schema.dump import load_catalog
 
 CONTEXT = DdlContext(server_version="10.11.19-MariaDB")
 
@@ -156,3 +157,16 @@ def test_a_filter_travels_to_tasks() -> None:
     found = rules("do_db=d wild_do_table=%.t_ rewrite_db=a->b")
     assert pickle.loads(pickle.dumps(found)) == found != ReplicationFilter()
     assert rules("") == ReplicationFilter()
+
+
+def test_definitions_are_loaded_as_the_rows_will_arrive() -> None:
+    dump = """CREATE DATABASE a CHARACTER SET latin1; USE a; CREATE TABLE p (id INT PRIMARY KEY);
+        CREATE TABLE c (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES p (id)); CREATE TABLE x (id INT);
+        CREATE DATABASE z; USE z; CREATE TABLE p (id INT PRIMARY KEY);"""
+    catalog = load_catalog(dump)
+    assert filtered_catalog(catalog, ReplicationFilter()) == catalog
+    found = filtered_catalog(catalog, rules("rewrite_db=a->b ignore_db=z ignore_table=b.x"))
+    assert set(found.tables) == {("b", "p"), ("b", "c")}
+    (key,) = found.tables["b", "c"].foreign_keys
+    assert (key.ref_database, key.ref_table) == ("b", "p")
+    assert (found.databases["b"].name, found.databases["b"].charset) == ("b", "latin1")
