@@ -10,6 +10,7 @@ statement; BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA stay whatever their databas
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from rplctl.binlog.events import parse_query
 from rplctl.binlog.format_description import CHECKSUM_OFF
 from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
 from rplctl.binlog.query import parse_execute_load
-from rplctl.binlog.rows import ROWS_EVENT_TYPES
+from rplctl.binlog.rows import ROWS_EVENT_TYPES, Ints
 from rplctl.binlog.scan import scan_events
 from rplctl.errors import RplError
 
@@ -33,6 +34,7 @@ _BEFORE_A_STATEMENT = frozenset(
     {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
 )
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
+_BEGIN = np.frombuffer(b"BEGIN", np.uint8)
 _TABLE_MAP_FIXED = 8
 _QUERY_FIXED = 13
 _LOAD_FIXED = 13
@@ -56,16 +58,13 @@ def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
 def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: dict[int, bytes]) -> None:
     maps = np.flatnonzero(run.types == EventType.TABLE_MAP)
     accepted = np.ones(len(maps), np.bool_)
-    known: dict[bytes, tuple[bool, str | None]] = {}  # names as they stand in the event → decision, new database
-    for i, number in enumerate(maps.tolist()):
-        event = run.event(number)
-        names = _names(event)
-        if names not in known:
-            known[names] = _decide(names, rules)
-        accepted[i], new = known[names]
-        if accepted[i] and new is not None:
-            at = HEADER_LENGTH + _TABLE_MAP_FIXED
-            changed[number] = event[:at] + _short(new) + event[at + 1 + event[at] :]
+    for names, alike in _by_name(run, maps):
+        accepts, new = _decide(names, rules)
+        accepted[alike] = accepts
+        if accepts and new is not None:
+            for number in maps[alike].tolist():
+                event, at = run.event(number), HEADER_LENGTH + _TABLE_MAP_FIXED
+                changed[number] = event[:at] + _short(new) + event[at + 1 + event[at] :]
     if accepted.all():
         return
     keep[maps[~accepted]] = False
@@ -78,6 +77,22 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
         in_force = np.searchsorted(maps[of_id], events) - 1
         events, in_force = events[in_force >= 0], in_force[in_force >= 0]  # without a map: the reader raises
         keep[events] = accepted[of_id[in_force]]
+
+
+def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
+    """Each different database and table, with the indexes into `maps` of its table maps. Mostly one per table id."""
+    ids = table_ids(run.data, run.starts[maps])
+    order = np.argsort(ids, kind="stable")
+    for of_id in np.split(order, np.flatnonzero(np.diff(ids[order])) + 1):
+        while len(of_id):
+            names = _names(run.event(int(maps[of_id[0]])))
+            begins = run.starts[maps[of_id]] + HEADER_LENGTH + _TABLE_MAP_FIXED
+            fits = begins + len(names) <= len(run.data)
+            same = fits.copy()
+            places = begins[fits, np.newaxis] + np.arange(len(names))
+            same[fits] = (run.data[places] == np.frombuffer(names, np.uint8)).all(axis=1)
+            yield names, of_id[same]
+            of_id = of_id[~same]
 
 
 def _names(event: bytes) -> bytes:
@@ -100,7 +115,8 @@ def _decide(names: bytes, rules: ReplicationFilter) -> tuple[bool, str | None]:
 def _filter_statements(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: dict[int, bytes]) -> None:
     waiting: list[int] = []
     codes = np.array([EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, *_BEFORE_A_STATEMENT], np.uint8)
-    for number in np.flatnonzero(np.isin(run.types, codes)).tolist():
+    numbers = np.flatnonzero(np.isin(run.types, codes))
+    for number in numbers[~_is_begin(run, numbers)].tolist():
         if run.types[number] in _BEFORE_A_STATEMENT:
             waiting.append(number)
             continue
@@ -119,6 +135,19 @@ def _filter_statements(run: EventRun, rules: ReplicationFilter, keep: Mask, chan
             named[HEADER_LENGTH + 8] = len(new.encode())
             changed[number] = bytes(named)
         waiting.clear()
+
+
+def _is_begin(run: EventRun, numbers: Ints) -> Mask:
+    """Which of the events are exactly `BEGIN`: a MySQL source writes one per transaction."""
+    starts, ends = run.starts[numbers], run.starts[numbers] + run.lengths[numbers] - run.description.checksum_length
+    fixed = HEADER_LENGTH + _QUERY_FIXED
+    found: Mask = (run.types[numbers] == EventType.QUERY) & (ends - starts >= fixed)
+    low, high = (run.data[starts[found] + fixed - 2 + byte].astype(np.int64) for byte in range(2))
+    text = starts[found] + fixed + (low | high << 8) + run.data[starts[found] + HEADER_LENGTH + 8] + 1
+    exact = text + len(_BEGIN) == ends[found]
+    exact[exact] = (run.data[text[exact, np.newaxis] + np.arange(len(_BEGIN))] == _BEGIN).all(axis=1)
+    found[found] = exact
+    return found
 
 
 def _database_offset(event: bytes) -> int:

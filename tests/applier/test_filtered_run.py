@@ -110,6 +110,19 @@ def test_a_rewrite_names_the_database_anew_in_table_maps_and_as_the_current_one(
     assert positions == [int.from_bytes(run.event(n)[13:17], "little") for n in range(len(run.types))]
 
 
+def test_a_table_id_that_came_to_mean_another_table_is_noticed() -> None:
+    run = run_of(FILTERS)
+    maps = np.flatnonzero(run.types == EventType.TABLE_MAP)
+    rows = np.flatnonzero(np.isin(run.types, (23, 24, 25)))
+    data = run.data.copy()
+    for number in (*maps, *rows):  # as after a restart of the source: all of them table 18
+        data[int(run.starts[number]) + 19 : int(run.starts[number]) + 25] = (18, 0, 0, 0, 0, 0)
+    one_id = replace(run, data=data)
+    for left_out in ("filters.items", "filters.skipped", "other.items"):
+        expected = [name for name in tables_of(run) if ".".join(name) != left_out]
+        assert tables_of(filtered(one_id, ReplicationFilter(ignore_table=(left_out,)))) == expected
+
+
 def test_a_table_map_without_room_for_its_names_stops() -> None:
     run = run_of(FILTERS)
     number = int(np.flatnonzero(run.types == EventType.TABLE_MAP)[0])
