@@ -34,7 +34,6 @@ from rplctl.binlog.events import (
 from rplctl.binlog.format_description import FormatDescription, parse_format_description
 from rplctl.binlog.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid
 from rplctl.binlog.header import HEADER_LENGTH, EventType, parse_header
-from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.query import ExecuteLoadQuery, Query
 from rplctl.binlog.scan import scan_events
 from rplctl.binlog.table_map import TableMap

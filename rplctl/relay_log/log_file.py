@@ -41,9 +41,7 @@ from rplctl.errors import BinlogFormatError
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
-_LEADING_TYPES: Final = frozenset(
-    {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.GTID_LIST}
-)
+_LEADING_TYPES: Final = frozenset({EventType.PREVIOUS_GTIDS, EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT})
 _ROTATE_FIXED = 8
 
 
@@ -119,26 +117,41 @@ def read_start(data: ByteArray) -> FileStart:
     if second_at > len(head):
         raise format_error("FORMAT_DESCRIPTION is cut short", head, FIRST_EVENT_POSITION)
     own = parse_format_description(head[FIRST_EVENT_POSITION:second_at])
-    source = BinlogPosition("", FIRST_EVENT_POSITION)
-    at = second_at
-    while (event := _leading_event(data, at)) is not None:
-        header = parse_header(event)
+    return FileStart(_first_source(data, second_at, own.checksum_length), own.checksum_algorithm, second_at)
+
+
+def _first_source(data: ByteArray, at: int, checksum_length: int) -> BinlogPosition:
+    """The source position at which the file's transactions begin; ('', 4) when nothing says so yet.
+
+    The first ROTATE names it. A dump by GTID then goes on from the log's start and leaves out what earlier files hold:
+    MySQL's shows as a further ROTATE (ours), MariaDB's as a GTID_LIST whose end position jumps.
+    """
+    source = named = BinlogPosition("", FIRST_EVENT_POSITION)
+    has_jumped = False
+    while at + HEADER_LENGTH <= len(data):
+        header = parse_header(data[at : at + HEADER_LENGTH].tobytes())
+        length = header.event_length
+        if length < HEADER_LENGTH or at + length > len(data):
+            break
         if header.type_code == EventType.ROTATE and header.is_artificial:
-            # the first one begins the file; a later one, still before any transaction, jumps over what a dump by GTID
-            # left out because earlier files hold it: the file's transactions begin there
-            body = event[HEADER_LENGTH : len(event) - own.checksum_length]
+            body = data[at + HEADER_LENGTH : at + length - checksum_length].tobytes()
             name = body[_ROTATE_FIXED:].decode("utf-8", "surrogateescape")
-            source = BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
-        at += len(event)
-    return FileStart(source, own.checksum_algorithm, second_at)
-
-
-def _leading_event(data: ByteArray, at: int) -> bytes | None:
-    """The whole event at this offset while it is one of those that come before the first transaction."""
-    if len(data) - at < HEADER_LENGTH or int(data[at + 4]) not in _LEADING_TYPES:
-        return None
-    length = parse_header(data[at : at + HEADER_LENGTH].tobytes()).event_length
-    return data[at : at + length].tobytes() if HEADER_LENGTH <= length <= len(data) - at else None
+            has_jumped = bool(named.log_name)
+            source = named = BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
+        elif header.type_code == EventType.FORMAT_DESCRIPTION:
+            if source.log_pos == FIRST_EVENT_POSITION:
+                source = replace(source, log_pos=FIRST_EVENT_POSITION + length)
+        elif not source.log_name or not header.end_log_pos:
+            break
+        else:
+            begins = (header.end_log_pos - length - source.log_pos) % (1 << 32)
+            if begins:
+                has_jumped, source = True, replace(source, log_pos=source.log_pos + begins)
+            if header.type_code not in _LEADING_TYPES:
+                break
+            source = replace(source, log_pos=source.log_pos + length)
+        at += length
+    return source if has_jumped else named
 
 
 def start_of(path: Path) -> BinlogPosition | None:

@@ -1,0 +1,33 @@
+"""Where a relay log's transactions begin in the source's log: recorded heads of files fetched by GTID (log_file.start_of)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.log_file import start_of
+
+HEADS = Path(__file__).parents[1] / "data" / "relay_heads"
+
+
+@pytest.mark.parametrize(("head", "begins"), [("mysql-gtid.bin", 2084015), ("mariadb-gtid.bin", 9474)])
+def test_a_file_fetched_by_gtid_begins_behind_what_earlier_files_hold(head: str, begins: int) -> None:
+    """The dump restarts at the log's start and leaves out what we have: nobody may look for older positions in there."""
+    assert start_of(HEADS / head) == BinlogPosition("binlog.000001", begins)
+
+
+@pytest.mark.parametrize("head", ["mysql-gtid.bin", "mariadb-gtid.bin"])
+def test_a_head_cut_anywhere_begins_at_one_of_its_own_positions_or_is_no_relay_log(head: str, tmp_path: Path) -> None:
+    whole = (HEADS / head).read_bytes()
+    last = start_of(HEADS / head)
+    assert last is not None
+    seen = []
+    for size in range(0, 720):
+        (tmp_path / "cut").write_bytes(whole[:size])
+        begins = start_of(tmp_path / "cut")
+        if begins is not None and begins not in seen:
+            seen.append(begins)
+    assert seen == sorted(seen, key=BinlogPosition.order_key)
+    assert seen[-1] == last
