@@ -9,6 +9,8 @@ from alembic import context
 from sqlalchemy import text
 
 from rplctl.repository.install import VERSION_TABLE
+from rplctl.repository.layout import sweep
+from rplctl.repository.layout_columns import NAMES
 from rplctl.repository.tables import SCHEMA, schema_of
 
 connection = context.config.attributes["connection"]
@@ -20,6 +22,9 @@ elif dialect in ("mysql", "mariadb"):
     connection.execute(text(f"CREATE DATABASE IF NOT EXISTS {SCHEMA} CHARACTER SET utf8mb4"))
     # an engine that the server lacks is an error, not silently another engine
     connection.execute(text("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
+
+for name in NAMES:
+    sweep(connection, name)
 
 context.configure(
     connection=connection,

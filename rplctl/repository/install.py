@@ -14,7 +14,8 @@ from rplctl.errors import ConfigError, LockBusy, RplError
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY, SCHEMA, schema_of
 
-SCHEMA_VERSION = "0001"  # the newest revision in migrations/versions
+VERSIONS = ("0001", "0002", "0003")  # the revisions in migrations/versions, the newest last
+SCHEMA_VERSION = VERSIONS[-1]
 VERSION_TABLE = "rplctl_version"
 _LOCK_NUMBER = 0x72706C63  # 'rplc'
 _ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -23,15 +24,39 @@ _ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 def create_tables(engine: Engine, rep_engine: str = "") -> None:
     """Bring both tables to the newest definition. `rep_engine`: MySQL's ENGINE name, or UNLOGGED on PostgreSQL.
 
-    Raises ConfigError for an engine name that is none, TargetError when the database refuses.
+    An older layout is upgraded in place, also one that was made by hand from the worklog or copied from a MySQL server.
+    Raises ConfigError for an engine name that is none, TargetError when the database refuses, RplError when a newer
+    rplctl made the tables.
     """
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
         raise ConfigError(f"'{rep_engine}' is not the name of a storage engine", hint="rplctl init --rep-engine InnoDB")
     with mapped_errors(f"{schema_of(engine.dialect.name) or 'main'}.{VERSION_TABLE}", None):
-        if _stored_version(engine) != SCHEMA_VERSION:
+        version = _stored_version(engine)
+        if version is not None and version not in VERSIONS:
+            raise RplError(
+                f"the repository tables are of version {version}, this rplctl knows up to {SCHEMA_VERSION}",
+                hint="install the rplctl that made them",
+            )
+        if version != SCHEMA_VERSION:
             with engine.connect() as connection, connection.begin():
                 _lock(connection)
                 _upgrade(connection, rep_engine)
+
+
+def upgrade_if_old(engine: Engine) -> None:
+    """What every start does first: tables of an older layout are brought to the newest; nothing is created."""
+    from sqlalchemy import inspect
+
+    from rplctl.repository.layout_columns import NAMES
+
+    schema = schema_of(engine.dialect.name)
+    with mapped_errors(f"{schema or 'main'}.{VERSION_TABLE}", None):
+        if _stored_version(engine) == SCHEMA_VERSION:
+            return
+        inspector = inspect(engine)
+        are_there = any(inspector.has_table(name, schema=schema) for name in (*NAMES, VERSION_TABLE))
+    if are_there:
+        create_tables(engine)
 
 
 def _stored_version(engine: Engine) -> str | None:

@@ -158,9 +158,15 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
 
 def settle_repositories(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Config:
     """REQ-6 at start-up: resume a cut switch, then bring both repositories to the kinds that the options name."""
+    if _may_have_table(config):
+        from rplctl.repository.install import upgrade_if_old
+        from rplctl.repository.table import is_file_missing
+
+        if not is_file_missing(engine()):
+            upgrade_if_old(engine())
     config = resume_switch(config, channel, engine)
     for record in RECORDS.values():
-        if record.kind(config) is FILE and not _may_have_table(config, engine):
+        if record.kind(config) is FILE and not _may_have_table(config):
             continue
         plan = plan_switch(config, channel, engine, record.name, record.kind(config))
         if plan.action is not Action.READ:
@@ -273,7 +279,7 @@ def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
     return intent
 
 
-def _may_have_table(config: Config, engine: Callable[[], Engine]) -> bool:
+def _may_have_table(config: Config) -> bool:
     """False when the target is a SQLite file that is not there yet: then FILE need not load SQLAlchemy."""
     if config.target_url != f"sqlite:///{config.datadir / 'target.db'}":
         return True

@@ -71,6 +71,9 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
         raise record.damaged(channel, why, "rplctl init")
     present = {str(column["name"]).lower() for column in inspector.get_columns(record.table, schema_of(dialect))}
     missing = [f.column for f in record.fields if f.column.lower() not in present]
+    if missing and is_older_layout(present):
+        why = f"Table '{where}' has the layout of an older version"
+        raise record.damaged(channel, why, "rplctl start, which upgrades it, or rplctl init --rep-engine NAME")
     if missing:
         why = f"Corrupted table {where}. Check out table definition. It has no column '{missing[0]}'."
         raise record.damaged(channel, why, _repair_hint(where))
@@ -82,6 +85,12 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
             f"Table '{where}' expected field #1 to be '{KEY}' but found '{found}' instead."
         )
         raise record.damaged(channel, why, _repair_hint(where))
+
+
+def is_older_layout(columns: set[str]) -> bool:
+    """The worklog's columns, or MySQL's without ours; a table that lost a single column is neither."""
+    is_worklog = "master_id" in columns and "channel_name" not in columns
+    return is_worklog or ({"number_of_lines", "channel_name"} <= columns and "master_id" not in columns)
 
 
 def _repair_hint(where: str) -> str:

@@ -15,7 +15,7 @@ from sqlalchemy import inspect, text
 from rplctl.channel import Channel
 from rplctl.errors import ConfigError
 from rplctl.repository import create_tables, open_master_info
-from rplctl.repository.install import SCHEMA_VERSION, migrations_folder
+from rplctl.repository.install import SCHEMA_VERSION, VERSIONS, migrations_folder
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.repository.tables import schema_of
 from tests.repository.conftest import MASTER, Target, config_of
@@ -29,6 +29,13 @@ def test_there_is_one_head_and_it_is_the_version_that_install_looks_for() -> Non
     config = AlembicConfig()
     config.set_main_option("script_location", str(migrations_folder()))
     assert ScriptDirectory.from_config(config).get_heads() == [SCHEMA_VERSION]
+
+
+def test_the_versions_are_those_of_the_folder_in_their_order() -> None:
+    config = AlembicConfig()
+    config.set_main_option("script_location", str(migrations_folder()))
+    script = ScriptDirectory.from_config(config)
+    assert tuple(r.revision for r in reversed(list(script.walk_revisions()))) == VERSIONS
 
 
 def test_the_tables_have_the_servers_columns_in_its_order_and_its_key(target: Target) -> None:

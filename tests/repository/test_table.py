@@ -214,10 +214,26 @@ def test_a_target_that_is_away_is_a_transient_target_error(channel: Channel) -> 
 @pytest.mark.mariadb
 @pytest.mark.parametrize("target", [pytest.param("mariadb", marks=pytest.mark.mariadb)], indirect=True)
 def test_an_engine_that_cannot_hold_the_tables_is_the_targets_error(target: Target) -> None:
-    for engine, errno in (("MEMORY", 1163), ("NoSuchEngine", 1286)):
+    for engine, errno in (("CSV", 1069), ("NoSuchEngine", 1286)):
         with pytest.raises(TargetError) as error:
             create_tables(target.engine(), engine)
         assert (error.value.errno, error.value.transient) == (errno, False)
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("target", [pytest.param("mariadb", marks=pytest.mark.mariadb)], indirect=True)
+@pytest.mark.parametrize(
+    ("engine", "transactional"), [("InnoDB", True), ("MyISAM", False), ("Aria", False), ("MEMORY", False)]
+)
+def test_any_engine_of_the_server_holds_both_records(
+    engine: str, transactional: bool, target: Target, channel: Channel
+) -> None:
+    create_tables(target.engine(), engine)
+    master_info(target, channel).flush(MASTER, force=True)
+    relay_log_info(target, channel).flush(RELAY, force=True)
+    assert master_info(target, channel).read() == replace(MASTER, channel_name=channel.name)
+    assert relay_log_info(target, channel).read() == replace(RELAY, channel_name=channel.name)
+    assert relay_log_info(target, channel).is_transactional() is transactional
 
 
 @pytest.mark.mariadb

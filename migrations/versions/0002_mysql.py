@@ -1,0 +1,88 @@
+"""The layout that MySQL ships (8.0.32): Channel_name is the key, 64-bit positions, one column per line of the file.
+
+WL#2775's names map so: Master_id → Channel_name ('' for the smallest, `master-ID` for others), Lines → Number_of_lines,
+User → User_name, Password → User_password, Ssl → Enabled_ssl, Ssl_verify_servert_cert → Ssl_verify_server_cert,
+Ignore_server_ids → Ignored_server_ids; the other names are the same. PostgreSQL: names in lower case.
+
+Revision ID: 0002
+Revises: 0001
+"""
+
+from __future__ import annotations
+
+from alembic import context, op
+from sqlalchemy import Connection
+
+from rplctl.errors import RplError
+from rplctl.repository.layout import MYSQL_LAYOUT, WL2775, Row, layout_of, read_rows, take_to
+from rplctl.repository.layout_columns import NAMES, mysql_columns, worklog_columns
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+WORKLOG_LINES = 19  # the worklog's columns, written as a file
+MAX_WORKLOG_POSITION = (1 << 32) - 1
+RENAMED = {
+    "user": "user_name",
+    "password": "user_password",
+    "ssl": "enabled_ssl",
+    "ssl_verify_servert_cert": "ssl_verify_server_cert",
+    "ignore_server_ids": "ignored_server_ids",
+}
+NEW_IN_MASTER_INFO: Row = {
+    "bind": "", "uuid": "", "ssl_crl": "", "ssl_crlpath": "", "enabled_auto_position": False, "tls_version": "",
+    "public_key_path": "", "get_public_key": False, "network_namespace": "",
+    "master_compression_algorithm": "uncompressed", "master_zstd_compression_level": 3, "tls_ciphersuites": None,
+    "source_connection_auto_failover": False, "gtid_only": False,
+}  # fmt: skip
+NEW_IN_RELAY_LOG_INFO: Row = {
+    "sql_delay": 0, "number_of_workers": 0, "id": 1, "privilege_checks_username": None,
+    "privilege_checks_hostname": None, "require_row_format": False, "require_table_primary_key_check": "STREAM",
+    "assign_gtids_to_anonymous_transactions_type": "OFF", "assign_gtids_to_anonymous_transactions_value": "",
+}  # fmt: skip
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    rep_engine = context.config.attributes.get("rep_engine", "")
+    ids = sorted({row["master_id"] for name in NAMES for row in _rows_in(connection, name, WL2775)})
+    channels = {id: f"master-{id}" if number else "" for number, id in enumerate(ids)}
+
+    def from_worklog(row: Row) -> Row:
+        is_master = "lines" in row
+        new = {RENAMED.get(key, key): value for key, value in row.items() if key not in ("master_id", "lines")}
+        added = NEW_IN_MASTER_INFO if is_master else NEW_IN_RELAY_LOG_INFO
+        lines = 33 if is_master else 14
+        return {**new, **added, "number_of_lines": lines, "channel_name": channels[row["master_id"]]}
+
+    for name in NAMES:
+        if layout_of(connection, name) == WL2775:
+            take_to(connection, name, mysql_columns, from_worklog, rep_engine)
+
+
+def downgrade() -> None:
+    """What the worklog has no column for is lost; a position beyond its 32 bits is refused."""
+    connection = op.get_bind()
+    names = sorted({row["channel_name"] for name in NAMES for row in _rows_in(connection, name, MYSQL_LAYOUT)})
+    ids = {channel: number for number, channel in enumerate(names, 1)}
+    back = {new: old for old, new in RENAMED.items()}
+
+    def to_worklog(row: Row) -> Row:
+        position = max(row["master_log_pos"] or 0, row.get("relay_log_pos") or 0)
+        if position > MAX_WORKLOG_POSITION:
+            raise RplError(f"position {position} does not fit into WL#2775's INTEGER UNSIGNED: nothing was changed")
+        old = {back.get(key, key): value for key, value in row.items()}
+        old["master_log_name"] = row["master_log_name"] or ""
+        if "retry_count" in old:
+            old["retry_count"] = min(old["retry_count"], MAX_WORKLOG_POSITION)
+        return {**old, "master_id": ids[row["channel_name"]], "lines": WORKLOG_LINES}
+
+    for name in NAMES:
+        if layout_of(connection, name) == MYSQL_LAYOUT:
+            take_to(connection, name, worklog_columns, to_worklog, "")
+
+
+def _rows_in(connection: Connection, name: str, layout: str) -> list[Row]:
+    return read_rows(connection, name) if layout_of(connection, name) == layout else []
