@@ -16,7 +16,7 @@ from rplctl.applier.decode import Inconsistent
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import executed_after
-from rplctl.applier.ordered import OrderedRange, wants_foreign_keys
+from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.plan import Batch, BatchKind
 from rplctl.applier.row_stream import read_run
@@ -30,7 +30,7 @@ from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import CountMismatch, StatementTarget, TableChunk, Target
+from rplctl.target.base import CountMismatch, TableChunk, Target, statement_target
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 RETRY_PAUSE_SECONDS = 1.0
@@ -49,7 +49,8 @@ class BatchApplier:
         self._rules = ReplicationFilter.from_config(config)
         self._checked: set[tuple[str, str]] = set()
         self.info: RelayLogInfo = ledger.open()
-        self._statements = StatementRunner(target) if isinstance(target, StatementTarget) else None
+        server = statement_target(target)
+        self._statements = StatementRunner(server) if server is not None else None
         self.catalog = Catalog()
         if self._statements is None:
             with target.engine.connect() as connection:
@@ -78,7 +79,9 @@ class BatchApplier:
 
     def _apply(self, batch: Batch) -> int:
         if batch.kind is BatchKind.SKIP:
-            self._commit(batch, lambda: None)
+            # a dump by GTID begins with the log's start again: no transaction, so the position does not go back for it
+            if batch.transaction_count or not batch.source_position.is_before(self.info.exec_position):
+                self._commit(batch, lambda: None)
             return 0
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
@@ -97,6 +100,8 @@ class BatchApplier:
         except RplError as error:
             if error.transient:
                 raise
+        except Inconsistent:
+            pass
         return sum(self._ordered(group) for group in batch.one_by_one())
 
     def _decode(self, batch: Batch) -> list[TableChunk]:
@@ -131,7 +136,8 @@ class BatchApplier:
         touched = {(chunk.database, chunk.table) for chunk in chunks}
         if self._statements is not None:
             self._statements.check_bulk([models[name] for name in touched])
-        elif touched & self._cascading_parents():
+        parents = touched & self._cascading_parents()
+        if any((chunk.database, chunk.table) in parents and not chunk.cascades_logged for chunk in chunks):
             raise Inconsistent("foreign keys that cascade")
         for name in touched - self._checked:
             self._target.check_table(models[name])
@@ -146,11 +152,14 @@ class BatchApplier:
             for piece in by_split:
                 self._target.apply_chunks(piece, models)
 
-        self._commit(batch, apply, foreign_keys=not any(chunk.foreign_keys_off for chunk in chunks))
+        unchecked = bool(parents) or any(chunk.foreign_keys_off for chunk in chunks)
+        self._commit(batch, apply, foreign_keys=not unchecked)
         return sum(chunk.change_count for chunk in chunks)
 
     def _cascading_parents(self) -> set[tuple[str, str]]:
         """Tables whose rows the target itself changes others with: a foreign key with an action points at them."""
+        if self._statements is not None:
+            return set()  # the server's own; StatementRunner knows them
         return {
             (key.ref_database, key.ref_table)
             for model in self.catalog.tables.values()
@@ -160,12 +169,20 @@ class BatchApplier:
 
     def _ordered(self, batch: Batch) -> int:
         """The batch in the source's order, in one transaction."""
-        run = filtered(read_run(batch.groups.data, batch.start, batch.end, batch.description), self._rules)
         own = self._statements is not None
+        run = filtered(read_run(batch.groups.data, batch.start, batch.end, batch.description), self._rules)
+        if batch.last - batch.first > 1 and (batch.has_payload or (not own and mixes_foreign_key_checks(run))):
+            raise Inconsistent("groups that do not fit into one transaction")
+        foreign_keys = wants_foreign_keys(run, statements_bring_their_own=own)
         if self._statements is not None:
             self.catalog = self._statements.introduce(run)
         work = OrderedRange(
-            self._target, self.catalog, self._channel.name, config=self._config, statements=self._statements
+            self._target,
+            self.catalog,
+            self._channel.name,
+            config=self._config,
+            statements=self._statements,
+            cascades_lost=() if foreign_keys else self._cascading_parents(),
         )
 
         def apply() -> None:
@@ -177,7 +194,7 @@ class BatchApplier:
                     self._target.connection, self._channel.name, batch.source_position, result.models, result.databases
                 )
 
-        self._commit(batch, apply, foreign_keys=wants_foreign_keys(run, statements_bring_their_own=own), after=own)
+        self._commit(batch, apply, foreign_keys=foreign_keys, after=own)
         for note in work.result.notes:
             log.warning("%s", note)
         if work.result.catalog is not None:

@@ -8,17 +8,21 @@ applier then goes through the same range one source transaction at a time and fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
+from rplctl.applier.left_out import check_generated, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.binlog.cells import cells_of, raw_cells
-from rplctl.binlog.images import NOT_IN_IMAGE
+from rplctl.binlog.images import NOT_IN_IMAGE, Images
+from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
-from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, Ints
+from rplctl.binlog.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS, Ints
 from rplctl.binlog.table_map import ColumnType
 from rplctl.binlog.values import decode_column
+from rplctl.errors import BinlogFormatError
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
 from rplctl.target.value_form import value_form
@@ -32,19 +36,32 @@ class Inconsistent(Exception):
 
 def net_chunks(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> list[TableChunk]:
     """The net changes of a run, one chunk per table. Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677."""
+    if run.has_more_than_rows:
+        raise Inconsistent("events whose order counts")
     chunks = [_table_chunk(rows) for rows in read_tables(run, catalog, target_kind)]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
         raise Inconsistent("one table under two definitions")
     return chunks
 
 
-def row_changes(rows: TableRows) -> Iterator[RowChange]:
-    """Every change of one table, one by one in the order of the log."""
+def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
+    """Every change of one table, one by one in the order of the log.
+
+    `current`: the target's value of a column of the row that an image identifies, for JSON diffs (PARTIAL_JSON with
+    MINIMAL images); it is asked when the change's turn has come. Raises Inconsistent without it.
+    """
     images = rows.images
     everything = np.arange(len(images.cell_start))
-    columns = [_column(rows, everything, c) for c in range(images.column_count)]
+    baseless = _diffs_without_base(images)
+    if baseless.any() and current is None:
+        raise Inconsistent("a JSON diff against what the target has")
+    columns = [
+        _column(rows, np.where(baseless[:, c], -1, everything) if baseless.size else everything, c)
+        for c in range(images.column_count)
+    ]
     present = images.cell_start != NOT_IN_IMAGE
     whole = tuple(range(images.column_count))
+    complete = _Completion(rows)
 
     def row_set(image: int) -> RowSet | None:
         if image < 0:
@@ -53,7 +70,61 @@ def row_changes(rows: TableRows) -> Iterator[RowChange]:
         return RowSet(held, [tuple(columns[c][image] for c in held)])
 
     for kind, before, after in zip(images.ops, images.before, images.after, strict=True):
-        yield RowChange(ChangeKind(int(kind)), row_set(int(before)), row_set(int(after)))
+        old, new = row_set(int(before)), row_set(int(after))
+        if new is not None and baseless.size and baseless[after].any():
+            assert old is not None and current is not None
+            new = _with_diffs(
+                images, int(after), new, {c: current(old, c) for c in np.flatnonzero(baseless[after]).tolist()}
+            )
+        if new is not None and new.columns is not whole:
+            new = complete(new, is_insert=old is None)
+        yield RowChange(ChangeKind(int(kind)), old, new)
+
+
+def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
+    """[images, columns] where a cell is a JSON diff whose before image lacks the column; [0, 0] when none is a diff."""
+    if not images.is_diff.size:
+        return images.is_diff
+    lacks_base: npt.NDArray[np.bool_] = images.cell_start[images.before_of_image] == NOT_IN_IMAGE
+    return images.is_diff & lacks_base
+
+
+def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Value]) -> RowSet:
+    """The row with its diffs applied to the documents that the target holds."""
+    values = list(row.rows[0])
+    for column, text in documents.items():
+        diff = raw_cells(cells_of(images, np.array([image]), column))[0]
+        try:
+            values[row.columns.index(column)] = print_json(apply_diffs(parse_text(str(text)), diff))
+        except ValueError as error:
+            raise BinlogFormatError(f"a JSON diff for what is no JSON: {str(text)[:100]}", errno=3903) from error
+    return RowSet(row.columns, [tuple(values)])
+
+
+class _Completion:
+    """What a target that does not know a table's defaults and expressions needs besides a partial after image."""
+
+    def __init__(self, rows: TableRows) -> None:
+        self._model = rows.model
+        self._form = value_form(rows.target_kind)
+        self._defaults: dict[tuple[int, ...], dict[int, Value]] = {}
+        self._updates: set[tuple[int, ...]] = set()
+
+    def __call__(self, rows: RowSet, *, is_insert: bool) -> RowSet:
+        """Inserts get the defaults of columns left out; updates are checked. Raises RplError 1364."""
+        if self._form.knows_defaults:
+            return rows
+        if not is_insert:
+            if rows.columns not in self._updates:
+                check_generated(self._model, rows.columns)
+                self._updates.add(rows.columns)
+            return rows
+        if (added := self._defaults.get(rows.columns)) is None:
+            found = defaults_of(self._model, rows.columns)
+            values = self._form.stored(list(found.values()))
+            added = self._defaults[rows.columns] = dict(zip(found, values, strict=True))
+        more = tuple(added.values())
+        return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
 
 
 def _table_chunk(rows: TableRows) -> TableChunk:
@@ -62,9 +133,13 @@ def _table_chunk(rows: TableRows) -> TableChunk:
         raise Inconsistent("a JSON document with typed values")
     count = len(images.ops)
     unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
+    cascades_logged = bool((rows.events.flags & CASCADES_LOGGED).all())
     key = key_of(model)
     if not key:
-        return TableChunk(model.database, model.name, [], [], [], [], list(row_changes(rows)), count, unchecked)
+        return TableChunk(model.database, model.name, [], [], [], [], list(row_changes(rows)), count, unchecked,
+                          cascades_logged)  # fmt: skip
+    if _lacks_key(images, key):
+        raise Inconsistent("an image without the columns of the key")
     net = net_changes(images, list(key))
     if net.conflict >= 0 or net.diff_without_base >= 0:
         raise Inconsistent(f"change {max(net.conflict, net.diff_without_base)} contradicts an earlier one")
@@ -83,7 +158,14 @@ def _table_chunk(rows: TableRows) -> TableChunk:
         ordered=[],
         change_count=count,
         foreign_keys_off=unchecked,
+        cascades_logged=cascades_logged,
     )
+
+
+def _lacks_key(images: Images, key: tuple[int, ...]) -> bool:
+    """True when an image that must identify a row (of an insert, update or delete) does not hold the whole key."""
+    first = np.where(images.before >= 0, images.before, images.after)
+    return bool((images.cell_start[first][:, list(key)] == NOT_IN_IMAGE).any())
 
 
 def _has_typed_json(rows: TableRows) -> bool:
@@ -102,6 +184,7 @@ def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, .
     if not len(entries):
         return
     whole = tuple(range(rows.images.column_count))
+    complete = _Completion(rows)
     if net.cell_image is None:
         patterns = [(whole, entries)]
     else:
@@ -114,7 +197,8 @@ def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, .
             for c in kept
         ]
         cells += [_column(rows, net.key_rows_for(rows.images, c)[chosen], c) for c in key]
-        yield RowSet(kept, list(zip(*cells, strict=True)))
+        found = RowSet(kept, list(zip(*cells, strict=True)))
+        yield found if columns == whole else complete(found, is_insert=not key)
 
 
 def _keys(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> list[Row]:

@@ -8,24 +8,32 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from rplctl.applier.decode import row_changes
 from rplctl.applier.filter import ReplicationFilter
-from rplctl.applier.row_stream import EventRun, read_run, read_tables, unknown_tables
+from rplctl.applier.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
 from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
 from rplctl.binlog.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.binlog.gtid_event import Xid
 from rplctl.binlog.header import EventType, parse_header
-from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS, ROWS_EVENT_TYPES, parse_rows_events
+from rplctl.binlog.rows import (
+    CASCADES_LOGGED,
+    INSERT,
+    NO_FOREIGN_KEY_CHECKS,
+    ROWS_EVENT_TYPES,
+    RowsEvents,
+    parse_rows_events,
+)
 from rplctl.commit.prepared import keep_prepared, take_prepared
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.schema.model import TableModel
+from rplctl.schema.parse import ERROR_UNSAFE_STATEMENT
 from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
 from rplctl.schema.statement import TableName, Unreplicated
 from rplctl.target.base import ChangeKind, RowChange, Target
@@ -34,6 +42,7 @@ _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*
 _SAVEPOINT = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
 _ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
 _XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
+_WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
 _HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
 _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
@@ -54,10 +63,11 @@ class OrderedRange:
     """Carries out one run of events that the channel's filters let through.
 
     `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
+    `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction.
     `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what surrounds a run, by keyword
         self,
         target: Target,
         catalog: Catalog,
@@ -65,8 +75,10 @@ class OrderedRange:
         *,
         config: Config,
         statements: StatementRunner | None = None,
+        cascades_lost: Collection[TableName] = (),
     ) -> None:
         self._target = target
+        self._cascades_lost = cascades_lost
         self._catalog = catalog
         self._channel = channel
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
@@ -134,12 +146,25 @@ class OrderedRange:
             if rows.model.qualified_name not in self._checked:
                 self._target.check_table(rows.model)
                 self._checked.add(rows.model.qualified_name)
-            for change in row_changes(rows):
+            for change in self._changes(rows, run, number):
                 try:
                     self._target.apply_change(change, rows.model)
                 except TargetError as error:
                     raise _row_error(error, change, rows.model, run, number) from error
                 self.result.changes += 1
+
+    def _changes(self, rows: TableRows, run: EventRun, number: int) -> Iterator[RowChange]:
+        """One by one; foreign keys that this transaction cannot follow on the target stop it."""
+        wants_action = rows.events.kind[0] != INSERT and not rows.events.flags[0] & _WITHOUT_ACTIONS
+        if wants_action and (rows.model.database, rows.model.name) in self._cascades_lost:
+            raise RplError(
+                f"A transaction changes rows of {rows.model.qualified_name} with foreign_key_checks and others without "
+                "them: what foreign keys did on the source then cannot be followed on this target",
+                errno=1451,
+                position=_end_position(run, number),
+                hint="make the transaction's changes on the target by hand, then `rplctl skip`",
+            )
+        return row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
 
     def _apply_query(self, query: Query, run: EventRun, number: int) -> None:
         sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
@@ -177,7 +202,7 @@ class OrderedRange:
             if plan.unreplicated:
                 raise _unreplicated_error(plan.unreplicated[0])
         except RplError as error:
-            if not self._skip_unsupported:
+            if not self._skip_unsupported or error.errno == ERROR_UNSAFE_STATEMENT:
                 error.position = error.position or at
                 raise
             self.result.notes.append(f"skipped at {at}: {error.message}")
@@ -199,13 +224,22 @@ class OrderedRange:
 
 def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
     """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables)."""
-    is_rows = np.isin(run.types, _ROWS_TYPES)
-    rows = parse_rows_events(
-        run.data, run.starts[is_rows], run.lengths[is_rows], run.types[is_rows], run.description.checksum_length
-    )
-    if (rows.flags & NO_FOREIGN_KEY_CHECKS).any():
+    if (_rows_events(run).flags & NO_FOREIGN_KEY_CHECKS).any():
         return False
     return statements_bring_their_own or not _holds_statements(run)
+
+
+def mixes_foreign_key_checks(run: EventRun) -> bool:
+    """True when some rows wait for the target's foreign keys to act and others must not meet them."""
+    flags = _rows_events(run).flags
+    return bool((flags & NO_FOREIGN_KEY_CHECKS).any() and not (flags & _WITHOUT_ACTIONS).all())
+
+
+def _rows_events(run: EventRun) -> RowsEvents:
+    chosen = np.isin(run.types, _ROWS_TYPES)
+    return parse_rows_events(
+        run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description.checksum_length
+    )
 
 
 def _holds_statements(run: EventRun) -> bool:
@@ -232,15 +266,17 @@ def _row_error(error: TargetError, change: RowChange, model: TableModel, run: Ev
     version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
     key = f" ({error.position})" if error.position else ""
     handler = f" handler error {_HANDLER_ERRORS[error.errno]};" if error.errno in _HANDLER_ERRORS else ""
+    end = f" the event's end_log_pos {at}" if at else " inside a compressed transaction"
     text = (
         f"Could not execute {_EVENT_NAMES[change.kind]}{version} event on table {model.qualified_name}; "
-        f"{error.message}{key}, Error_code: {error.errno};{handler} the event's end_log_pos {at}"
+        f"{error.message}{key}, Error_code: {error.errno};{handler}{end}"
     )
     return TargetError(text, errno=error.errno, position=at, hint=error.hint, transient=error.transient)
 
 
 def _end_position(run: EventRun, number: int) -> str:
-    return str(parse_header(run.event(number)).end_log_pos)
+    """'' inside a compressed transaction: the caller knows where that ends."""
+    return str(parse_header(run.event(number)).end_log_pos or "")
 
 
 def _table_id(run: EventRun, number: int) -> int:

@@ -143,6 +143,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
                 [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 c.change_count,
                 c.foreign_keys_off,
+                c.cascades_logged,
             )
             for c in chunks
         ]
@@ -160,10 +161,9 @@ def decode_chunks(encoded: bytes) -> list[TableChunk]:
             [RowSet(*s) for s in updates],
             [RowSet(*s) for s in inserts],
             [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
-            count,
-            unchecked,
+            *flags,
         )
-        for database, table, absent, deletes, updates, inserts, ordered, count, unchecked in marshal.loads(encoded)
+        for database, table, absent, deletes, updates, inserts, ordered, *flags in marshal.loads(encoded)
     ]
 
 

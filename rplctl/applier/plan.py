@@ -74,6 +74,11 @@ class Batch:
         return int((self.scan.kind[self.first : self.last] != GroupKind.CONTROL).sum())
 
     @property
+    def has_payload(self) -> bool:
+        """True when some of the groups are compressed: what is in them is not known before they are read."""
+        return bool(self.scan.has_payload[self.first : self.last].any())
+
+    @property
     def last_timestamp(self) -> int:
         """Of the last real transaction; 0 when there is none."""
         kinds = self.scan.kind[self.first : self.last]
@@ -87,9 +92,7 @@ class Batch:
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
 
-def plan_batches(
-    groups: RelayGroups, stop: int, skip: int = 0, *, has_rollbacks: bool = False
-) -> Iterator[Batch]:
+def plan_batches(groups: RelayGroups, stop: int, skip: int = 0, *, has_rollbacks: bool = False) -> Iterator[Batch]:
     """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
     (sql_slave_skip_counter). `has_rollbacks`: the target may have tables that a ROLLBACK does not touch (MyISAM), so
     rolled back groups are carried out too.

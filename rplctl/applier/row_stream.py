@@ -30,6 +30,16 @@ from rplctl.schema.plan import Catalog
 from rplctl.target.base import no_such_table
 
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
+_ORDERED_TYPES = np.array(
+    sorted(
+        {
+            *(EventType.XA_PREPARE, EventType.INTVAR, EventType.RAND, EventType.USER_VAR),
+            *(EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.EXECUTE_LOAD_QUERY, EventType.DELETE_FILE),
+        }
+    ),
+    np.uint8,
+)
+_ROWS_ONLY = (b"\0BEGIN", b"\0COMMIT")
 _COMPRESSED_TYPES = np.array(
     sorted({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS}), np.uint8
 )
@@ -48,13 +58,17 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class EventRun:
-    """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with."""
+    """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with.
+
+    `has_more_than_rows`: a compressed transaction turned out to hold savepoints, statements or XA.
+    """
 
     data: ByteArray
     starts: Ints
     lengths: Ints
     types: npt.NDArray[np.uint8]
     description: FormatDescription
+    has_more_than_rows: bool = False
 
     def event(self, number: int) -> bytes:
         start = int(self.starts[number])
@@ -189,4 +203,9 @@ def _expanded(run: EventRun) -> EventRun:
     data = np.frombuffer(b"".join(pieces), np.uint8)
     index = scan_events(data)
     description = replace(run.description, checksum_algorithm=CHECKSUM_OFF)
-    return EventRun(data, index.offsets[:-1], np.diff(index.offsets), index.type_codes, description)
+    whole = EventRun(data, index.offsets[:-1], np.diff(index.offsets), index.type_codes, description)
+    if EventType.TRANSACTION_PAYLOAD not in run.types:
+        return whole  # then the groups' kinds were told from their events
+    queries = (whole.event(int(number)) for number in np.flatnonzero(whole.types == EventType.QUERY))
+    more = np.isin(whole.types, _ORDERED_TYPES).any() or not all(q.endswith(_ROWS_ONLY) for q in queries)
+    return replace(whole, has_more_than_rows=bool(more))

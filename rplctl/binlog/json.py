@@ -18,6 +18,7 @@ what SELECT shows. No offset is followed before it is checked, and no document m
 from __future__ import annotations
 
 import base64
+import json
 import re
 import struct
 from dataclasses import dataclass
@@ -152,6 +153,25 @@ def print_json(node: Node) -> str:
     if isinstance(node, list):
         return "[" + ", ".join(print_json(value) for value in node) + "]"
     return node
+
+
+class _Number(str):
+    """A number's text, told from a string."""
+
+
+def parse_text(text: str) -> Node:
+    """The document of a text that a server printed; numbers keep their digits. Raises ValueError when it is no JSON."""
+    return _nodes(json.JSONDecoder(parse_float=_Number, parse_int=_Number).decode(text))
+
+
+def _nodes(value: object) -> Node:
+    if isinstance(value, dict):
+        return {key: _nodes(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_nodes(item) for item in value]
+    if isinstance(value, _Number):
+        return str(value)
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 def json_text(raw: bytes) -> str:

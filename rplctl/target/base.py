@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
@@ -75,6 +75,7 @@ class TableChunk:
     ordered: list[RowChange]
     change_count: int  # row changes of the source that this chunk stands for
     foreign_keys_off: bool  # some of them ran under foreign_key_checks=0
+    cascades_logged: bool = False  # what foreign keys made of them on the source is in the log too (MySQL 9.6)
 
 
 class Target(Protocol):
@@ -121,6 +122,10 @@ class Target(Protocol):
         """Apply one change exactly. Raises TargetError 1062, 1032, 1452 …"""
         ...
 
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        """One column of the row that an image identifies. Raises TargetError 1032."""
+        ...
+
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         """Carry out a parsed DDL statement in the open transaction."""
         ...
@@ -142,7 +147,6 @@ class Statement:
     server_version: str
 
 
-@runtime_checkable
 class StatementTarget(Target, Protocol):
     """A MySQL or MariaDB server: executes the source's statements as they are and knows its own tables (D10, D11)."""
 
@@ -183,6 +187,11 @@ class StatementTarget(Target, Protocol):
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         """Tables that a foreign key with an action points at: deleting or updating them changes other rows."""
         ...
+
+
+def statement_target(target: Target) -> StatementTarget | None:
+    """The target as one that executes statements, if it does."""
+    return cast("StatementTarget", target) if target.executes_statements else None
 
 
 def key_of(model: TableModel) -> tuple[int, ...]:

@@ -24,9 +24,20 @@ from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.schema.sqlite import emit, guards, table
 from rplctl.schema.sqlite_type import quote
-from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, TableChunk, key_of, no_such_table
+from rplctl.target.base import (
+    ChangeKind,
+    CountMismatch,
+    Row,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    key_of,
+    no_such_table,
+)
 
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
+_TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
 
 
 def open_engine(url: str) -> Engine:
@@ -174,11 +185,7 @@ class SqliteTarget:
         except sqlite3.Error as error:
             raise target_error(error) from error
         if found != 1:
-            raise TargetError(
-                f"Can't find record in '{model.name}'",
-                errno=1032,
-                position=describe_key(change.before, model),
-            )
+            raise _no_record(change.before, model)
 
     def _run_change(self, change: RowChange, model: TableModel) -> int:
         if change.kind is ChangeKind.INSERT:
@@ -194,6 +201,18 @@ class SqliteTarget:
         sql = f"UPDATE {name} SET {assignments} WHERE {where}"
         return self._driver.execute(sql, change.after.rows[0] + parameters).rowcount
 
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        where, parameters = self._where(model, image)
+        sql = f"SELECT {quote(model.columns[column].name)} FROM {table(model)} WHERE {where}"
+        try:
+            found = self._driver.execute(sql, parameters).fetchone()
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+        if found is None:
+            raise _no_record(image, model)
+        value: Value = found[0]
+        return value
+
     def _where(self, model: TableModel, image: RowSet) -> tuple[str, Row]:
         """By key when the image holds it, else by the whole image and only one row, as the server does."""
         at = {column: i for i, column in enumerate(image.columns)}
@@ -201,7 +220,9 @@ class SqliteTarget:
         if key and all(column in at for column in key):
             return _equal(model, key), tuple(image.rows[0][at[column]] for column in key)
         name = table(model)
-        match = " AND ".join(f"{quote(model.columns[i].name)} IS ?" for i in image.columns)
+        terms = [f"{quote(model.columns[i].name)} IS ?" for i in image.columns]
+        # in brackets: SQLite takes no chain of more than 1,000 terms
+        match = " AND ".join(f"({' AND '.join(terms[at : at + 100])})" for at in range(0, len(terms), 100))
         return f"rowid IN (SELECT rowid FROM {name} WHERE {match} LIMIT 1)", image.rows[0]
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
@@ -260,8 +281,14 @@ def target_error(error: sqlite3.Error) -> TargetError:
         sqlite3.SQLITE_NOTADB: (1194, False, "the target is not a SQLite file"),
         sqlite3.SQLITE_CANTOPEN: (1017, False, "check that the target's folder exists and is writable"),
     }
+    if text.startswith("too many columns"):
+        return TargetError(f"Too many columns: {text}", errno=1117, hint=_TOO_WIDE)
     errno, transient, hint = known.get(code, (1146 if text.startswith("no such table") else 1105, False, ""))
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+
+
+def _no_record(image: RowSet | None, model: TableModel) -> TargetError:
+    return TargetError(f"Can't find record in '{model.name}'", errno=1032, position=describe_key(image, model))
 
 
 def describe_key(image: RowSet | None, model: TableModel) -> str:

@@ -26,11 +26,13 @@ _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_C
 class ValueForm:
     """`format_for`: how to decode a column; `stored`: what becomes of the decoded values. `keeps_json_types`: JSON
     there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
+    `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat]
     stored: Callable[[list[Value]], list[Value]]
     keeps_json_types: bool = False
+    knows_defaults: bool = False
 
 
 def value_form(kind: str) -> ValueForm:
@@ -55,5 +57,5 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
 
 _FORMS: Final[dict[str, ValueForm]] = {
     "sqlite": ValueForm(lambda fmt, _column: fmt, storable),
-    "mysql": ValueForm(_own_bytes, lambda values: values, keeps_json_types=True),
+    "mysql": ValueForm(_own_bytes, lambda values: values, keeps_json_types=True, knows_defaults=True),
 }

@@ -1,0 +1,55 @@
+"""Columns that a row image leaves out (binlog_row_image MINIMAL, NOBLOB), for targets that do not know their values.
+
+An INSERT leaves out what it said nothing of: the column's default. An UPDATE leaves out what it did not change.
+Invariant: no value is guessed. MariaDB never logs a virtual column in MINIMAL images: where it may have changed, the
+channel stops. (Manual: binlog_row_image; MariaDB Knowledge Base, Row-based Logging.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rplctl.errors import RplError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.model import TableModel
+from rplctl.target.base import Value
+
+_NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
+_HINT = "set binlog_row_image=FULL on the source, then load the table again or `rplctl skip` this transaction"
+_SESSION = DdlContext(time_zone="?")  # what hangs on the session is always logged
+
+
+def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
+    """Column → value for each column an INSERT's image does not hold. Raises RplError 1364."""
+    known = set(held)
+    found: dict[int, Value] = {}
+    for number, column in enumerate(model.columns):
+        if number not in known:
+            try:
+                found[number] = default_value(column, _SESSION)
+            except NotComputable as error:
+                raise _unknown(model, column.name, str(error)) from error
+    return found
+
+
+def check_generated(model: TableModel, changed: Iterable[int]) -> None:
+    """`changed`: the columns an UPDATE's image holds. Raises RplError 1364 when a generated one is missing there."""
+    held = set(changed)
+    names = {model.columns[number].name.casefold() for number in held}
+    for number, column in enumerate(model.columns):
+        if column.generated is None or number in held:
+            continue
+        words = {(a or b).replace("``", "`").casefold() for a, b in _NAME.findall(column.generated)}
+        if words & names:
+            raise _unknown(model, column.name, "it is generated from columns that changed")
+
+
+def _unknown(model: TableModel, column: str, why: str) -> RplError:
+    return RplError(
+        f"The row image of table {model.qualified_name} leaves out column '{column}', whose value only the source "
+        f"knows: {why}",
+        errno=1364,
+        hint=_HINT,
+    )
