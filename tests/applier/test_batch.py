@@ -107,3 +107,13 @@ def test_a_row_that_is_there_already_stops_with_everything_before_it_committed(i
     assert caught.value.errno == 1062
     assert f"Duplicate entry '{last + 1}' for key 'PRIMARY'" in caught.value.message
     assert "Write_rows_v1 event on table shop.customers" in caught.value.message
+
+
+def test_the_position_never_goes_back_for_events_that_hold_no_transaction(instance: Instance) -> None:
+    groups = demo_groups(FILES[0])
+    instance.apply(groups)
+    end = instance.applier.info
+    first_real = int(np.flatnonzero(groups.scan.kind != GroupKind.CONTROL)[0])
+    instance.apply(groups, first_real)
+    assert instance.applier.info == end
+    assert instance.reopen().info.exec_position == end.exec_position
