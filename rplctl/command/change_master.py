@@ -150,8 +150,7 @@ def store_change(
     from rplctl.relay_log.purge import purge_all
 
     had_position = repositories.relay_log_info.exists()
-    is_file = repositories.relay_log_info.kind is RepositoryKind.FILE
-    if had_position and is_file and target_has_table(repositories, "rplctl_commit_marker"):
+    if had_position and target_has_table(repositories, "rplctl_commit_marker"):
         from rplctl.commit.ledger import settle
 
         settle(config, channel, repositories.engine())

@@ -29,7 +29,6 @@ from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
-from rplctl.repository.base import RepositoryKind
 from rplctl.repository.exchange.servers import Server, without_relay_logs
 from rplctl.repository.exchange.servers import export_info as format_files
 from rplctl.repository.exchange.statement import change_master_statement
@@ -95,8 +94,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
 def _catch_up(config: Config, channel: Channel, repositories: Repositories) -> None:
     """After a crash the marker in the target is ahead of the file (design D3): the newer position is exported."""
     stored = repositories.relay_log_info
-    is_file = stored.kind is RepositoryKind.FILE and stored.exists()
-    if is_file and target_has_table(repositories, "rplctl_commit_marker"):
+    if stored.exists() and target_has_table(repositories, "rplctl_commit_marker"):
         from rplctl.commit.ledger import settle
 
         settle(config, channel, repositories.engine())

@@ -1,14 +1,16 @@
 """The applier's position: who keeps it, and how it moves with the data (design D3).
 
-    mode          repository          the position moves
-    transaction   TABLE in the target inside the data's transaction (WL#5125 case 4: no extra fsync)
-    marker        FILE                a marker row inside the data's transaction; the file follows after COMMIT
+    mode          repository              the position moves
+    transaction   TABLE in the target     inside the data's transaction (WL#5125 case 4: no extra fsync)
+    marker        FILE; TABLE without     a marker row inside the data's transaction; the repository follows after
+                  transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
 
 Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel
 was moved or taken over by somebody else, and nothing may be applied (design D4).
+Whether a table is transactional is asked anew at each start: a super user may ALTER TABLE … ENGINE (REQ-1).
 Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that differs
 although the last applier left both in step was edited by the operator → the file wins (WL#5125: hand-edited files are
-honoured).
+honoured). Where this says file, a table without transactions is meant too.
 """
 
 from __future__ import annotations
@@ -60,21 +62,33 @@ class Ledger(Protocol):
 
 
 def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
-    """Choose the commit mode from where the repository is."""
+    """Choose the commit mode from where the repository is, and what its engine can do now."""
     repository = open_relay_log_info(config, channel, lambda: engine)
-    if repository.kind is RepositoryKind.TABLE:
-        return TableLedger(repository)
+    if repository.kind is RepositoryKind.TABLE and repository.is_transactional():
+        return TableLedger(repository, channel.name, engine)
     return MarkerLedger(repository, channel.name, engine)
 
 
 class TableLedger:
     mode = CommitMode.TRANSACTION
 
-    def __init__(self, repository: InfoRepository[RelayLogInfo]) -> None:
+    def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
         self._repository = repository
+        self._channel = channel
+        self._engine = engine
 
     def open(self) -> RelayLogInfo:
-        return self._repository.read()
+        """The row; or the marker, when it was left moving by a crash before the repository became this table."""
+        info = self._repository.read()
+        with self._engine.connect() as connection:
+            marker, in_step = read_marker(connection, self._channel)
+        if marker is None:
+            return info
+        if not in_step and info.exec_position.is_before(marker.exec_position):
+            info = at_marker(info, marker)
+            self._repository.flush(info, force=True)
+        remove_marker(self._channel, self._engine)
+        return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         if not compare_and_swap(connection, expected, new):
@@ -111,9 +125,7 @@ class MarkerLedger:
                 if in_step_before or marker.exec_position.is_before(info.exec_position):
                     self._write(connection, info)
                 else:
-                    info = replace(
-                        info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed
-                    )
+                    info = at_marker(info, marker)
             else:
                 info = replace(info, gtid_executed=marker.gtid_executed)
         self._repository.flush(info, force=True)
@@ -132,7 +144,7 @@ class MarkerLedger:
             raise taken_over(expected)
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        return self._read(connection)[0]
+        return read_marker(connection, self._channel)[0]
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         self._repository.flush(new, force=force)
@@ -145,16 +157,8 @@ class MarkerLedger:
     def _in_step(self, connection: Connection, value: bool) -> None:
         statement = update(self._marker).where(self._marker.c.Channel_name == self._channel)
         connection.execute(statement.values(Channel_name=self._channel))
-        self._before, self._in_step_before = self._read(connection)
+        self._before, self._in_step_before = read_marker(connection, self._channel)
         connection.execute(statement.values(File_in_step=value))
-
-    def _read(self, connection: Connection) -> tuple[RelayLogInfo | None, bool]:
-        row = connection.execute(select(self._marker).where(self._marker.c.Channel_name == self._channel)).first()
-        if row is None:
-            return None, False
-        relay = RelayLogPosition(row.Relay_log_name, row.Relay_log_pos)
-        info = RelayLogInfo(channel_name=self._channel, gtid_executed=row.Gtid_executed)
-        return info.at(relay, BinlogPosition(row.Master_log_name, row.Master_log_pos)), bool(row.File_in_step)
 
     def _write(self, connection: Connection, info: RelayLogInfo) -> None:
         connection.execute(
@@ -170,6 +174,22 @@ class MarkerLedger:
             "Master_log_pos": info.master_log_pos,
             "Gtid_executed": info.gtid_executed,
         }
+
+
+def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
+    """(the channel's marker, whether the repository was last left in step with it); (None, False) without one."""
+    marker = commit_marker(own_schema(connection.engine))
+    row = connection.execute(select(marker).where(marker.c.Channel_name == channel)).first()
+    if row is None:
+        return None, False
+    relay = RelayLogPosition(row.Relay_log_name, row.Relay_log_pos)
+    info = RelayLogInfo(channel_name=channel, gtid_executed=row.Gtid_executed)
+    return info.at(relay, BinlogPosition(row.Master_log_name, row.Master_log_pos)), bool(row.File_in_step)
+
+
+def at_marker(info: RelayLogInfo, marker: RelayLogInfo) -> RelayLogInfo:
+    """The record with the marker's position; its other settings stay."""
+    return replace(info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed)
 
 
 def settle(config: Config, channel: Channel, engine: Engine) -> None:
@@ -194,8 +214,8 @@ def _same_place(one: RelayLogInfo, other: RelayLogInfo) -> bool:
 def taken_over(expected: RelayLogInfo) -> LockBusy:
     """The fence of design D4 closed: the stored position is not what this applier left."""
     return LockBusy(
-        f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: another applier "
-        "or an operator changed it; nothing was applied",
+        f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: "
+        "another applier or an operator changed it; nothing was applied",
         channel=expected.channel_name,
         position=str(expected.exec_position),
         hint="rplctl show-status, then rplctl start",

@@ -19,6 +19,7 @@ from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_engine
+from tests.servers import MariadbServer
 
 
 def at(number: int) -> RelayLogInfo:
@@ -136,3 +137,55 @@ def test_without_a_repository_there_is_no_position_and_no_marker_is_left(file_in
     assert isinstance(ledger, MarkerLedger)
     with file_instance.engine.connect() as connection:
         assert ledger.stored(connection) is None
+
+
+def test_a_crash_before_the_switch_to_a_table_keeps_the_markers_position(file_instance: Instance) -> None:
+    """Killed in mode marker, then switch-repo --to table: the row is older than the marker."""
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))  # killed before the file followed
+    table = replace(file_instance.config, relay_log_info_repository="TABLE")
+    open_relay_log_info(table, file_instance.channel, lambda: file_instance.engine).flush(at(1), force=True)
+    for _ in range(2):
+        reopened = open_ledger(table, file_instance.channel, file_instance.engine)
+        assert (reopened.mode, reopened.open().exec_position) == (CommitMode.TRANSACTION, at(4).exec_position)
+
+
+def test_a_marker_in_step_never_overrides_a_table_that_was_moved_later(file_instance: Instance) -> None:
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))
+    ledger.close(at(4))
+    table = replace(file_instance.config, relay_log_info_repository="TABLE")
+    open_relay_log_info(table, file_instance.channel, lambda: file_instance.engine).flush(at(2), force=True)
+    opened = open_ledger(table, file_instance.channel, file_instance.engine).open()
+    assert opened.exec_position == at(2).exec_position
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("rep_engine", ["MyISAM", "Aria", "MEMORY"])
+def test_a_table_without_transactions_follows_a_marker_after_commit(
+    tmp_path: Path, mariadb: MariadbServer, rep_engine: str
+) -> None:
+    """REQ-5: the row is written after COMMIT; a rollback leaves marker and row, a crash in between is caught up."""
+    mariadb.sql("DROP DATABASE IF EXISTS rplctl")
+    config = Config(datadir=tmp_path, relay_log_info_repository="TABLE", target=mariadb.url())
+    engine = open_engine(mariadb.url())
+    create_own_tables(engine)
+    create_tables(engine, rep_engine)
+    channel = Channel("", tmp_path)
+    repository = open_relay_log_info(config, channel, lambda: engine)
+    repository.flush(at(1), force=True)
+    ledger = open_ledger(config, channel, engine)
+    assert ledger.mode is CommitMode.MARKER
+    opened = ledger.open()
+    with engine.connect() as connection:
+        ledger.advance(connection, opened, at(2))
+        connection.rollback()
+    assert repository.read().exec_position == at(1).exec_position
+    with engine.begin() as connection:
+        ledger.advance(connection, opened, at(3))  # killed before the row followed
+    assert repository.read().exec_position == at(1).exec_position
+    assert open_ledger(config, channel, engine).open().exec_position == at(3).exec_position
+    mariadb.sql("ALTER TABLE rplctl.slave_relay_log_info ENGINE=InnoDB")
+    after = open_ledger(config, channel, engine)
+    assert (after.mode, after.open().exec_position) == (CommitMode.TRANSACTION, at(3).exec_position)
+    engine.dispose()

@@ -16,6 +16,7 @@ from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
+from rplctl.repository.column_types import ColumnTypes
 from rplctl.repository.install import SCHEMA_VERSION, migrations_folder, upgrade_if_old
 from rplctl.repository.layout import MYSQL_LAYOUT, OURS, WL2775, create, layout_of
 from rplctl.repository.layout_columns import NAMES, mysql_columns, worklog_columns
@@ -23,9 +24,6 @@ from rplctl.repository.switch import settle_repositories
 from rplctl.repository.tables import schema_of
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import SERVERS, Target, config_of
-from tests.repository.conftest import datadir as datadir
-from tests.repository.conftest import sqlite_target as sqlite_target
-from tests.repository.conftest import target as target
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 KILLED = 9
@@ -215,6 +213,11 @@ def dying_upgrade(target: Target, number: int) -> None:
     engine = target.engine()
     die_at(engine, number)
     create_tables(engine)
+
+
+def test_memory_has_no_text_and_gets_long_names_instead() -> None:
+    assert type(ColumnTypes("mariadb", "MEMORY").text).__name__ == "VARCHAR"
+    assert type(ColumnTypes("mariadb", "Aria").text).__name__ == "TEXT"
 
 
 def test_the_newest_version_costs_one_question(sqlite_target: Target) -> None:
