@@ -21,7 +21,7 @@ from rplctl.secret import KEY_FILE
 
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
 MIN_FREE_BYTES = 1 << 30
-_MODULES = ("pyspark", "pyarrow", "numba", "sqlalchemy", "pymysql", "sqlglot", "cryptography")
+_MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "zstandard", "cryptography")
 
 
 @dataclass(frozen=True, slots=True)
