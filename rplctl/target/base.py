@@ -62,7 +62,7 @@ class TableChunk:
     """Net changes of one table over a piece of a batch, with what each expects (D2).
 
     Keyed tables: `absent` keys must be absent and stay; `deletes` are keys of rows that must exist; `updates`
-    replace columns of rows that must exist (RowSet.columns name the columns set, then the key columns follow in each row);
+    replace columns of rows that must exist (RowSet.columns name the columns set, the key columns follow in each row);
     `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
     """
 

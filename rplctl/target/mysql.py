@@ -24,7 +24,7 @@ from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
-from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, key_of
+from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_rows import (
     delete_statements,
@@ -38,6 +38,7 @@ from rplctl.target.mysql_rows import (
 )
 from rplctl.target.mysql_session import ServerKind, Session
 from rplctl.target.mysql_statement import after_event_ddl, changes_only_rows, judge, names_a_database, text_of
+from rplctl.target.mysql_values import quote
 
 LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
@@ -165,10 +166,10 @@ class MysqlTarget:
         finally:
             driver.local_data = None
 
-    def _query(self, sql: str) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str | bytes) -> list[tuple[Any, ...]]:
         """Outside a transaction it leaves none behind: no snapshot, no metadata lock."""
         with self._driver.cursor() as cursor:
-            cursor.execute(sql)
+            cursor.execute(sql)  # type: ignore[arg-type]  # bytes go as they are
             rows = list(cursor.fetchall())
         assert self._connection is not None
         if not self._connection.in_transaction():
@@ -237,6 +238,18 @@ class MysqlTarget:
             raise target_error(error) from error
         if found != 1:
             raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        """One column of the row that the image identifies, JSON as its text. Raises TargetError 1032."""
+        name = quote(model.columns[column].name)
+        sql = b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s" % (name, table_name(model), where_row(model, image))
+        self._rows_session()
+        with mapped_errors():
+            rows = self._query(sql)
+        if len(rows) != 1:
+            raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+        value: Value = rows[0][0]
+        return value
 
     def check_foreign_keys(self, wanted: bool) -> None:
         self._foreign_keys = wanted

@@ -12,7 +12,16 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.target import open_target
-from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, StatementTarget, TableChunk, Target, key_of
+from rplctl.target.base import (
+    ChangeKind,
+    CountMismatch,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Target,
+    key_of,
+    statement_target,
+)
 from tests.servers import MariadbServer
 
 KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"
@@ -39,11 +48,11 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
 
 
 def make(target: Target, sql: str) -> TableModel:
-    if isinstance(target, StatementTarget):
+    if (server := statement_target(target)) is not None:
         target.begin(foreign_keys=True)
         target.connection.exec_driver_sql(sql.replace("TABLE ", "TABLE shop."))
         target.commit()
-        model = target.table_model("shop", "t")
+        model = server.table_model("shop", "t")
         assert model is not None
         return model
     empty = Catalog()

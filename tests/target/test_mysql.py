@@ -20,7 +20,12 @@ SOURCE = "10.11.6-MariaDB"
 QUERY = Query(1_700_000_000, 7, 0, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False, False)
 
 
-@pytest.fixture(params=[pytest.param("mariadb"), pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.slow])])
+@pytest.fixture(
+    params=[
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.slow]),
+    ]
+)
 def server(request: pytest.FixtureRequest) -> MariadbServer:
     found: MariadbServer = request.getfixturevalue(request.param)
     found.sql("DROP DATABASE IF EXISTS shop; CREATE DATABASE shop CHARACTER SET utf8mb4")

@@ -1,0 +1,78 @@
+"""Groups that may commit by themselves: the position follows, and a crash in between repeats them (REQ-5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rplctl.channel import Channel
+from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.commit.tables import create_own_tables
+from rplctl.commit.transaction import commit_after, commit_group
+from rplctl.config import Config
+from rplctl.errors import LockBusy, TargetError
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.repository import create_tables, open_relay_log_info
+from rplctl.target import open_target
+from rplctl.target.base import Target
+
+
+def at(number: int) -> RelayLogInfo:
+    return RelayLogInfo().at(RelayLogPosition("relay-bin.000001", 10 * number), BinlogPosition("bin.000001", number))
+
+
+@pytest.fixture(params=["TABLE", "FILE"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Target, Ledger]:
+    config = Config(datadir=tmp_path, relay_log_info_repository=request.param)
+    target = open_target(config.target_url)
+    create_own_tables(target.engine)
+    create_tables(target.engine, "")
+    channel = Channel("", tmp_path)
+    open_relay_log_info(config, channel, lambda: target.engine).flush(at(0), force=True)
+    ledger = open_ledger(config, channel, target.engine)
+    ledger.open()
+    return target, ledger
+
+
+def stored(target: Target, ledger: Ledger) -> int:
+    found = ledger.stored(target.connection)
+    target.rollback()
+    assert found is not None
+    return found.master_log_pos
+
+
+def test_the_position_moves_after_the_change(opened: tuple[Target, Ledger]) -> None:
+    target, ledger = opened
+    seen: list[int] = []
+
+    def apply() -> None:
+        found = ledger.stored(target.connection)
+        assert found is not None
+        seen.append(found.master_log_pos)
+
+    commit_after(target, ledger, (at(0), at(1)), apply)
+    assert (seen, stored(target, ledger)) == ([0], 1)
+    target.close()
+
+
+def test_an_error_leaves_the_position_where_it_was(opened: tuple[Target, Ledger]) -> None:
+    target, ledger = opened
+
+    def fail() -> None:
+        raise TargetError("no", errno=1050)
+
+    with pytest.raises(TargetError):
+        commit_after(target, ledger, (at(0), at(1)), fail)
+    assert stored(target, ledger) == 0
+    target.close()
+
+
+def test_nothing_is_applied_when_somebody_else_moved_the_position(opened: tuple[Target, Ledger]) -> None:
+    target, ledger = opened
+    commit_group(target, ledger, (at(0), at(5)), lambda: None)
+    with pytest.raises(LockBusy):
+        commit_after(target, ledger, (at(0), at(1)), lambda: pytest.fail("applied"))
+    assert stored(target, ledger) == 5
+    target.close()
