@@ -110,7 +110,7 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
 
     target = open_target(config.target_url)
     try:
-        if not needs_models(target.engine, channel.name):
+        if target.executes_statements or not needs_models(target.engine, channel.name):
             return ()
         return tuple(
             adopt_tables(target, channel.name, position, _as_replicated(config, _catalog_of_source(config, master)))

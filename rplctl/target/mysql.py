@@ -27,12 +27,12 @@ from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_rows import (
+    change_statement,
     delete_statements,
     has_empty_enum,
     insert_statements,
     parents_first,
     table_name,
-    update_statement,
     update_statements,
     where_row,
 )
@@ -233,7 +233,7 @@ class MysqlTarget:
         try:
             sets = [rows for rows in (change.after,) if rows is not None]
             self._rows_session(lenient=has_empty_enum(model, sets))
-            found = sum(self._send(_change_statement(change, model)))
+            found = sum(self._send(change_statement(change, model)))
         except (err.Error, OSError) as error:
             raise target_error(error) from error
         if found != 1:
@@ -300,7 +300,11 @@ class MysqlTarget:
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         """Never asked: this target executes the source's own statement (`run_statement`)."""
-        raise TargetError("a MySQL target takes statements, not plans", errno=1235)
+        raise TargetError(
+            "a MySQL target makes no tables from models",
+            errno=1235,
+            hint="load the dump into it with the mysql client: it describes its tables itself",
+        )
 
     def run_statement(self, statement: Statement) -> None:
         session = self._open()
@@ -384,18 +388,6 @@ class MysqlTarget:
         self._rows_session()
         with mapped_errors():
             return frozenset((str(database), str(table)) for database, table in self._query(sql))
-
-
-def _change_statement(change: RowChange, model: TableModel) -> bytes:
-    if change.kind is ChangeKind.INSERT:
-        assert change.after is not None
-        return next(insert_statements(model, change.after))[0]
-    assert change.before is not None
-    where = where_row(model, change.before)
-    if change.kind is ChangeKind.DELETE:
-        return b"DELETE FROM %s WHERE %s" % (table_name(model), where)
-    assert change.after is not None
-    return update_statement(model, change.after.columns, change.after.rows[0], where)
 
 
 def _is_mariadb(description: FormatDescription) -> bool:

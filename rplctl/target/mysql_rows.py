@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rplctl.schema.model import TableModel
-from rplctl.target.base import Row, RowSet, TableChunk, key_of
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, key_of
 from rplctl.target.mysql_values import comparand, is_empty_enum, is_equal, literal, quote
 
 STATEMENT_BYTES = 1 << 20  # a statement is closed once it is this long
@@ -58,6 +58,19 @@ def update_statement(model: TableModel, columns: Sequence[int], values: Row, whe
         free = next(column for column in model.columns if column.generated is None)
         parts.append(quote(free.name) + b"=" + quote(free.name))
     return b"UPDATE %s SET %s WHERE %s" % (table_name(model), b", ".join(parts), where)
+
+
+def change_statement(change: RowChange, model: TableModel) -> bytes:
+    """One change of one row."""
+    if change.kind is ChangeKind.INSERT:
+        assert change.after is not None
+        return next(insert_statements(model, change.after))[0]
+    assert change.before is not None
+    where = where_row(model, change.before)
+    if change.kind is ChangeKind.DELETE:
+        return b"DELETE FROM %s WHERE %s" % (table_name(model), where)
+    assert change.after is not None
+    return update_statement(model, change.after.columns, change.after.rows[0], where)
 
 
 def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, int]]:
