@@ -24,7 +24,7 @@ from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
-from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
+from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_rows import (
     change_statement,
