@@ -146,8 +146,8 @@ def test_every_module_has_its_mirror_test() -> None:
 
 
 def loaded_by_name(path: Path) -> set[str]:
-    """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")` with the
-    module's own texts that can be x ("b", or "b:function" as in a table of commands).
+    """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
+    with the module's own texts that can be x ("b", or "b:function" as in a table of commands).
     """
     calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args]
     asked = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] in LOADERS]

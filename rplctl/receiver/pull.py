@@ -141,9 +141,10 @@ class Pull:
         self._position = BinlogPosition(self._position.log_name, run.position)
         self._left_out = run.ends_dropped
         self.transactions += self._gtids.add(batch, first, run.stop, self._description)
+        appended = run.kept
         if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _ENDS_TRANSACTION:
-            self._mark_position()
-        return run.stop, run.kept
+            appended += self._mark_position()
+        return run.stop, appended
 
     def _append(self, data: Buffer, events: int) -> None:
         if events:

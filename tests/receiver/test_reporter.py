@@ -1,0 +1,79 @@
+"""What show-status can read of a receiver: its states and errors at once, its progress not more often than it must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rplctl.channel import Channel
+from rplctl.errors import RplError, SourceError
+from rplctl.position import BinlogPosition
+from rplctl.receiver.reporter import WAITING, Reporter
+from rplctl.source import SourceIdentity
+from rplctl.status import ThreadStatus, read_status
+
+SOURCE = SourceIdentity(4711, "a-b-c", "8.4.3", False, 1.5)
+AWAY = SourceError("error connecting to master", errno=2003, transient=True)
+
+
+def reporter(folder: Path) -> tuple[Reporter, Path]:
+    channel = Channel("", folder)
+    channel.run_folder.mkdir(parents=True)
+    return Reporter(channel), channel.status_path("receiver")
+
+
+def test_a_change_of_state_is_there_at_once(tmp_path: Path) -> None:
+    report, path = reporter(tmp_path)
+    report.state("Connecting to master")
+    assert (read_status(path).state, read_status(path).connected) == ("Connecting to master", False)
+    report.connected(SOURCE)
+    status = read_status(path)
+    assert (status.state, status.connected, status.master_server_id, status.clock_difference) == (
+        WAITING, True, 4711, 1.5
+    )  # fmt: skip
+
+
+def test_progress_is_written_a_few_times_a_second_not_for_every_batch(tmp_path: Path) -> None:
+    report, path = reporter(tmp_path)
+    report.connected(SOURCE)
+    written = path.stat().st_ino
+    for at in range(1000):
+        report.received(BinlogPosition("b.000001", at), f"u:1-{at}")
+    assert path.stat().st_ino == written, "the file was replaced within its interval"
+    report._written -= 1  # a second later
+    report.received(BinlogPosition("b.000001", 5000), "u:1-5000")
+    status = read_status(path)
+    assert (status.read_log_pos, status.retrieved_gtid_set) == (5000, "u:1-5000")
+
+
+def test_an_error_is_kept_with_its_time_until_a_connection_stands(tmp_path: Path) -> None:
+    report, path = reporter(tmp_path)
+    report.connected(SOURCE)
+    report.retrying(AWAY, is_first=True)
+    status = read_status(path)
+    assert (status.last_errno, status.last_error, status.connected) == (2003, "error connecting to master", False)
+    assert status.state == "Reconnecting after a failed master event read" and status.last_error_timestamp > 0
+    report.retrying(AWAY, is_first=False)
+    assert read_status(path).state == "Connecting to master"
+    report.connected(SOURCE)
+    status = read_status(path)
+    assert (status.last_errno, status.last_error, status.last_error_timestamp) == (0, "", 0.0)
+
+
+def test_a_failure_outlives_the_process_and_its_successor_shows_it(tmp_path: Path) -> None:
+    report, path = reporter(tmp_path)
+    report.connected(SOURCE)
+    report.failed(RplError("an error without a number"))
+    report.stopped()
+    status = read_status(path)
+    assert (status.state, status.connected) == ("", False)
+    assert (status.last_errno, status.last_error) == (1593, "an error without a number")  # ER_SLAVE_FATAL_ERROR
+    successor = Reporter(Channel("", tmp_path))
+    successor.state("Connecting to master")
+    assert read_status(path).last_error == "an error without a number"
+
+
+def test_heartbeats_are_counted(tmp_path: Path) -> None:
+    report, _ = reporter(tmp_path)
+    for _ in range(3):
+        report.heartbeat()
+    assert report.status.received_heartbeats == ThreadStatus().received_heartbeats + 3
