@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 
 from rplctl.errors import TargetError
+from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
@@ -197,8 +198,7 @@ class SqliteTarget:
         if change.kind is ChangeKind.DELETE:
             return self._driver.execute(f"DELETE FROM {name} WHERE {where}", parameters).rowcount
         assert change.after is not None
-        assignments = ", ".join(f"{quote(model.columns[i].name)}=?" for i in change.after.columns)
-        sql = f"UPDATE {name} SET {assignments} WHERE {where}"
+        sql = f"UPDATE {name} SET {_assignments(model, change.after.columns)} WHERE {where}"
         return self._driver.execute(sql, change.after.rows[0] + parameters).rowcount
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
@@ -251,17 +251,16 @@ class SqliteTarget:
     def _update_by_key(self, model: TableModel, columns: tuple[int, ...]) -> str:
         def make() -> str:
             key = key_of(model)
-            assigned = ", ".join(f"{quote(model.columns[i].name)}=?" for i in columns)
-            name = table(model)
-            return f"UPDATE {name} SET {assigned} WHERE {_equal(model, key)}"
+            return f"UPDATE {table(model)} SET {_assignments(model, columns)} WHERE {_equal(model, key)}"
 
         return self._cached(("update", model, columns), make)
 
     def _insert(self, model: TableModel, columns: tuple[int, ...]) -> str:
         def make() -> str:
             name = table(model)
-            names = ", ".join(quote(model.columns[i].name) for i in columns)
-            marks = ", ".join("?" * len(columns))
+            values = _values(model, columns)
+            names = ", ".join(quote(model.columns[i].name) for i in values)
+            marks = ", ".join(values.values())
             return f"INSERT INTO {name} ({names}) VALUES ({marks})" if columns else f"INSERT INTO {name} DEFAULT VALUES"
 
         return self._cached(("insert", model, columns), make)
@@ -283,7 +282,11 @@ def target_error(error: sqlite3.Error) -> TargetError:
     }
     if text.startswith("too many columns"):
         return TargetError(f"Too many columns: {text}", errno=1117, hint=_TOO_WIDE)
-    errno, transient, hint = known.get(code, (1146 if text.startswith("no such table") else 1105, False, ""))
+    errno, transient, hint = known.get(code, (1105, False, ""))
+    if text.startswith("no such table"):
+        errno = 1146
+    elif text.startswith("table ") and text.endswith(" already exists"):
+        errno, hint = 1050, "drop the table, begin with an empty target, or `rplctl skip` the statement"
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
 
 
@@ -324,6 +327,21 @@ def key_name(model: TableModel, columns: Iterable[str]) -> str:
         if key.kind in ("primary", "unique") and [part.column for part in key.parts] == wanted:
             return "PRIMARY" if key.kind == "primary" else key.name
     return ", ".join(wanted)
+
+
+def _values(model: TableModel, columns: Sequence[int]) -> dict[int, str]:
+    """Column → its parameter, or the expression of a generated column that the source left out of the image."""
+    given = {column: f"?{number}" for number, column in enumerate(columns, 1)}
+    computed = {}
+    for column, expression in integer_expressions(model).items():
+        if column not in given and not given.keys().isdisjoint(expression):
+            parts = (p if isinstance(p, str) else given.get(p, quote(model.columns[p].name)) for p in expression)
+            computed[column] = f"({' '.join(parts)})"
+    return given | computed
+
+
+def _assignments(model: TableModel, columns: Sequence[int]) -> str:
+    return ", ".join(f"{quote(model.columns[c].name)}={value}" for c, value in _values(model, columns).items())
 
 
 def _equal(model: TableModel, columns: tuple[int, ...]) -> str:
