@@ -110,37 +110,58 @@ def check(
     lag_critical: Annotated[
         str, typer.Option("--lag-critical", metavar="SECONDS", help="Lag that is critical.")
     ] = "300",
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Judge what is stored, not threads and lag; read every relay log byte.")
+    ] = False,
+    online: Annotated[bool, typer.Option("--online", help="Ask the source, too.")] = False,
 ) -> None:
-    """Print one line for monitoring systems; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN."""
+    """Print a verdict for monitoring systems, then what was found; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN."""
     from rplctl.cli.text import clean
-    from rplctl.command.check import WORDS
+    from rplctl.command.check import WORDS, Limits, Scope, worst
     from rplctl.command.check import check as run
     from rplctl.errors import RplError
 
     options = options_of(context)
+    if offline and online:
+        raise UsageError("--offline and --online exclude each other")
+    scope = Scope.OFFLINE if offline else Scope.ONLINE if online else Scope.LOCAL
     try:
         low, high = (
             int(seconds(t, f) or 0) for t, f in ((lag_warning, "--lag-warning"), (lag_critical, "--lag-critical"))
         )
-        verdicts = [run(config, name, low, high) for name, config in each_channel(options, channel)]
+        limits = Limits(low, high)
+        verdicts = [run(config, name, limits, scope) for name, config in each_channel(options, channel)]
     except UsageError:
         raise
     except RplError as error:
         write(clean(f"RPLCTL UNKNOWN - {error.message}") + "\n")
         raise typer.Exit(3) from None
-    worst = max((v.level for v in verdicts), key=lambda level: (0, 1, 3, 2)[level])
+    level = worst(v.level for v in verdicts)
     if options.format == "json":
-        rows: list[dict[str, Any]] = [{**asdict(v), "level": WORDS[v.level]} for v in verdicts]
+        rows: list[dict[str, Any]] = [
+            {
+                **asdict(v),
+                "level": WORDS[v.level],
+                "findings": [{**asdict(f), "level": WORDS[f.level]} for f in v.findings],
+            }
+            for v in verdicts
+        ]
         show_rows(options, tuple(rows[0]), rows)
-        raise typer.Exit(worst)
+        raise typer.Exit(level)
     details = "; ".join(f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts)
     data = " ".join(
         f"'lag{f'_{v.channel}' if v.channel else ''}'={v.lag_s}s;{low};{high};0"
         for v in verdicts
         if v.lag_s is not None
     )
-    write(clean(f"RPLCTL {WORDS[worst]} - {details}{f' | {data}' if data else ''}") + "\n")
-    raise typer.Exit(worst)
+    lines = [f"RPLCTL {WORDS[level]} - {details}{f' | {data}' if data else ''}"]
+    for v in verdicts:
+        where = f"channel '{v.channel}' " if len(verdicts) > 1 or v.channel else ""
+        for f in v.findings:
+            repair = f"; repair: {f.repair}" if f.repair else ""
+            lines.append(f"{where}{WORDS[f.level]} {f.code}: {f.text}{repair}")
+    write("".join(clean(line.replace("|", "/") if number else line) + "\n" for number, line in enumerate(lines)))
+    raise typer.Exit(level)
 
 
 def doctor(context: typer.Context, channel: ChannelName = None) -> None:

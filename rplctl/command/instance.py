@@ -69,9 +69,11 @@ def target_has_table(repositories: Repositories, name: str) -> bool:
     from sqlalchemy import inspect
 
     from rplctl.commit.tables import own_schema
+    from rplctl.repository.table import mapped_errors
 
     engine = repositories.engine()
-    return inspect(engine).has_table(name, schema=own_schema(engine))
+    with mapped_errors(name, None):
+        return inspect(engine).has_table(name, schema=own_schema(engine))
 
 
 def all_channels(config: Config) -> list[str]:

@@ -137,7 +137,8 @@ class TableRepository(Generic[Info]):
                 values[field.name] = field.notation.from_column(stored)
             except FieldError as error:
                 where = qualified_name(connection.dialect.name, self._record.table)
-                raise self._record.damaged(self._channel, f"{where}.{field.column}: {error}") from None
+                repair = f"UPDATE {where} SET {field.column} = …, then rplctl check"
+                raise self._record.damaged(self._channel, f"{where}.{field.column}: {error}", repair) from None
         return replace(self._record.empty(self._channel), **values | {"channel_name": self._channel})
 
     def _upsert(self, connection: Connection, info: Info) -> None:

@@ -1,0 +1,62 @@
+"""What `check` can find: one row per code, with its level for monitoring. The code is permanent; texts may change.
+
+level 0 OK (told, nothing to do)   1 WARNING (heals by itself, or weaker than it could be)   2 CRITICAL (stops, or will)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NOTE, WARNING, CRITICAL = 0, 1, 2
+
+LEVELS: dict[str, int] = {
+    # repositories
+    "repository_both": CRITICAL,
+    "repository_damaged": CRITICAL,
+    "repository_missing": CRITICAL,
+    "repository_elsewhere": WARNING,
+    "repository_old_layout": WARNING,
+    "repository_not_transactional": WARNING,
+    "file_mode": CRITICAL,
+    "file_behind_marker": NOTE,
+    "edited_by_hand": WARNING,
+    "switch_interrupted": WARNING,
+    "change_interrupted": WARNING,
+    # relay log and index
+    "relay_log_missing": WARNING,
+    "relay_log_not_listed": WARNING,
+    "relay_index_edited": WARNING,
+    "relay_log_torn": WARNING,
+    "relay_log_damaged": CRITICAL,
+    "relay_position_past_end": WARNING,
+    "relay_position_inside_event": WARNING,
+    "positions_disagree": WARNING,
+    "relay_logs_begin_later": WARNING,
+    "read_behind_executed": WARNING,
+    # target
+    "target_away": CRITICAL,
+    "target_refuses_writes": CRITICAL,
+    "table_missing": CRITICAL,
+    "table_differs": CRITICAL,
+    # source
+    "source_away": CRITICAL,
+    "source_changed": CRITICAL,
+    "source_same_server_id": CRITICAL,
+    "source_binlog_off": CRITICAL,
+    "source_purged": CRITICAL,
+    "source_past_end": CRITICAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that does not agree: its code, a sentence, the command that repairs it."""
+
+    code: str
+    level: int
+    text: str
+    repair: str
+
+
+def found(code: str, text: str, repair: str) -> Finding:
+    return Finding(code, LEVELS[code], text, repair)
