@@ -6,7 +6,7 @@ Invariant: verbs that change something hold the channel's `admin` lock, and read
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel, lock_holder
@@ -118,6 +118,16 @@ def not_configured(channel: str) -> NotConfigured:
         channel=channel,
         hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
     )
+
+
+def refuse_unknown(config: Config, channel: str) -> None:
+    """A channel is known when either record is in either place. Raises NotConfigured 3074 or 1200."""
+    for kind in ("FILE", "TABLE"):
+        places = replace(config, master_info_repository=kind, relay_log_info_repository=kind)
+        repositories = open_repositories(places, channel)
+        if repositories.master_info.exists() or repositories.relay_log_info.exists():
+            return
+    raise not_configured(channel)
 
 
 def running(channel: Channel) -> dict[str, int]:

@@ -24,6 +24,7 @@ from rplctl.command.instance import (
     open_repositories,
     read_master_info,
     read_skip_count,
+    refuse_unknown,
     running,
     write_skip_count,
 )
@@ -160,6 +161,7 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     if not running(channel):
         from rplctl.repository.switch import settle_repositories
 
+        refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
         config = settle_repositories(config, channel, engine_of(config))
     repositories = open_repositories(config, channel.name)
     master = read_master_info(repositories, channel.name)

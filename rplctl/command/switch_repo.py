@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.instance import ADMIN, engine_of, not_configured, open_repositories
+from rplctl.command.instance import ADMIN, engine_of, refuse_unknown
 from rplctl.command.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -46,7 +46,7 @@ def switch_repo(
         finish_pending_change(config, channel)
         if not dry_run:
             config = switch.resume_switch(config, channel, engine)
-        _refuse_unknown(config, channel_name)
+        refuse_unknown(config, channel_name)
         steps = []
         for name in names:
             plan = switch.plan_switch(config, channel, engine, name, kind)
@@ -67,13 +67,3 @@ def switch_repo(
                 )
             )
         return steps
-
-
-def _refuse_unknown(config: Config, channel: str) -> None:
-    """A channel is known when either record is in either place."""
-    for kind in ("FILE", "TABLE"):
-        places = replace(config, master_info_repository=kind, relay_log_info_repository=kind)
-        repositories = open_repositories(places, channel)
-        if repositories.master_info.exists() or repositories.relay_log_info.exists():
-            return
-    raise not_configured(channel)
