@@ -2,7 +2,7 @@
 
 An INSERT leaves out what it said nothing of: the column's default. An UPDATE leaves out what it did not change.
 Invariant: no value is guessed. MariaDB never logs a virtual column in MINIMAL images: where it may have changed, the
-channel stops. (Manual: binlog_row_image; MariaDB Knowledge Base, Row-based Logging.)
+target computes it (`schema.generated`) or the channel stops. (Manual: binlog_row_image.)
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
@@ -26,7 +27,7 @@ def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
     known = set(held)
     found: dict[int, Value] = {}
     for number, column in enumerate(model.columns):
-        if number not in known:
+        if number not in known and number not in integer_expressions(model):
             try:
                 found[number] = default_value(column, _SESSION)
             except NotComputable as error:
@@ -39,7 +40,7 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
     held = set(changed)
     names = {model.columns[number].name.casefold() for number in held}
     for number, column in enumerate(model.columns):
-        if column.generated is None or number in held:
+        if column.generated is None or number in held or number in integer_expressions(model):
             continue
         words = {(a or b).replace("``", "`").casefold() for a, b in _NAME.findall(column.generated)}
         if words & names:

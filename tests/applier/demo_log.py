@@ -1,4 +1,4 @@
-"""The recorded demo binary log as if the receiver had just written it: groups, catalog after its DDL."""
+"""A recorded binary log (the demo's) as if the receiver had just written it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ FOLDER = Path(rplctl.demo.__file__).parent / "data"
 
 
 def demo_groups(name: str = "binlog.000001", limit_bytes: int = 1 << 30) -> RelayGroups:
-    path = FOLDER / name
+    return groups_of(FOLDER / name, limit_bytes)
+
+
+def groups_of(path: Path, limit_bytes: int = 1 << 30) -> RelayGroups:
+    """Of any binary log of a server, its name ending in six digits."""
+    name = path.name
     data = np.fromfile(path, np.uint8)
     scan = scan_groups(data, 4, BinlogPosition(name, 4), limit_bytes)
     relay = f"relay-bin.{name[-6:]}"

@@ -40,14 +40,16 @@ class InProcessPipeline:
 
 
 class Instance:
-    def __init__(self, folder: Path, **options: Any) -> None:
+    """On an empty target, about to apply `first` (the demo's log)."""
+
+    def __init__(self, folder: Path, first: RelayGroups | None = None, **options: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.config = replace(Config(datadir=folder, relay_log_info_repository="TABLE"), **options)
         self.channel = Channel("", folder)
         self.target = open_target(self.config.target_url)
         create_own_tables(self.target.engine)
         create_tables(self.target.engine, "")
-        groups = demo_groups()
+        groups = first or demo_groups()
         start = RelayLogInfo().at(groups.start, groups.start_source)
         open_relay_log_info(self.config, self.channel, lambda: self.target.engine).flush(start, force=True)
         self.pipeline = InProcessPipeline()
