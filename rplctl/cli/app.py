@@ -38,8 +38,10 @@ VERBS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("wait", "threads:wait", ()),
     ("check", "show:check", ()),
     ("doctor", "show:doctor", ()),
+    ("fsync-report", "measure:fsync_report", ()),
     ("demo", "demo:demo", ()),
 )
+HELP = ("-h", "--help")
 
 
 def command_for(arguments: Sequence[str]) -> Any:
@@ -53,7 +55,7 @@ def command_for(arguments: Sequence[str]) -> Any:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={"help_option_names": list(HELP), "max_content_width": 100},
     )
     app.callback()(_global_options)
     for name, place, aliases in wanted:
@@ -70,6 +72,8 @@ def _verb_of(arguments: Sequence[str]) -> str:
     """The first word that is no global option; '' when there is none, or help is asked for before it."""
     words = iter(arguments)
     for word in words:
+        if word in HELP:
+            return ""
         if not word.startswith("-"):
             return word
         if GLOBAL_FLAGS.get(word):
