@@ -22,6 +22,7 @@ from rplctl.config import Config, split_list
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
+from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.status import ThreadStatus, read_status
 
 USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
@@ -99,6 +100,7 @@ class SlaveStatus:
     Commit_Mode: str
     Transactions_Applied: int
     Row_Changes_Applied: int
+    Relay_Log_Info_Repository: str  # FILE | TABLE transactional | TABLE not transactional, as it is now
 
 
 COLUMNS = tuple(f.name for f in fields(SlaveStatus))
@@ -133,9 +135,16 @@ def show_status(config: Config, channel_name: str, now: float | None = None) -> 
         **_filters(config),
         **_receiver(threads.receiver, RECEIVER in pids),
         **_applier(threads.applier, relay, APPLIER in pids),
+        "Relay_Log_Info_Repository": _repository(stored),
         "Seconds_Behind_Master": seconds_behind(master, relay, threads, time.time() if now is None else now),
     }
     return SlaveStatus(**values)  # type: ignore[arg-type]  # one key per field, checked at the call
+
+
+def _repository(stored: InfoRepository[RelayLogInfo]) -> str:
+    if stored.kind is RepositoryKind.FILE:
+        return "FILE"
+    return f"TABLE {'transactional' if stored.is_transactional() else 'not transactional'}"
 
 
 def _status_of(channel: Channel, role: str, threads: dict[str, int]) -> ThreadStatus:
