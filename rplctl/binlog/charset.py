@@ -159,6 +159,11 @@ def is_utf8(charset: str) -> bool:
     return charset in _UTF8
 
 
+def is_single_byte(charset: str) -> bool:
+    """True when every byte of it is one character, whatever its neighbours are."""
+    return charset in _SINGLE_BYTE or charset in _UPPER_HALVES
+
+
 def decode_text(raw: bytes, charset: str) -> str:
     """Text of `raw`. Raises BinlogFormatError for an unknown charset or bytes that are no text in it."""
     try:
@@ -175,7 +180,7 @@ def decoder(charset: str) -> Decoder:
         return partial(_decode_by_codec, _CODECS[charset])
     if charset == "ucs2":  # no surrogate pairs: each half is a character of its own
         return partial(str, encoding="utf-16-be", errors="surrogatepass")
-    if charset in _SINGLE_BYTE or charset in _UPPER_HALVES:
+    if is_single_byte(charset):
         return partial(_decode_by_table, _single_byte_table(charset))
     if charset == "sjis":
         return partial(_decode_with_exceptions, "shift_jis", _SJIS, {b"\x81\x5f": "\\"})

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from rplctl.binlog import temporal
 from rplctl.binlog.address import inet4_text, inet6_text, uuid_text
 from rplctl.binlog.cells import Cells, cells_of, gather, raw_cells, signed_cells, unsigned_cells
-from rplctl.binlog.charset import decode_text, is_utf8
+from rplctl.binlog.charset import decode_text, is_single_byte, is_utf8
 from rplctl.binlog.column import ColumnFormat, char_length, fraction_digits
 from rplctl.binlog.decimal import decimal_texts
 from rplctl.binlog.images import Images
@@ -172,12 +172,13 @@ def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _texts(cells: Cells, charset: str) -> list[Any]:
-    """One decode for all when bytes are characters, else one each."""
-    if is_utf8(charset):
+    """One decode for all when each byte is a character, else one each."""
+    if is_utf8(charset) or is_single_byte(charset):
         buffer, offsets = gather(cells)
         raw = buffer.tobytes()
-        if raw.isascii():
-            text = raw.decode("ascii")
+        if raw.isascii() or is_single_byte(charset):
+            text = decode_text(raw, charset)
+            assert len(text) == len(raw)
             ends = offsets.tolist()
             return [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
     return [decode_text(raw, charset) for raw in raw_cells(cells)]

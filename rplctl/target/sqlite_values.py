@@ -7,4 +7,7 @@ LARGEST_INTEGER = (1 << 63) - 1
 
 def storable(values: list[int | float | str | bytes | None]) -> list[int | float | str | bytes | None]:
     """Integers past SQLite's 64-bit range become their decimal text: exact, in a column without numeric affinity."""
-    return [str(v) if type(v) is int and v > LARGEST_INTEGER else v for v in values]
+    kind = next((type(v) for v in values if v is not None), None)  # a column has one type
+    if kind is not int:
+        return values
+    return [str(v) if v is not None and v > LARGEST_INTEGER else v for v in values]  # type: ignore[operator]
