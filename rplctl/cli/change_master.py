@@ -52,7 +52,7 @@ def _refuse_password_on_argv(value: str | None) -> None:
 
 
 def _change_master(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
-    """Set where a channel reads from and how it connects (CHANGE MASTER TO)."""
+    """Set where a channel reads from (CHANGE MASTER TO)."""
     from rplctl.command.change_master import change_master as run
 
     _refuse_password_on_argv(given.pop("password_on_argv"))
@@ -152,7 +152,10 @@ change_master.__annotations__ = {}
 
 
 def _change_filter(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
-    """Set which databases and tables a channel applies (CHANGE REPLICATION FILTER)."""
+    """Set which databases and tables a channel applies.
+
+    CHANGE REPLICATION FILTER: a list that is given replaces the one before.
+    """
     from rplctl.command.change_filter import change_filter as run
 
     options = options_of(context)

@@ -22,7 +22,7 @@ def demo(
         Path | None, typer.Argument(metavar="DIR", help="Instance folder to make; without it a temporary one.")
     ] = None,
 ) -> None:
-    """Replicate recorded binary logs into SQLite and compare."""
+    """Replicate recorded binary logs, and compare."""
     from rplctl.command.demo import DemoTable
     from rplctl.command.demo import demo as run
     from rplctl.command.show_status import WORKLOG_COLUMNS

@@ -27,7 +27,10 @@ def export_info(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Write position and connection as a server's own info files, password in clear text."""
+    """Write a server's own info files.
+
+    Position and connection, the password in clear text.
+    """
     from rplctl.command.export_info import Destination
     from rplctl.command.export_info import export_info as run
 
@@ -68,7 +71,10 @@ def import_info(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Take over the position, and a server's connection settings, from another replica or tool."""
+    """Take over a position from another replica or tool.
+
+    From a server also its connection settings.
+    """
     from rplctl.command.import_info import FOLDER, ROWS, Origin, is_configured
     from rplctl.command.import_info import import_info as run
 

@@ -1,6 +1,7 @@
 """Results to stdout, everything else to stderr, in the format asked for or the one that fits: terminal or pipe.
 
-terminal   lists as a table, show-status of one channel vertical; a table wider than the terminal becomes vertical
+terminal   lists as a table, show-status of one channel vertical; prose is folded, and what is too wide even so is
+           shown vertical
 pipe       show-status in the `\\G` layout, lists as TSV; never wrapped, never truncated
 json       the same everywhere: a list of objects, keyed by column
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.text import Row, ascii_table, clean, shown, to_json, tsv, vertical
@@ -49,29 +50,45 @@ def show_records(options: Globals, records: Sequence[Any], kind: type[Any], **re
 
 
 def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """Fitted to the terminal; as wide as it needs when it was asked for by `-f table`."""
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    widths = {name: max([cell_len(name), *(cell_len(shown(row[name])) for row in rows)]) for name in columns}
+    gaps = 3 * (len(columns) - 1)
+    fits = options.is_terminal and not options.format
     console = Console(
         markup=False,
         highlight=False,
         emoji=False,
         no_color=options.color == "never",
         force_terminal=True if options.color == "always" else None,
+        width=None if fits else sum(widths.values()) + gaps,
     )
+    if fits and sum(_least(name, width) for name, width in widths.items()) + gaps > console.width:
+        write(vertical(rows))
+        return
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for name in columns:
         is_number = bool(rows) and all(isinstance(row[name], int) or row[name] is None for row in rows)
-        table.add_column(Text(name), justify="right" if is_number else "left", no_wrap=True, overflow="ignore")
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        least = _least(name, widths[name])
+        table.add_column(Text(name), justify=justify, no_wrap=name not in _PROSE, min_width=least, overflow="fold")
     for row in rows:
         table.add_row(*(Text(shown(row[name]), style=_style(name, row[name])) for name in columns))
-    if console.measure(table).maximum > console.width:
-        write(vertical(rows))
-        return
     console.print(table)
     sys.stdout.flush()
+
+
+_PROSE = frozenset({"Detail", "Hint", "Notes", "Steps", "Info", "Last_Error"})  # may be folded, on a terminal only
+_PROSE_WIDTH = 20  # but not below this
+
+
+def _least(name: str, width: int) -> int:
+    return min(width, _PROSE_WIDTH) if name in _PROSE else width
 
 
 _GOOD, _BAD, _DOUBTFUL = "green", "bold red", "yellow"
@@ -82,6 +99,11 @@ def _style(column: str, value: object) -> str:
     if column.endswith(("_Running", "Result")):
         return _STYLES.get(str(value), "")
     return _BAD if column.endswith("_Error") and value else ""
+
+
+def many(count: int, thing: str) -> str:
+    """`1 relay log`, `2 relay logs`."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def say(options: Globals, text: str, result: Any = None) -> None:

@@ -28,7 +28,7 @@ def show_status(
         str | None, typer.Option("--watch", metavar="SECONDS", help="Show again every so many seconds until Ctrl-C.")
     ] = None,
 ) -> None:
-    """Show one row per channel in the columns of SHOW SLAVE STATUS."""
+    """Show the state of each channel (SHOW SLAVE STATUS)."""
     options = options_of(context)
     if terminology not in ("master", "source"):
         raise UsageError(f"--terminology {terminology}: write master or source")
@@ -92,7 +92,7 @@ def show_relaylog_events(
     position: Annotated[int, typer.Option("--from", metavar="POS", help="Begin with the event at this position.")] = 4,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="At most so many events.")] = None,
 ) -> None:
-    """List the events of a relay log (SHOW RELAYLOG EVENTS)."""
+    """List a relay log's events (SHOW RELAYLOG EVENTS)."""
     from rplctl.command.relay_logs import RelayLogEvent
     from rplctl.command.relay_logs import show_relaylog_events as run
 
@@ -115,7 +115,10 @@ def check(
     ] = False,
     online: Annotated[bool, typer.Option("--online", help="Ask the source, too.")] = False,
 ) -> None:
-    """Print a verdict for monitoring systems, then what was found; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN."""
+    """Print a verdict for monitoring systems, and why.
+
+    Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+    """
     from rplctl.cli.text import clean
     from rplctl.command.check import WORDS, Limits, Scope, worst
     from rplctl.command.check import check as run
@@ -165,7 +168,10 @@ def check(
 
 
 def doctor(context: typer.Context, channel: ChannelName = None) -> None:
-    """Look whether everything is there that replication needs; exit 1 with a warning, 2 with a failure."""
+    """Look whether all that replication needs is there.
+
+    Exit code 1 with a warning, 2 with a failure.
+    """
     from rplctl.command.doctor import FAIL, WARN, Finding
     from rplctl.command.doctor import doctor as run
 

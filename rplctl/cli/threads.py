@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.options import ChannelName, DryRun, Yes, each_channel, options_of, roles_of, seconds, the_channel
-from rplctl.cli.output import confirm, say, say_notes
+from rplctl.cli.output import confirm, many, say, say_notes
 from rplctl.cli.progress import progress_unless
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition
@@ -116,7 +116,7 @@ def stop(
         str, typer.Option("--timeout", metavar="SECONDS", help="Wait this long for a transaction end, then kill.")
     ] = "60",
 ) -> None:
-    """Stop receiver and applier at a transaction end (STOP SLAVE)."""
+    """Stop both at a transaction end (STOP SLAVE)."""
     from rplctl.command.stop import stop as run
 
     options = options_of(context)
@@ -156,17 +156,20 @@ def skip(
     channel: ChannelName = None,
     yes: Yes = False,
 ) -> None:
-    """Let the next start pass over N transactions (sql_slave_skip_counter)."""
+    """Pass over N transactions at the next start.
+
+    MySQL's sql_slave_skip_counter.
+    """
     from rplctl.command.recover import skip as run
 
     options = options_of(context)
     name, config = the_channel(options, channel)
     if count > 0:
-        confirm(f"The next {count} transaction(s) of channel '{name}' will never be applied.", yes=yes)
+        confirm(f"{many(count, 'transaction')} of channel '{name}' will never be applied.", yes=yes)
     result = run(config, name, count)
     say(
         options,
-        f"channel '{name}' skips {result.count} transaction(s) at its next start",
+        f"channel '{name}' skips {many(result.count, 'transaction')} at its next start",
         {"Channel_Name": name, "Skip_Counter": result.count},
     )
 
@@ -178,7 +181,10 @@ def reset(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Forget position and relay logs (RESET SLAVE); the replicated tables stay."""
+    """Forget position and relay logs (RESET SLAVE).
+
+    The replicated tables stay.
+    """
     from rplctl.command.stop import reset as run
 
     options = options_of(context)
@@ -188,7 +194,7 @@ def reset(
             confirm(f"Channel '{name}' is reset: {what} forgotten.", yes=yes)
         result = run(config, name, everything=everything, dry_run=dry_run)
         would = "would be " if dry_run else ""
-        text = f"channel '{name}' {would}reset, {len(result.removed_relay_logs)} relay logs removed"
+        text = f"channel '{name}' {would}reset, {many(len(result.removed_relay_logs), 'relay log')} {would}removed"
         row = {
             "Channel_Name": name,
             "Removed_Relay_Logs": list(result.removed_relay_logs),

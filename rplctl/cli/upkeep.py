@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.options import ChannelName, DryRun, each_channel, options_of, the_channel
-from rplctl.cli.output import say, show_records
+from rplctl.cli.output import many, say, show_records
 
 
 def flush_relay_logs(context: typer.Context, channel: ChannelName = None) -> None:
@@ -30,12 +30,15 @@ def purge_relay_logs(context: typer.Context, channel: ChannelName = None, dry_ru
     options = options_of(context)
     for name, config in each_channel(options, channel):
         result = run(config, name, dry_run=dry_run)
-        text = f"channel '{name}': {len(result.removed)} relay logs {'would be ' if dry_run else ''}removed"
+        text = f"channel '{name}': {many(len(result.removed), 'relay log')} {'would be ' if dry_run else ''}removed"
         say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
 
 
 def recover(context: typer.Context, channel: ChannelName = None, dry_run: DryRun = False) -> None:
-    """Repair the relay log as every start does (WL#4621): cut the torn tail, compute the next event."""
+    """Repair the relay log, as every start does (WL#4621).
+
+    The torn tail is cut and the next event computed.
+    """
     from rplctl.command.recover import RecoverResult
     from rplctl.command.recover import recover as run
 
@@ -53,7 +56,7 @@ def switch_repo(
     ] = "both",
     dry_run: DryRun = False,
 ) -> None:
-    """Move the repositories between FILE and TABLE (WL#2775)."""
+    """Move repositories between FILE and TABLE (WL#2775)."""
     from rplctl.command.switch_repo import SwitchStep
     from rplctl.command.switch_repo import switch_repo as run
 
@@ -74,13 +77,15 @@ def load_schema(
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Give a channel the table definitions that its row events do not carry."""
+    """Tell a channel the definitions of its tables.
+
+    Row events do not carry them.
+    """
     from rplctl.command.load_schema import load_schema as run
 
     options = options_of(context)
     name, config = the_channel(options, channel)
     result = run(config, name, file, from_source=from_source, dry_run=dry_run)
-    text = (
-        f"channel '{name}': {len(result.tables)} tables {'would be ' if dry_run else ''}known from {result.position} on"
-    )
+    known = f"{many(len(result.tables), 'table')} {'would be ' if dry_run else ''}known from {result.position} on"
+    text = f"channel '{name}': {known}"
     say(options, text, {**asdict(result), "position": str(result.position), "tables": list(result.tables)})

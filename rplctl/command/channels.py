@@ -40,6 +40,6 @@ def _line(config: Config, name: str) -> ChannelLine:
         status.Slave_IO_Running,
         status.Slave_SQL_Running,
         status.Seconds_Behind_Master,
-        f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}",
+        f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}" if status.Relay_Master_Log_File else "",
         status.Last_SQL_Error or status.Last_IO_Error,
     )

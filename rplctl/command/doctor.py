@@ -103,7 +103,13 @@ def _target(config: Config) -> Iterator[Finding]:
     from sqlalchemy import text
     from sqlalchemy.exc import SQLAlchemyError
 
-    shown = url_without_password(config.target or f"sqlite:///{config.datadir / 'target.db'}")
+    shown = url_without_password(config.target_url)
+    file = Path(config.target_url.removeprefix("sqlite:///"))
+    if config.target_url.startswith("sqlite:///") and not file.exists():  # asking it would make it
+        is_possible = file.parent.is_dir()
+        where = "the first start makes it" if is_possible else f"there is no folder {file.parent}"
+        yield Finding("target", OK if is_possible else FAIL, f"{shown}: {where}", "" if is_possible else "rplctl init")
+        return
     try:
         with engine_of(config)().connect() as connection:
             connection.execute(text("SELECT 1"))
@@ -126,12 +132,16 @@ def _channel(config: Config, name: str) -> Iterator[Finding]:
     check = f"channel '{name}'"
     repositories = open_repositories(config, name)
     if not repositories.master_info.exists():
-        yield Finding(check, FAIL, f"no MasterInfo in {repositories.master_info.where}", "rplctl change-master")
+        yield Finding(check, FAIL, f"no MasterInfo in {repositories.master_info.where}", _make(name))
         return
     master = repositories.master_info.read()
     threads = running(Channel(name, config.datadir))
     yield Finding(check, OK, f"running: {', '.join(threads) or 'nothing'}; position {master.read_position}")
     yield from _guarded(f"{check} source", lambda: _source(config, master, f"{check} source"))
+
+
+def _make(channel: str) -> str:
+    return f"rplctl change-master --channel {channel} --master-host HOST …" if channel else "rplctl change-master …"
 
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[Finding]:

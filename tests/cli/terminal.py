@@ -1,0 +1,43 @@
+"""Run the command line in a process of its own on a terminal of any width, as an operator sees it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+from tests.cli.program import Outcome
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def on_terminal(datadir: Path, *arguments: str, columns: int = 100, typed: str = "", plain: bool = True) -> Outcome:
+    """`out` is all that appeared on the screen, both streams; with `plain` without colours."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    command = [sys.executable, "-m", "rplctl", "--datadir", str(datadir), *arguments]
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")} | {"TERM": "xterm"}
+    process = subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
+    )
+    os.close(slave)
+    if typed:
+        os.write(master, typed.encode())
+    shown = b""
+    while piece := _read(master):
+        shown += piece
+    os.close(master)
+    text = shown.decode().replace("\r\n", "\n")
+    return Outcome(process.wait(60), _ESCAPES.sub("", text) if plain else text, "")
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # the other side is closed
+        return b""
