@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from rplctl.channel import Channel
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.repository.record import MASTER_INFO
-from tests.repository.conftest import MASTER, RELAY, SERVERS, Target, config_of
+from tests.repository.conftest import MASTER, RELAY, Target, config_of
 
 PAGE = Path(__file__).parents[2] / "man/rplctl.1"
 FORBIDDEN = [
