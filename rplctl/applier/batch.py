@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from rplctl.applier.decode import Inconsistent
+from rplctl.applier.event_range import EventRange, apart, event_range
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.plan import Batch, BatchKind
-from rplctl.applier.row_stream import read_run
+from rplctl.applier.row_stream import EventRun, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.binlog.scan import GroupKind, split_rows
 from rplctl.channel import Channel
@@ -86,8 +87,11 @@ class BatchApplier:
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
             return self._ordered(batch)
+        parts = apart(batch, self._config.max_batch_bytes)
+        if len(parts) > 1:
+            return sum(self._apply(part) for part in parts)
         try:
-            return self._bulk(batch, self._decode(batch))
+            return self._bulk(batch)
         except (CountMismatch, Inconsistent):
             pass
         except NotTransactional:
@@ -104,8 +108,7 @@ class BatchApplier:
             pass
         return sum(self._ordered(group) for group in batch.one_by_one())
 
-    def _decode(self, batch: Batch) -> list[TableChunk]:
-        splits = self._splits(batch)
+    def _decode(self, splits: list[Split]) -> list[TableChunk]:
         if self._statements is None:
             return self._pipeline.decode(splits, self.catalog)
         self.catalog = self._statements.know([])
@@ -115,23 +118,48 @@ class BatchApplier:
             self.catalog = self._statements.know(error.names)
             return self._pipeline.decode(splits, self.catalog)
 
-    def _splits(self, batch: Batch) -> list[Split]:
-        size = max(SMALLEST_SPLIT, -(-(batch.end - batch.start) // self._pipeline.parallelism))
-        return [
+    def _jobs(self, events: EventRange) -> Iterator[list[Split]]:
+        """Splits, one for each core, of about a batch's bytes together: what is decoded at a time."""
+        tasks = self._pipeline.parallelism
+        size = max(SMALLEST_SPLIT, -(-min(events.end - events.start, self._config.max_batch_bytes) // tasks))
+        splits = [
             Split(
-                str(batch.path),
+                str(events.path),
                 piece.start,
                 piece.end,
                 piece.table_map_offsets,
-                batch.description,
+                events.description,
                 str(self._channel.spool_folder),
                 self._target.kind,
                 self._rules,
             )
-            for piece in split_rows(batch.groups.data, batch.start, batch.end, size, batch.description)
+            for piece in split_rows(events.data, events.start, events.end, size, events.description)
         ]
+        return (splits[at : at + tasks] for at in range(0, len(splits), tasks))
 
-    def _bulk(self, batch: Batch, chunks: list[TableChunk]) -> int:
+    def _bulk(self, batch: Batch) -> int:
+        """Decode and apply job by job, in one transaction: memory hangs on a job's size, not on the batch's."""
+        changes = 0
+        with event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events:
+            decoded = map(self._decode, self._jobs(events))
+            chunks: list[TableChunk] | None = next(decoded)
+            unchecked = self._check_bulk(chunks or [])
+
+            def apply() -> None:
+                nonlocal chunks, changes
+                while chunks is not None:
+                    self._apply_chunks(chunks)
+                    changes += sum(chunk.change_count for chunk in chunks)
+                    chunks = None  # before the next ones come
+                    chunks = next(decoded, None)
+                    if chunks is not None and self._check_bulk(chunks) and not unchecked:
+                        raise Inconsistent("rows with foreign_key_checks=0 behind others")
+
+            self._commit(batch, apply, foreign_keys=not unchecked)
+        return changes
+
+    def _check_bulk(self, chunks: list[TableChunk]) -> bool:
+        """Whether the target's foreign keys must rest. Raises when its tables do not fit, or not the bulk way."""
         models = self.catalog.tables
         touched = {(chunk.database, chunk.table) for chunk in chunks}
         if self._statements is not None:
@@ -142,19 +170,16 @@ class BatchApplier:
         for name in touched - self._checked:
             self._target.check_table(models[name])
             self._checked.add(name)
+        return bool(parents) or any(chunk.foreign_keys_off for chunk in chunks)
+
+    def _apply_chunks(self, chunks: list[TableChunk]) -> None:
         by_split: list[list[TableChunk]] = []
         for chunk in chunks:  # chunks of one split name each table once
             if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
                 by_split.append([])
             by_split[-1].append(chunk)
-
-        def apply() -> None:
-            for piece in by_split:
-                self._target.apply_chunks(piece, models)
-
-        unchecked = bool(parents) or any(chunk.foreign_keys_off for chunk in chunks)
-        self._commit(batch, apply, foreign_keys=not unchecked)
-        return sum(chunk.change_count for chunk in chunks)
+        for piece in by_split:
+            self._target.apply_chunks(piece, self.catalog.tables)
 
     def _cascading_parents(self) -> set[tuple[str, str]]:
         """Tables whose rows the target itself changes others with: a foreign key with an action points at them."""
@@ -169,8 +194,12 @@ class BatchApplier:
 
     def _ordered(self, batch: Batch) -> int:
         """The batch in the source's order, in one transaction."""
+        with event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events:
+            run = read_run(events.data, events.start, events.end, events.description)
+            return self._ordered_run(batch, filtered(run, self._rules))
+
+    def _ordered_run(self, batch: Batch, run: EventRun) -> int:
         own = self._statements is not None
-        run = filtered(read_run(batch.groups.data, batch.start, batch.end, batch.description), self._rules)
         if batch.last - batch.first > 1 and (batch.has_payload or (not own and mixes_foreign_key_checks(run))):
             raise Inconsistent("groups that do not fit into one transaction")
         foreign_keys = wants_foreign_keys(run, statements_bring_their_own=own)

@@ -121,8 +121,7 @@ class _Completion:
             return rows
         if (added := self._defaults.get(rows.columns)) is None:
             found = defaults_of(self._model, rows.columns)
-            values = self._form.stored(list(found.values()))
-            added = self._defaults[rows.columns] = dict(zip(found, values, strict=True))
+            added = self._defaults[rows.columns] = {c: self._form.stored([value])[0] for c, value in found.items()}
         more = tuple(added.values())
         return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
 

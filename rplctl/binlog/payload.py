@@ -11,7 +11,7 @@ without checksums.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import BinaryIO, Final
 
 import zstandard
 
@@ -20,6 +20,7 @@ from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.binlog.groups import GroupKind, scan_groups
 from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
 from rplctl.binlog.inflate import MAX_INFLATED, inflate
+from rplctl.binlog.jit import ByteArray
 from rplctl.position import BinlogPosition
 
 _ZSTD: Final = 0
@@ -28,6 +29,8 @@ _END_MARK: Final = 0
 _SIZE_FIELD: Final = 1
 _COMPRESSION_FIELD: Final = 2
 _PLAIN_SIZE_FIELD: Final = 3
+_MOST_FIELD_BYTES: Final = 64  # the fields' part of a payload event
+_PIECE_BYTES: Final = 1 << 20
 
 COMPRESSED_ROWS: Final[dict[int, EventType]] = {
     EventType.WRITE_ROWS_COMPRESSED_V1: EventType.WRITE_ROWS_V1,
@@ -76,6 +79,40 @@ def decompress_payload(event: bytes, description: FormatDescription, max_bytes: 
     if len(plain) != plain_size:
         raise body.error(f"The payload holds {len(plain)} plain bytes but says {plain_size}")
     return plain
+
+
+def payload_size(event: ByteArray, description: FormatDescription) -> int:
+    """How many plain bytes a TRANSACTION_PAYLOAD says it holds."""
+    head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
+    fields = _payload_fields(Cursor(head, HEADER_LENGTH, len(head)))
+    return fields.get(_PLAIN_SIZE_FIELD, len(event) - HEADER_LENGTH - description.checksum_length)
+
+
+def unfold_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
+    """Write the inner events of one TRANSACTION_PAYLOAD, piece by piece: for what is too large for `expand_event`."""
+    head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
+    body = Cursor(head, HEADER_LENGTH, len(head))
+    fields = _payload_fields(body)
+    payload = event[body.position : len(event) - description.checksum_length]
+    size, plain_size = fields.get(_SIZE_FIELD, -1), fields.get(_PLAIN_SIZE_FIELD, len(payload))
+    if size != len(payload):
+        raise body.error(f"The payload is {len(payload)} bytes but says {size}")
+    if plain_size > max_bytes:
+        raise body.error(f"A payload of {plain_size} plain bytes is larger than {max_bytes}")
+    if fields.get(_COMPRESSION_FIELD, -1) not in (_ZSTD, _NO_COMPRESSION):
+        raise body.error(f"Unknown payload compression {fields.get(_COMPRESSION_FIELD, -1)}")
+    written = 0
+    try:
+        if fields[_COMPRESSION_FIELD] == _NO_COMPRESSION:
+            written += out.write(payload.data)
+        else:
+            with zstandard.ZstdDecompressor().stream_reader(payload.data, read_across_frames=True) as reader:
+                while written <= plain_size and (piece := reader.read(_PIECE_BYTES)):
+                    written += out.write(piece)
+    except zstandard.ZstdError as error:
+        raise body.error(f"The payload is broken ({error})") from error
+    if written != plain_size:
+        raise body.error(f"The payload holds {written} plain bytes or more but says {plain_size}")
 
 
 def _payload_fields(body: Cursor) -> dict[int, int]:

@@ -1,0 +1,107 @@
+"""Where a batch's events lie: in the relay log or, of a compressed transaction too large for memory, unfolded.
+
+A payload that says it is larger than a batch may be is a batch of its own: it is decompressed piece by piece into a
+file of the channel's spool folder, and read from there as any other relay log. (TRANSACTION_PAYLOAD: `binlog.payload`.)
+Invariant: the file is gone when the batch is, and never larger than MAX_UNFOLDED.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from rplctl.applier.plan import Batch
+from rplctl.binlog.checksum import verify_events
+from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.binlog.header import EventType
+from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.payload import payload_size, unfold_payload
+from rplctl.binlog.scan import scan_events
+from rplctl.durable import PRIVATE_FILE, private_folder
+from rplctl.errors import BinlogFormatError
+
+MAX_UNFOLDED = 64 << 30  # bytes
+_SMALLEST_SUSPECT = 64 << 10  # bytes of a compressed transaction that are worth asking what they unfold to
+
+
+@dataclass(frozen=True, slots=True)
+class EventRange:
+    """Whole events, data[start:end] of a file."""
+
+    path: Path
+    data: ByteArray
+    start: int
+    end: int
+    description: FormatDescription
+
+
+def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
+    """The same groups, with each that unfolds to more than `limit_bytes` a batch of its own."""
+    suspects = np.flatnonzero(
+        batch.scan.has_payload[batch.first : batch.last]
+        & (batch.scan.end[batch.first : batch.last] - batch.scan.start[batch.first : batch.last] >= _SMALLEST_SUSPECT)
+    )
+    cuts = [batch.first]
+    for number in (suspects + batch.first).tolist():
+        if _is_larger(replace(batch, first=number, last=number + 1), limit_bytes):
+            cuts += [number, number + 1]
+    cuts.append(batch.last)
+    return [replace(batch, first=a, last=b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+
+
+@contextmanager
+def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[EventRange]:
+    """The batch's events; in a file of their own when it is a payload of more than `limit_bytes`.
+
+    Raises BinlogFormatError 1743 for a wrong checksum, and for a payload that is not what it says.
+    """
+    lying = EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description)
+    if batch.last - batch.first != 1 or not batch.has_payload or not _is_larger(batch, limit_bytes):
+        yield lying
+        return
+    path = private_folder(spool_folder) / f"{uuid.uuid4().hex}.events"
+    try:
+        _unfold(lying, path)
+        data = np.memmap(path, np.uint8, "r")
+        yield EventRange(path, data, 0, len(data), replace(batch.description, checksum_algorithm=CHECKSUM_OFF))
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _is_larger(batch: Batch, limit_bytes: int) -> bool:
+    data = batch.groups.data
+    return any(payload_size(data[a:b], batch.description) > limit_bytes for a, b in _payloads(data, batch))
+
+
+def _payloads(data: ByteArray, batch: Batch) -> Iterator[tuple[int, int]]:
+    index = scan_events(data[batch.start : batch.end])
+    for number in np.flatnonzero(index.type_codes == EventType.TRANSACTION_PAYLOAD).tolist():
+        yield batch.start + int(index.offsets[number]), batch.start + int(index.offsets[number + 1])
+
+
+def _unfold(events: EventRange, path: Path) -> None:
+    piece = events.data[events.start : events.end]
+    index = scan_events(piece)
+    checksum = events.description.checksum_length
+    if checksum and (bad := verify_events(piece, index.offsets)) >= 0:
+        raise BinlogFormatError(
+            "Replication event checksum verification failed while reading from a relay log.",
+            errno=1743,
+            position=str(events.start + int(index.offsets[bad])),
+        )
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "wb") as file:
+        for number, code in enumerate(index.type_codes.tolist()):
+            event = piece[index.offsets[number] : index.offsets[number + 1]]
+            if code == EventType.TRANSACTION_PAYLOAD:
+                unfold_payload(event, events.description, file, MAX_UNFOLDED)
+                continue
+            plain = bytearray(event[: len(event) - checksum].tobytes())
+            plain[9:13] = len(plain).to_bytes(4, "little")
+            file.write(plain)
