@@ -29,7 +29,9 @@ MARKER_OF_FIXTURE = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "huge" not in config.option.markexpr:  # gigabytes and minutes: only when asked for
+        items[:] = [item for item in items if item.get_closest_marker("huge") is None]
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:

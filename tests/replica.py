@@ -25,14 +25,19 @@ class Replica:
         self.channel = Channel(channel, self.datadir)
 
     def run(
-        self, *arguments: str, expect: int | None = 0, password: str = "", environment: dict[str, str] | None = None
+        self,
+        *arguments: str,
+        expect: int | None = 0,
+        password: str = "",
+        environment: dict[str, str] | None = None,
+        timeout_s: float = 240,
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [sys.executable, "-m", "rplctl", "--datadir", str(self.datadir), *arguments],
             input=password,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=timeout_s,
             env={**os.environ, **(environment or {})},
             check=False,
         )

@@ -1,0 +1,144 @@
+"""Transactions far larger than memory should hold go through, and the memory of all processes together stays what it is.
+
+Memory is what the processes hold for themselves (RssAnon of receiver, applier, its JVM and its Python workers), sampled;
+mapped relay logs are the page cache's. `pytest -m huge` runs the sizes of the promise, the default run small ones.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rplctl.channel import lock_holder
+from tests.replica import Replica
+from tests.servers import MariadbServer, MysqlServer
+
+MB = 1 << 20
+LIMIT = 2_000 * MB  # of all processes together, whatever the transaction: max_batch_bytes = 64 MB, 2 cores
+
+
+def anonymous_bytes(pids: list[int]) -> int:
+    """Of these processes and all their descendants."""
+    parents: dict[int, int] = {}
+    held: dict[int, int] = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            text = status.read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        pid = int(status.parent.name)
+        fields = dict(re.findall(r"^(PPid|RssAnon):\s+(\d+)", text, re.MULTILINE))
+        parents[pid], held[pid] = int(fields["PPid"]), int(fields.get("RssAnon", 0)) << 10
+    family = set(pids)
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(held.get(pid, 0) for pid in family)
+
+
+class PeakMemory:
+    """Samples the two processes of a channel for as long as a `with` block lasts."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._sample)
+        self.peak = 0
+
+    def __enter__(self) -> PeakMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._end.wait(0.1):
+            pids = [lock_holder(self._replica.channel, role) for role in ("receiver", "applier")]
+            self.peak = max(self.peak, anonymous_bytes([pid for pid in pids if pid]))
+
+
+def apply_measured(folder: Path, source: MariadbServer) -> tuple[int, float]:
+    """Everything the source has → (peak memory, seconds); all rows are compared."""
+    replica = Replica(folder)
+    try:
+        replica.set_up(source, "--relay-log-info-repository", "table")
+        begun = time.monotonic()
+        with PeakMemory(replica) as memory:
+            replica.run("start", "--until-synced", timeout_s=3000)
+        seconds = time.monotonic() - begun
+        sums = "count(*), sum(id), sum(length(body))"
+        assert replica.query(f"SELECT {sums} FROM huge__big") == [
+            tuple(int(value) for value in row) for row in source.sql(f"SELECT {sums} FROM huge.big")
+        ]
+        some = "SELECT id, body FROM {} WHERE id % 9973 = 0 ORDER BY id"
+        assert replica.query(some.format("huge__big")) == list(source.sql(some.format("huge.big")))
+        return memory.peak, seconds
+    finally:
+        replica.close()
+
+
+def one_transaction(source: MariadbServer, rows: int, body: str, setting: str = "") -> None:
+    """A table filled by a single INSERT; `body` is a row's text, from `n`."""
+    source.sql("CREATE DATABASE huge; CREATE TABLE huge.big (id INT PRIMARY KEY, body TEXT CHARACTER SET latin1)")
+    digits = "(SELECT 0 d UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 "
+    digits += "UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)"
+    places = [f"{10**place} * t{place}.d" for place in range(7)]
+    joined = ", ".join(f"{digits} t{place}" for place in range(7))
+    numbers = f"SELECT {' + '.join(places)} n FROM {joined}"
+    source.sql(f"{setting} INSERT INTO huge.big SELECT n, {body} FROM ({numbers}) numbers WHERE n < {rows}")
+
+
+KILOBYTE = "RPAD(n, 1000, CONCAT('row ', n, ' of a long transaction. '))"
+RANDOM = "CONCAT(" + ",".join(f"SHA2(n*31+{part}, 512)" for part in range(12)) + ")"  # 1.5 KB that halve at best
+
+
+def test_a_row_transaction_of_many_batches(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(8 * MB))
+    source = mariadb_factory()
+    one_transaction(source, 60_000, KILOBYTE)
+    peak, _ = apply_measured(tmp_path, source)
+    assert peak < 1_000 * MB
+
+
+def test_a_compressed_transaction_of_many_batches(
+    tmp_path: Path, mysql_factory: Callable[..., MysqlServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(8 * MB))
+    source = mysql_factory()
+    one_transaction(source, 30_000, RANDOM, "SET binlog_transaction_compression=ON;")
+    peak, _ = apply_measured(tmp_path, source)
+    assert peak < 1_000 * MB
+
+
+@pytest.mark.huge
+@pytest.mark.timeout(4000)
+def test_a_row_transaction_of_2_gb_stays_below_the_limit(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], record_property: Callable[[str, object], None]
+) -> None:
+    source = mariadb_factory()
+    one_transaction(source, 2_100_000, KILOBYTE)
+    assert source.master_status()[1] > 2_048 * MB
+    peak, seconds = apply_measured(tmp_path, source)
+    record_property("measured", f"{peak / MB:.0f} MB in {seconds:.0f} s")
+    assert peak < LIMIT, f"{peak / MB:.0f} MB in {seconds:.0f} s"
+
+
+@pytest.mark.huge
+@pytest.mark.timeout(4000)
+def test_a_payload_of_300_mb_stays_below_the_limit(
+    tmp_path: Path, mysql_factory: Callable[..., MysqlServer], record_property: Callable[[str, object], None]
+) -> None:
+    source = mysql_factory("--max-allowed-packet=1G")
+    one_transaction(source, 420_000, RANDOM, "SET binlog_transaction_compression=ON;")
+    assert source.master_status()[1] > 300 * MB
+    peak, seconds = apply_measured(tmp_path, source)
+    record_property("measured", f"{peak / MB:.0f} MB in {seconds:.0f} s")
+    assert peak < LIMIT, f"{peak / MB:.0f} MB in {seconds:.0f} s"
