@@ -17,7 +17,10 @@ def fsync_report(
         bool, typer.Option("--on-target", help="Measure on the configured target, not on a SQLite file of its own.")
     ] = False,
 ) -> None:
-    """Count the fsyncs that a crash-safe position adds to a transaction (WL#5125); exit 1 when one is off."""
+    """Count the fsyncs that a position costs (WL#5125).
+
+    Exit code 1 when one is off.
+    """
     from rplctl.command.fsync_report import FsyncLine
     from rplctl.command.fsync_report import fsync_report as run
 

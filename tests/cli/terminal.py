@@ -26,14 +26,20 @@ def on_terminal(datadir: Path, *arguments: str, columns: int = 100, typed: str =
         command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
     )
     os.close(slave)
-    if typed:
-        os.write(master, typed.encode())
     shown = b""
-    while piece := _read(master):
-        shown += piece
-    os.close(master)
+    try:
+        while piece := _read(master):
+            shown += piece
+            if typed and shown.rstrip().endswith((b":", b"]")):  # asked: what is typed before is thrown away
+                os.write(master, typed.encode())
+                typed = ""
+        code = process.wait(60)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
     text = shown.decode().replace("\r\n", "\n")
-    return Outcome(process.wait(60), _ESCAPES.sub("", text) if plain else text, "")
+    return Outcome(code, _ESCAPES.sub("", text) if plain else text, "")
 
 
 def _read(descriptor: int) -> bytes:

@@ -1,0 +1,112 @@
+"""start, stop, wait, skip, reset as typed: golden answers with a real receiver on a recorded archive."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from rplctl import demo
+from rplctl.channel import Channel, lock_holder
+from tests.cli.program import Program
+
+ALREADY = "Note 3083: Replication thread(s) for channel '' are already running.\n"
+
+
+@pytest.fixture
+def archive(program: Program) -> Iterator[Program]:
+    """Configured to read the recorded shop; nothing runs when the test is over."""
+    program("init", "-q")
+    assert program("change-master", "--master-binlog-dir", os.fspath(demo.BINLOG_FOLDER)).code == 0
+    yield program
+    program("stop")
+
+
+def until_received(program: Program) -> None:
+    deadline = time.monotonic() + 60
+    end = str(demo.source_state().end_position)
+    while program("show-status", "--field", "Read_Master_Log_Pos").out.strip() != end:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_receivers_life_in_the_commands_own_words(archive: Program) -> None:
+    assert archive("start", "--receiver").out == "channel '': receiver started\n"
+    again = archive("start", "--io-thread")
+    assert (again.out, again.err) == ("channel '' is running\n", ALREADY)
+    until_received(archive)
+    assert archive("flush-relay-logs").out == "channel '': the receiver begins a new relay log\n"
+    assert archive("wait", "--state", "stopped", "--timeout", "0").code == 9
+    done = archive("change-master", "--master-connect-retry", "5")
+    assert done.code == 2 and done.err.startswith("ERROR 3021") and "hint: rplctl stop --receiver" in done.err
+    assert archive("reset", "--yes").err.startswith("ERROR 3081")
+    assert archive("recover").err.startswith("ERROR 3021")
+    assert archive("switch-repo", "--to", "table").err.startswith("ERROR 3081")
+    assert archive("stop").out == "channel '': receiver stopped\n"
+    done = archive("stop")
+    assert done.out == "channel '': nothing stopped\n" and "3084" in done.err
+    assert archive("wait", "--state", "stopped").out == "channel '' is stopped\n"
+    assert archive("flush-relay-logs").out == "channel '': the receiver does not run\n"
+
+
+def test_json_of_start_and_stop_names_what_was_done(archive: Program) -> None:
+    done = archive("start", "--receiver", "--json")
+    assert json.loads(done.out) == [
+        {"Channel_Name": "", "Started": ["receiver"], "Already_Running": [], "Synced_To": None}
+    ]
+    assert json.loads(archive("stop", "--json").out) == [{"Channel_Name": "", "Stopped": ["receiver"], "Killed": []}]
+
+
+def test_a_foreground_receiver_stops_by_itself_when_its_time_is_up(archive: Program) -> None:
+    begun = time.monotonic()
+    done = archive("start", "--receiver", "--foreground", "--max-time", "1")
+    assert (done.code, done.out) == (0, "channel '': receiver started\n")
+    assert time.monotonic() - begun >= 1
+    assert lock_holder(Channel("", archive.datadir), "receiver") is None
+
+
+def test_a_channel_that_nobody_made_is_not_made_by_starting_it(archive: Program) -> None:
+    archive("switch-repo", "--to", "table")  # the target exists from here on
+    for line in ("start", "start --until-synced", "switch-repo --to file", "recover", "reset --yes", "skip --yes"):
+        done = archive(*line.split(), "--channel", "nope")
+        assert done.code == 4 and done.err.startswith("ERROR 3074: Slave channel 'nope' does not exist.")
+    assert [row["Channel_Name"] for row in json.loads(archive("show-channels", "--json").out)] == [""]
+
+
+def test_start_of_several_channels_wants_one_named_where_it_would_stay(archive: Program) -> None:
+    archive("change-master", "--channel", "east", "--master-host", "db2")
+    for flags in (["--foreground"], ["--until-synced"], ["--until-sql-after-gtids", "0-1-1"]):
+        done = archive("start", *flags)
+        assert done.code == 2 and done.err.startswith("ERROR 3079") and "hint: add --channel NAME" in done.err
+
+
+def test_skip_is_confirmed_shown_and_taken_back(archive: Program) -> None:
+    refused = archive("skip", "2")
+    assert refused.code == 2 and "2 transactions of channel '' will never be applied." in refused.err
+    assert archive("skip", "2", "--yes").out == "channel '' skips 2 transactions at its next start\n"
+    assert archive("show-status", "--field", "Skip_Counter").out == "2\n"
+    assert archive("skip", "0").out == "channel '' skips 0 transactions at its next start\n"
+    assert archive("show-status", "--field", "Skip_Counter").out == "0\n"
+
+
+def test_reset_forgets_and_its_dry_run_only_says_so(archive: Program) -> None:
+    archive("start", "--receiver")
+    until_received(archive)
+    archive("stop")
+    done = archive("reset", "--dry-run")
+    assert done.out == "channel '' would be reset, 1 relay log would be removed\n"
+    assert archive("show-relaylog-events", "--limit", "1").out.count("\n") == 2
+    assert archive("reset", "--yes").out == "channel '' reset, 1 relay log removed\n"
+    assert archive("show-status", "--field", "Master_Log_File").out == "\n"
+    assert archive("reset", "--all", "--yes", "--json").code == 0
+    assert archive("show-status").code == 4
+
+
+def test_a_position_that_is_applied_is_waited_for_no_longer(archive: Program) -> None:
+    archive("change-master", "--master-log-file", "binlog.000002", "--master-log-pos", "4")
+    assert archive("wait", "--pos", "binlog.000001:500").out == "channel '' is past binlog.000001:500\n"
+    row = json.loads(archive("wait", "--pos", "binlog.000002:4", "--json").out)[0]
+    assert row["Position"] == "binlog.000002:4" and row["Waited"] < 5
