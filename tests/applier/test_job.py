@@ -1,0 +1,82 @@
+"""The applier's loop with a real Spark: a relay log in, tables out, stopped exactly where it was told to."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rplctl.applier.job import Applier
+from rplctl.applier.options import StartOptions, Until
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.demo import BINLOG_FOLDER
+from rplctl.errors import NotConfigured, RplError
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.writer import RelayLogWriter
+from rplctl.repository import open_relay_log_info
+from rplctl.status import read_status
+from rplctl.target import open_engine
+from tests.applier.demo_log import demo_groups
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+START = BinlogPosition("binlog.000001", 4)
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Channel:
+    """A channel whose relay log is the demo's first binary log."""
+    channel = Channel("", tmp_path)
+    writer = RelayLogWriter(channel, Config(datadir=tmp_path), 1)
+    writer.open_new(START)
+    begin = writer.end
+    writer.close()
+    with (tmp_path / begin.log_name).open("ab") as file:
+        file.write((BINLOG_FOLDER / "binlog.000001").read_bytes()[4:])
+    config = Config(datadir=tmp_path)
+    repository = open_relay_log_info(config, channel, lambda: open_engine(config.target_url))
+    repository.flush(RelayLogInfo(master_log_name=START.log_name, master_log_pos=4), force=True)
+    return channel
+
+
+def rows(channel: Channel, table: str) -> int:
+    with closing(sqlite3.connect(channel.datadir / "target.db")) as connection:
+        return int(connection.execute(f'SELECT count(*) FROM "shop__{table}"').fetchone()[0])
+
+
+def test_until_stops_at_its_transaction_and_the_next_run_goes_on(channel: Channel) -> None:
+    config = Config(datadir=channel.datadir)
+    groups = demo_groups()
+    middle = groups.scan.source_position(len(groups.scan) // 2)
+    until = Until("master_pos", middle.log_name, middle.log_pos)
+    Applier(config, channel, StartOptions(until=until)).run()
+    status = read_status(channel.status_path("applier"))
+    assert (status.exec_log_name, status.exec_log_pos) == (middle.log_name, middle.log_pos)
+    assert (status.until_condition, status.state, status.commit_mode) == ("Master", "", "marker")
+    before = rows(channel, "orders")
+    Applier(config, channel, StartOptions(until_source=groups.end_source)).run()
+    assert rows(channel, "orders") > before
+    assert read_status(channel.status_path("applier")).exec_log_pos == groups.end_source.log_pos
+    assert not channel.spool_folder.exists() or not list(channel.spool_folder.iterdir())
+
+
+def test_an_error_is_told_in_the_status_and_raised(channel: Channel) -> None:
+    with closing(sqlite3.connect(channel.datadir / "target.db")) as connection:
+        connection.execute('CREATE TABLE "shop__orders" (x)')
+    end = demo_groups().end_source
+    with pytest.raises(RplError) as caught:
+        Applier(Config(datadir=channel.datadir), channel, StartOptions(until_source=end)).run()
+    assert caught.value.errno == 1050
+    status = read_status(channel.status_path("applier"))
+    assert status.last_errno == 1050
+    assert status.last_error_timestamp > 0
+    assert status.exec_log_name == START.log_name != end.log_name
+
+
+def test_without_a_position_the_applier_does_not_start(tmp_path: Path) -> None:
+    channel = Channel("", tmp_path)
+    with pytest.raises(NotConfigured):
+        Applier(Config(datadir=tmp_path), channel, StartOptions()).run()
