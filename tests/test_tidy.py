@@ -131,8 +131,8 @@ def test_functions_are_short() -> None:
 
 
 def test_every_module_has_its_mirror_test() -> None:
-    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test in tests/a/ that imports it or a module
-    of its package that uses it (a part that was split off is tested through what it is a part of).
+    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test in tests/a/ that imports it or a
+    module of its package that uses it (a part that was split off is tested through what it is a part of).
     """
     missing = []
     for path in MODULES:

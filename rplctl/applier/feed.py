@@ -1,8 +1,9 @@
-"""Groups of the relay log for the loop: from the committed position on, through whatever the receiver does to the files.
+"""Groups of the relay log for the loop: from the committed position on, through whatever the receiver does to the
+files.
 
-Invariant: what `next` hands out begins at the position it was given or right behind what it handed out before; nothing is
-left out. Damage that the receiver's recovery heals (a torn tail, files fetched again) is waited for; if it lasts, it is an
-error.
+Invariant: what `next` hands out begins at the position it was given or right behind what it handed out before; nothing
+is left out. Damage that the receiver's recovery heals (a torn tail, files fetched again) is waited for; if it lasts,
+it is an error.
 """
 
 from __future__ import annotations

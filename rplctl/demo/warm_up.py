@@ -1,7 +1,7 @@
 """Compile every kernel once per machine, over a few recorded events; afterwards load them from the cache.
 
-Compiling takes some seconds of CPU. Receiver, applier and Spark's workers all need the kernels and start together, so one
-of them compiles under a lock while the others wait for its result (and Spark's JVM starts meanwhile).
+Compiling takes some seconds of CPU. Receiver, applier and Spark's workers all need the kernels and start together, so
+one of them compiles under a lock while the others wait for its result (and Spark's JVM starts meanwhile).
 Invariant: nothing but the cache changes; without it everything works, only later.
 """
 

@@ -1,4 +1,6 @@
-"""Where a relay log's transactions begin in the source's log: recorded heads of files fetched by GTID (log_file.start_of)."""
+"""Where a relay log's transactions begin in the source's log: recorded heads of files fetched by GTID
+(log_file.start_of).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ HEADS = Path(__file__).parents[1] / "data" / "relay_heads"
 
 @pytest.mark.parametrize(("head", "begins"), [("mysql-gtid.bin", 2084015), ("mariadb-gtid.bin", 9474)])
 def test_a_file_fetched_by_gtid_begins_behind_what_earlier_files_hold(head: str, begins: int) -> None:
-    """The dump restarts at the log's start and leaves out what we have: nobody may look for older positions in there."""
+    """The dump restarts at the log's start and leaves out what we have: nobody may look for older positions there."""
     assert start_of(HEADS / head) == BinlogPosition("binlog.000001", begins)
 
 
@@ -24,7 +26,7 @@ def test_a_head_cut_anywhere_begins_at_one_of_its_own_positions_or_is_no_relay_l
     last = start_of(HEADS / head)
     assert last is not None
     seen = []
-    for size in range(0, 720):
+    for size in range(720):
         (tmp_path / "cut").write_bytes(whole[:size])
         begins = start_of(tmp_path / "cut")
         if begins is not None and begins not in seen:
