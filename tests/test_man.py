@@ -14,6 +14,16 @@ from rplctl import errors
 from rplctl.cli.app import VERBS, command_for
 from rplctl.command.show_status import COLUMNS
 from rplctl.config import OPTIONS
+from rplctl.schema.model import (
+    BINARY_TYPES,
+    CHARACTER_TYPES,
+    GEOMETRY_TYPES,
+    INTEGER_BITS,
+    TEMPORAL_TYPES,
+    TEXT_BYTES,
+    Column,
+)
+from rplctl.schema.sqlite_type import affinity
 
 MAN = Path(__file__).parents[1] / "man"
 PAGES = sorted(MAN.glob("*.[0-9]"))
@@ -95,6 +105,25 @@ def test_the_json_page_names_the_columns() -> None:
     text = plain("rplctl-json.5")
     for name in COLUMNS[COLUMNS.index("Master_TLS_Version") :]:
         assert name in text
+
+
+def test_the_types_page_says_what_each_type_is_declared_as_in_sqlite() -> None:
+    """Every type of the models is there, with what `schema.sqlite_type` makes of it."""
+    items = re.findall(
+        r"^\.TP\n\.B (.+)\nDeclared (.+)\.$", sections(plain("rplctl-types.7"), "SH")["SQLITE"], re.MULTILINE
+    )
+    documented = {name.lower(): declared for names, declared in items for name in names.split(", ")}
+    words = {
+        "with its own name": None,
+        "without a type": "",
+        **{f"as {word}": word for word in ("INT", "REAL", "TEXT", "BLOB")},
+    }
+    unsigned = {"bigint unsigned": Column("c", "bigint", unsigned=True), "bit(64)": Column("c", "bit", length=64)}
+    for name, declared in documented.items():
+        column = unsigned.get(name, Column("c", name))
+        assert affinity(column) == (name.upper() if words[declared] is None else words[declared]), name
+    known = {*INTEGER_BITS, *TEXT_BYTES, *BINARY_TYPES, *GEOMETRY_TYPES, *TEMPORAL_TYPES, *CHARACTER_TYPES}
+    assert known <= documented.keys()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
