@@ -147,7 +147,8 @@ class MarkerLedger:
         return read_marker(connection, self._channel)[0]
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        self._repository.flush(new, force=force)
+        """A table is written each time (REQ-5 iii to v): it has no cache of the OS to be written into (REQ-3)."""
+        self._repository.flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
         self._repository.flush(last, force=True)
