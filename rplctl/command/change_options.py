@@ -212,7 +212,9 @@ def _seconds(row: ChangeOption, text: str) -> float:
 
 
 def _server_ids(row: ChangeOption, text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.strip("() ").split(",")] if text.strip("() ") else []
+    inner = text.strip()
+    inner = inner[1:-1].strip() if inner[:1] == "(" and inner[-1:] == ")" else inner
+    parts = [part.strip() for part in inner.split(",")] if inner else []
     if not all(part.isascii() and part.isdecimal() and int(part) <= UINT_MAX for part in parts):
         raise incorrect(row, f"'{text}' is not a list of ids like 3,7")
     return tuple(sorted({int(part) for part in parts}))
