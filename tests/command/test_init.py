@@ -1,0 +1,158 @@
+"""init as a function, the journal, and load-schema: what is written where, and what is refused before anything is."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from rplctl import demo
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.change_master import change_master
+from rplctl.command.change_options import MasterChanges
+from rplctl.command.init import init
+from rplctl.command.instance import open_repositories
+from rplctl.command.journal import JOURNAL, append_journal
+from rplctl.command.load_schema import load_schema, read_dump
+from rplctl.config import Config, load_config
+from rplctl.errors import ConfigError, NotConfigured, RplError, UsageError
+from rplctl.position import BinlogPosition
+from rplctl.target import open_target
+
+DUMP = """
+CREATE DATABASE `shop`; USE `shop`;
+CREATE TABLE `t` (`id` int unsigned NOT NULL, `kind` enum('a','b') DEFAULT NULL, PRIMARY KEY (`id`)) CHARSET=utf8mb4;
+CREATE TABLE `u` (`n` decimal(65,2) NOT NULL);
+"""
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()} if folder.is_dir() else {}
+
+
+def test_a_wrong_option_leaves_no_folder_behind(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        init(tmp_path / "new", {"sync_relay_log": "many"})
+    assert not (tmp_path / "new").exists()
+
+
+def test_repositories_as_tables_are_made_at_once_and_private(tmp_path: Path) -> None:
+    result = init(tmp_path / "new", {"master_info_repository": "TABLE", "relay_log_info_repository": "TABLE"})
+    assert (result.created_tables, result.notes) == (True, ())
+    assert stat.S_IMODE((tmp_path / "new" / "target.db").stat().st_mode) == 0o600
+    config = load_config(tmp_path / "new")
+    assert open_repositories(config, "").master_info.kind == "TABLE"
+    assert not open_repositories(config, "").master_info.exists()
+
+
+def test_the_targets_password_is_stored_unreadable_and_never_taken_from_the_url(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="process list") as caught:
+        init(tmp_path / "new", {"target": "mysql://u:C4nary@h/"})
+    assert "--target-password-file" in caught.value.hint and "C4nary" not in str(caught.value)
+    init(tmp_path / "new", {"target": "mysql://u@h/"}, "C4nary")
+    for path in (tmp_path / "new").iterdir():
+        assert b"C4nary" not in path.read_bytes()
+    assert "C4nary" in load_config(tmp_path / "new").target_url
+
+
+def test_what_channels_stand_on_cannot_be_pulled_away(tmp_path: Path) -> None:
+    init(tmp_path, {})
+    change_master(load_config(tmp_path), "", MasterChanges(master_host="h"))
+    before = files(tmp_path)
+    for options in ({"master_info_repository": "TABLE"}, {"target": f"sqlite:///{tmp_path / 'other.db'}"}):
+        with pytest.raises(UsageError, match="cannot be changed while channels exist") as caught:
+            init(tmp_path, options)
+        assert "rplctl switch-repo" in caught.value.hint
+    assert files(tmp_path) == before
+    assert init(tmp_path, {"sync_relay_log": 7}).created_tables is False
+    assert load_config(tmp_path).sync_relay_log == 7
+
+
+# the journal
+
+
+def test_the_journal_has_one_line_each_with_time_process_and_user_and_is_private(tmp_path: Path) -> None:
+    os.umask(old := os.umask(0))
+    try:
+        append_journal(Config(tmp_path), "first")
+        append_journal(Config(tmp_path), "second, with a surrogate \udc80")
+    finally:
+        os.umask(old)
+    lines = (tmp_path / JOURNAL).read_text().splitlines()
+    assert [line.partition("] ")[2] for line in lines] == ["first", "second, with a surrogate ?"]
+    assert all(f"Z {os.getpid()} [" in line for line in lines)
+    assert stat.S_IMODE((tmp_path / JOURNAL).stat().st_mode) == 0o600
+
+
+def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RplError, match=JOURNAL):
+        append_journal(Config(tmp_path), "x")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+# load-schema
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Config:
+    config = Config(tmp_path / "data")
+    change = MasterChanges(
+        master_binlog_dir=os.fspath(demo.BINLOG_FOLDER), master_log_file="binlog.000002", master_log_pos=4
+    )
+    (tmp_path / "data").mkdir(mode=0o700)
+    change_master(config, "", change)
+    return config
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    (tmp_path / "schema.sql").write_text(DUMP)
+    return tmp_path / "schema.sql"
+
+
+def test_a_dump_makes_the_tables_and_remembers_their_types_from_the_position_on(archive: Config, dump: Path) -> None:
+    result = load_schema(archive, "", dump)
+    assert result.position == BinlogPosition("binlog.000002", 4)
+    assert result.tables == result.created == ("shop.t", "shop.u")
+    target = open_target(archive.target_url)
+    try:
+        columns = [row[1] for row in target.connection.exec_driver_sql('PRAGMA table_info("shop__t")')]
+    finally:
+        target.close()
+    assert columns == ["id", "kind"]
+    model = read_dump(dump).tables["shop", "t"]
+    assert [column.type for column in model.columns] == ["int", "enum"]
+    assert model.columns[0].unsigned and model.columns[1].labels == ("a", "b")
+    assert load_schema(archive, "", dump).created == ()  # they are there now
+
+
+def test_a_dry_run_reads_the_dump_and_makes_no_target(archive: Config, dump: Path) -> None:
+    result = load_schema(archive, "", dump, dry_run=True)
+    assert (len(result.tables), result.created, result.dry_run) == (2, (), True)
+    assert not (archive.datadir / "target.db").exists()
+
+
+def test_what_the_command_needs_is_asked_for_before_anything_is_done(archive: Config, dump: Path) -> None:
+    with pytest.raises(UsageError, match="FILE or --from-source"):
+        load_schema(archive, "", None)
+    with pytest.raises(UsageError, match="FILE or --from-source"):
+        load_schema(archive, "", dump, from_source=True)
+    with pytest.raises(UsageError, match="folder of binary logs has no schema"):
+        load_schema(archive, "", None, from_source=True)
+    with pytest.raises(NotConfigured):
+        load_schema(archive, "other", dump)
+    with hold_lock(Channel("", archive.datadir), "applier"), pytest.raises(UsageError) as caught:
+        load_schema(archive, "", dump)
+    assert (caught.value.errno, caught.value.hint) == (3085, "rplctl stop --applier")
+    assert not (archive.datadir / "target.db").exists()
+
+
+def test_a_statement_that_cannot_be_read_names_itself_and_loads_nothing(archive: Config, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.sql"
+    bad.write_text(DUMP + "CREATE TABLE v (a FROBNICATE);\n")
+    with pytest.raises(RplError, match="FROBNICATE"):
+        load_schema(archive, "", bad)
+    assert not (archive.datadir / "target.db").exists()
