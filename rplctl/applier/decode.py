@@ -144,16 +144,21 @@ def _table_chunk(rows: TableRows) -> TableChunk:
         raise Inconsistent(f"change {max(net.conflict, net.diff_without_base)} contradicts an earlier one")
     gone = net.final_image < 0
     present = net.expect_present
-    updated = np.flatnonzero(present & ~gone)
-    if net.cell_image is not None and (net.origin[updated] != updated).any():
-        raise Inconsistent("a row moved to another key and its image is partial")
+    entries = np.arange(len(net))
+    if net.cell_image is None:  # whole rows: one that moves is deleted and inserted
+        deleted, moved, kept, added = present & gone, entries < 0, present & ~gone, ~present & ~gone
+    else:
+        moved, kept = ~gone & (net.origin >= 0) & (net.origin != entries), ~gone & (net.origin == entries)
+        deleted, added = present & ~np.isin(entries, net.origin[~gone]), ~gone & (net.origin < 0)
+        if (moved.any() or (deleted & added).any()) and not value_form(rows.target_kind).moves_keys:
+            raise Inconsistent("a row moved to another key and its image is partial")
     return TableChunk(
         model.database,
         model.name,
         absent=_keys(rows, net, np.flatnonzero(~present & gone), key),
-        deletes=_keys(rows, net, np.flatnonzero(present & gone), key),
-        updates=list(_row_sets(rows, net, updated, key)),
-        inserts=list(_row_sets(rows, net, np.flatnonzero(~present & ~gone), ())),
+        deletes=_keys(rows, net, np.flatnonzero(deleted), key),
+        updates=[*_moves(rows, net, np.flatnonzero(moved), key), *_row_sets(rows, net, np.flatnonzero(kept), key)],
+        inserts=list(_row_sets(rows, net, np.flatnonzero(added), ())),
         ordered=[],
         change_count=count,
         foreign_keys_off=unchecked,
@@ -198,6 +203,27 @@ def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, .
         cells += [_column(rows, net.key_rows_for(rows.images, c)[chosen], c) for c in key]
         found = RowSet(kept, list(zip(*cells, strict=True)))
         yield found if columns == whole else complete(found, is_insert=not key)
+
+
+def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
+    """Updates of the key too, one by one: where one takes the key that another leaves, the other comes first."""
+    assert net.cell_image is not None or not len(entries)
+    leaving = dict(zip(net.origin[entries].tolist(), entries.tolist(), strict=True))
+    done: set[int] = set()
+    for first in entries.tolist():
+        chain: list[int] = []
+        entry: int | None = first
+        while entry is not None and entry not in done:
+            done.add(entry)
+            chain.append(entry)
+            entry = leaving.get(entry)
+        for moving in reversed(chain):
+            assert net.cell_image is not None
+            columns = tuple(np.flatnonzero(net.cell_image[moving] >= 0).tolist())
+            values = [_column(rows, net.rows_for(c)[[moving]], c)[0] for c in columns]
+            old = [_column(rows, net.key_rows_for(rows.images, c)[net.origin[[moving]]], c)[0] for c in key]
+            check_generated(rows.model, columns)
+            yield RowSet(columns, [(*values, *old)])
 
 
 def _keys(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> list[Row]:

@@ -27,12 +27,14 @@ class ValueForm:
     """`format_for`: how to decode a column; `stored`: what becomes of the decoded values. `keeps_json_types`: JSON
     there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
     `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
+    `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat]
     stored: Callable[[list[Value]], list[Value]]
     keeps_json_types: bool = False
     knows_defaults: bool = False
+    moves_keys: bool = False
 
 
 def value_form(kind: str) -> ValueForm:
@@ -56,6 +58,6 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
 
 
 _FORMS: Final[dict[str, ValueForm]] = {
-    "sqlite": ValueForm(lambda fmt, _column: fmt, storable),
+    "sqlite": ValueForm(lambda fmt, _column: fmt, storable, moves_keys=True),
     "mysql": ValueForm(_own_bytes, lambda values: values, keeps_json_types=True, knows_defaults=True),
 }
