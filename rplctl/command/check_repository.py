@@ -52,7 +52,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
             stored.master = info
         else:
             stored.relay = info
-    if stored.relay is not None and not damaged:
+    if stored.relay is not None and not damaged and has_target(config):
         yield from _marker(channel, repositories, stored.relay)
     if stored.master is not None and stored.relay is None and stored.master.master_log_name and not damaged:
         yield found(

@@ -16,6 +16,8 @@ from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
 from rplctl.command.check import Limits, Scope, Verdict, check, worst
 from rplctl.command.check_ends import judge_identity, judge_position
+from rplctl.command.check_relay_log import check_relay_log
+from rplctl.command.check_repository import has_target
 from rplctl.command.finding import LEVELS
 from rplctl.command.instance import engine_of, open_repositories
 from rplctl.commit.ledger import open_ledger
@@ -362,6 +364,20 @@ def test_the_same_server_is_no_finding_and_another_uuid_is() -> None:
     master = MasterInfo(host="db1", uuid="a", master_server_id=3)
     assert list(judge_identity({"server_id": "3", "server_uuid": "a"}, master, 9)) == []
     assert [f.code for f in judge_identity({"server_id": "3", "server_uuid": "b"}, master, 9)] == ["source_changed"]
+
+
+def test_a_target_that_was_never_made_is_not_made_by_looking(tmp_path: Path) -> None:
+    config = Config(tmp_path)
+    assert not has_target(config)
+    change_master(config, "", MasterChanges(master_host="db1"))
+    for scope in Scope:
+        check(config, "", Limits(60, 300), Scope.OFFLINE if scope is Scope.ONLINE else scope)
+    assert not (tmp_path / "target.db").exists()
+
+
+def test_an_empty_channel_has_no_relay_log_to_judge(tmp_path: Path) -> None:
+    found = check_relay_log(Channel("", tmp_path), MasterInfo(host="db1"), None, deep=True)
+    assert list(found) == []
 
 
 def test_the_worst_counts_and_critical_is_worse_than_unknown() -> None:
