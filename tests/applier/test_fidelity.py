@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def write_logs(folder: Path, *logs: bytes) -> list[Path]:
     return paths
 
 
-def instance_before(folder: Path, paths: list[Path], options: dict[str, str]) -> Instance:
+def instance_before(folder: Path, paths: list[Path], options: dict[str, Any]) -> Instance:
     """Not waiting for a disk."""
     instance = Instance(folder / "replica", groups_of(paths[0]), **{**OPTIONS, **options})
     driver = instance.target.connection.connection.driver_connection
@@ -58,7 +59,7 @@ def instance_before(folder: Path, paths: list[Path], options: dict[str, str]) ->
     return instance
 
 
-def apply_all(folder: Path, paths: list[Path], **options: str) -> Instance:
+def apply_all(folder: Path, paths: list[Path], **options: Any) -> Instance:
     """A new instance that has applied the logs."""
     instance = instance_before(folder, paths, options)
     for path in paths:
@@ -139,7 +140,7 @@ def mariadb_logs(tmp_path: Path) -> Iterator[list[Path]]:
     yield recorded("mariadb", tmp_path / "source")[0]
 
 
-def stopped(folder: Path, paths: list[Path], **options: str) -> tuple[RplError, Instance]:
+def stopped(folder: Path, paths: list[Path], **options: Any) -> tuple[RplError, Instance]:
     """What the logs stop with, and the instance as it is then."""
     instance = instance_before(folder, paths, options)
     with pytest.raises(RplError) as caught:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import io
 import zlib
 
+import numpy as np
 import pytest
 import zstandard
 
@@ -9,7 +11,14 @@ from rplctl.binlog.format_description import parse_format_description
 from rplctl.binlog.groups import GroupKind, scan_groups
 from rplctl.binlog.header import EventType
 from rplctl.binlog.inflate import inflate
-from rplctl.binlog.payload import COMPRESSED_ROWS, decompress_payload, expand_event, payload_kind
+from rplctl.binlog.payload import (
+    COMPRESSED_ROWS,
+    decompress_payload,
+    expand_event,
+    payload_kind,
+    payload_size,
+    unfold_payload,
+)
 from rplctl.binlog.scan import scan_events
 from rplctl.errors import BinlogFormatError
 from rplctl.position import BinlogPosition
@@ -121,3 +130,35 @@ def test_a_payload_holds_exactly_one_transaction() -> None:
     two = data[scan.start[-2] : scan.end[-1]]
     with pytest.raises(BinlogFormatError, match="exactly one transaction"):
         payload_kind(two, MYSQL)
+
+
+def unfolded(raw: bytes, most: int = 1 << 20) -> bytes:
+    out = io.BytesIO()
+    unfold_payload(np.frombuffer(raw, np.uint8), MYSQL, out, most)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("compression", [0, 255])
+def test_a_payload_unfolds_piece_by_piece_to_the_same(compression: int) -> None:
+    large = PLAIN * 300
+    raw = payload(zstandard.compress(large) if compression == 0 else large, len(large), compression=compression)
+    assert unfolded(raw, len(large)) == large
+    assert payload_size(np.frombuffer(raw, np.uint8), MYSQL) == len(large)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        payload(zstandard.compress(PLAIN), len(PLAIN) - 1),
+        payload(zstandard.compress(PLAIN), len(PLAIN) + 1),
+        payload(zstandard.compress(bytes(1 << 24)), 1 << 12),  # a bomb that says it is small
+        payload(zstandard.compress(bytes(1 << 24)), 1 << 24),  # one that says what it is
+        payload(zstandard.compress(PLAIN)[:-9], len(PLAIN)),
+        payload(b"no zstd", 7),
+        payload(PLAIN, len(PLAIN), compression=7),
+        payload(PLAIN, len(PLAIN), compression=255, size=1),
+    ],
+)
+def test_a_payload_that_is_not_what_it_says_is_refused_while_it_unfolds(raw: bytes) -> None:
+    with pytest.raises(BinlogFormatError):
+        unfolded(raw)
