@@ -6,7 +6,6 @@ followed only as far as it removes rows; tables that an ALTER rewrites are named
 
 from __future__ import annotations
 
-import json
 import lzma
 import re
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from rplctl.binlog.column import ColumnFormat, column_formats
 from rplctl.binlog.format_description import FormatDescription, parse_format_description
 from rplctl.binlog.header import EventType
 from rplctl.binlog.images import Images, walk_images
-from rplctl.binlog.json import apply_diffs, print_json, quoted
+from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.payload import decompress_payload
 from rplctl.binlog.rows import ROWS_EVENT_TYPES, parse_rows_events
 from rplctl.binlog.table_map import TableMap, parse_table_map
@@ -133,25 +132,6 @@ def _apply(table: Table, images: Images) -> None:
                 else:
                     new[c] = print_json(apply_diffs(parse_text(table.rows[at][c]), diff))
         table.rows[at] = new
-
-
-class _Number(str):
-    """A number's text, told from a string."""
-
-
-def parse_text(text: str) -> Any:
-    """JSON text as the nodes of `parse_json`."""
-    return _nodes(json.JSONDecoder(parse_float=_Number, parse_int=_Number).decode(text))
-
-
-def _nodes(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _nodes(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_nodes(item) for item in value]
-    if isinstance(value, _Number):
-        return value
-    return quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 _TEMPORAL = ("time", "datetime", "timestamp")

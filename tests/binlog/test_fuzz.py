@@ -11,13 +11,14 @@ import pytest
 
 from rplctl.binlog.events import parse_event
 from rplctl.binlog.format_description import FormatDescription
-from rplctl.binlog.gtid import MysqlGtidSet
+from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.binlog.header import EventType
+from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.packets import deframe
 from rplctl.binlog.payload import COMPRESSED_ROWS, expand_event
 from rplctl.binlog.scan import scan_events, scan_groups, split_rows
 from rplctl.binlog.trailer import append_checksum
-from rplctl.errors import BinlogFormatError
+from rplctl.errors import BinlogFormatError, RplError
 from rplctl.position import BinlogPosition
 from tests.binlog.logs import SMALL, described, log
 
@@ -117,3 +118,63 @@ def test_random_bytes_are_no_gtid_set_but_never_fail_in_another_way() -> None:
             assert MysqlGtidSet.decode(decoded.encode()) == decoded
         except BinlogFormatError:
             pass
+
+
+def test_texts_that_look_like_gtids_are_values_or_usage_errors() -> None:
+    dice = random.Random(3)
+    seeds = [
+        "7028702e-e54b-11f1-909d-02fc00000001:1-335:400,7028702e-e54b-11f1-909d-02fc00000002:tag:5",
+        "0-1-17,4-2-9",
+    ]
+    accepted = 0
+    for _ in range(4000):
+        text = mutated(dice.choice(seeds).encode(), dice).decode("latin-1")
+        for kind in (MysqlGtidSet, MariadbGtidState):
+            try:
+                value = kind.parse(text)
+                assert kind.parse(str(value)) == value
+                accepted += 1
+            except RplError as error:
+                assert error.errno in (1772, 1941, 1943)
+    assert accepted > 100
+
+
+def test_changed_json_diffs_never_fail_in_another_way() -> None:
+    dice = random.Random(4)
+    document = '{"a": [1, 2.50, {"b": "x"}], "name": "\\u00fc"}'
+    diff = b"\x00\x08$.a[2].b\x04\x0c\x02yy" + b"\x01\x06$.new1\x03\x05\x07\x00" + b"\x02\x06$.a[0]"
+    accepted = 0
+    for _ in range(3000):
+        try:
+            parse_text(print_json(apply_diffs(parse_text(document), mutated(diff, dice))))
+            accepted += 1
+        except BinlogFormatError:
+            pass
+    assert 0 < accepted < 3000
+
+
+@pytest.mark.parametrize("code", [2, 15, 16, 19, 23, 30, 33, 162])
+def test_an_event_of_any_claimed_length_is_whole_torn_or_refused(code: int) -> None:
+    """Class B1 of the reliability map; nothing is allocated from the length."""
+    body = bytes([0, 0, 0, 0, code, 1, 0, 0, 0])
+    true = 40
+    for length in (
+        0,
+        1,
+        18,
+        19,
+        true - 1,
+        true,
+        true + 1,
+        2 * true,
+        (1 << 24) - 1,
+        (1 << 31) - 1,
+        1 << 31,
+        (1 << 32) - 1,
+    ):
+        raw = body + length.to_bytes(4, "little") + bytes(true - 13)
+        try:
+            index = scan_events(raw)
+            assert index.end in (0, 19, true - 1, true) and all(index.offsets[1:] - index.offsets[:-1] >= 19)
+        except BinlogFormatError:
+            assert length < 19 or length > (1 << 30) or length in (19, true - 1)
