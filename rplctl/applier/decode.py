@@ -206,9 +206,24 @@ def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, .
 
 
 def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
-    """Updates of the key too, one by one: where one takes the key that another leaves, the other comes first."""
-    assert net.cell_image is not None or not len(entries)
-    leaving = dict(zip(net.origin[entries].tolist(), entries.tolist(), strict=True))
+    """Updates of the key too, in an order in which a key is left before it is taken."""
+    if net.cell_image is None or not len(entries):
+        return
+    ordered = _leavers_first(entries, net.origin)
+    held = net.cell_image[ordered] >= 0
+    cuts = np.flatnonzero((held[1:] != held[:-1]).any(axis=1)) + 1
+    for chosen in np.split(ordered, cuts):
+        columns = tuple(np.flatnonzero(net.cell_image[chosen[0]] >= 0).tolist())
+        check_generated(rows.model, columns)
+        cells = [_column(rows, net.rows_for(c)[chosen], c) for c in columns]
+        cells += [_column(rows, net.key_rows_for(rows.images, c)[net.origin[chosen]], c) for c in key]
+        yield RowSet(columns, list(zip(*cells, strict=True)))
+
+
+def _leavers_first(entries: Ints, origin: Ints) -> Ints:
+    """Moves in an order where the row that leaves an entry's key comes before the one that takes it."""
+    leaving = dict(zip(origin[entries].tolist(), entries.tolist(), strict=True))
+    ordered: list[int] = []
     done: set[int] = set()
     for first in entries.tolist():
         chain: list[int] = []
@@ -217,13 +232,8 @@ def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]
             done.add(entry)
             chain.append(entry)
             entry = leaving.get(entry)
-        for moving in reversed(chain):
-            assert net.cell_image is not None
-            columns = tuple(np.flatnonzero(net.cell_image[moving] >= 0).tolist())
-            values = [_column(rows, net.rows_for(c)[[moving]], c)[0] for c in columns]
-            old = [_column(rows, net.key_rows_for(rows.images, c)[net.origin[[moving]]], c)[0] for c in key]
-            check_generated(rows.model, columns)
-            yield RowSet(columns, [(*values, *old)])
+        ordered += reversed(chain)
+    return np.array(ordered, np.int64)
 
 
 def _keys(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> list[Row]:
