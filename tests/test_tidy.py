@@ -142,14 +142,16 @@ def test_every_module_has_its_mirror_test() -> None:
         stem = path.parent.name if path.name == "__init__.py" else path.stem
         tests = list(folder.glob("test_*.py"))
         named = any(test.stem == f"test_{stem}" or test.stem.startswith(f"test_{stem}_") for test in tests)
-        if not named and name_of(path) not in reached_in_package(path, tests):
+        if not named and name_of(path) not in reached_in_package(path.parent):
             missing.append(f"{short(path)} → {folder.relative_to(ROOT)}/test_{stem}.py")
     assert missing == []
 
 
-def reached_in_package(path: Path, tests: list[Path]) -> set[str]:
-    """Modules of the package of `path` that its tests import, and those of the package that these import in turn."""
-    siblings = {name_of(module): module for module in MODULES if module.parent == path.parent}
+@cache
+def reached_in_package(folder: Path) -> set[str]:
+    """Modules of a package that its tests import, and those of the package that these import in turn."""
+    siblings = {name_of(module): module for module in MODULES if module.parent == folder}
+    tests = (ROOT / "tests" / folder.relative_to(PACKAGE)).glob("test_*.py")
     found: set[str] = set()
     wanted = [name for test in tests for name in imports(test)]
     while wanted:
