@@ -93,7 +93,7 @@ def test_a_whole_relay_log_is_left_alone(channel: Channel) -> None:
     assert result.notes == ()
 
 
-@pytest.mark.parametrize("checksum", [0, 1])
+@pytest.mark.parametrize("checksum", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_torn_at_every_byte(channel: Channel, checksum: int) -> None:
     """Cut anywhere from the first byte on: the next event is the end of the last whole transaction, no other."""
     source = FakeSource(checksum=checksum)

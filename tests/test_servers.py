@@ -52,7 +52,13 @@ def test_two_servers_of_a_kind_are_strangers(mysql_factory: Factory[MysqlServer]
     assert first.port != second.port
 
 
-@pytest.mark.parametrize("kind", [MariadbServer, MysqlServer, PostgresqlServer])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=getattr(pytest.mark, kind.kind))
+        for kind in (MariadbServer, MysqlServer, PostgresqlServer)
+    ],
+)
 def test_urls_name_the_dialect_and_driver(kind: type[PrivateServer], request: pytest.FixtureRequest) -> None:
     server: PrivateServer = request.getfixturevalue(kind.kind)
     assert server.url("shop").endswith(f"://rpl:rpl@127.0.0.1:{server.port}/shop")

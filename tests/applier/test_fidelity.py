@@ -161,6 +161,7 @@ def test_a_virtual_column_that_mariadb_does_not_log_stops_with_its_name(
     instance.target.close()
 
 
+@pytest.mark.slow
 def test_a_table_wider_than_sqlite_allows_stops_with_the_way_out(tmp_path: Path, mariadb_logs: list[Path]) -> None:
     first = [path for path in mariadb_logs if b"full_full" in path.read_bytes()]
     error, instance = stopped(tmp_path, first[:1])

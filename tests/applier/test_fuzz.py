@@ -201,6 +201,7 @@ def test_a_refused_transaction_leaves_the_target_as_it_was(tmp_path: Path, vendo
     assert refused > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [EventType.TABLE_MAP, EventType.WRITE_ROWS_V1])
 def test_an_event_cut_at_any_byte_is_refused_unless_whole_rows_are_left(tmp_path: Path, code: int) -> None:
     """A table map may also lose what follows its types: the model knows it."""

@@ -54,10 +54,10 @@ def test_an_archive_is_received_byte_for_byte(tmp_path: Path) -> None:
 def test_a_second_run_begins_a_new_relay_log_where_the_first_ended(tmp_path: Path) -> None:
     folder = archive(tmp_path / "archive")
     receiver = RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder))
-    for _ in range(2):
+    for count in (1, 2):
         with receiver:
+            receiver.wait(lambda count=count: len(receiver.relay_logs()) == count)  # type: ignore[misc]
             receiver.wait_for(*end_of(folder / "bin.000002"))
-            receiver.wait(lambda: receiver.status().connected)
     assert receiver.relay_logs() == ["relay-bin.000001", "relay-bin.000002"]
     assert receiver.relayed() == log_events([folder / "bin.000001", folder / "bin.000002"])
 

@@ -22,6 +22,7 @@ from tests.relay_log.stream import executed, new_writer, read_everything, transa
 DATA = Path(__file__).parents[1] / "data" / "binlog"
 CASES = ["ma1011-sysbench-mix-small", "ma1011-torture-mixed", "ma1011-torture-statement", "my97-sysbench-mix-small"]
 CASES += ["my97-torture-mixed", "my97-torture-nogtid"]
+SMALL = ("ma1011-torture-mixed", "my97-torture-nogtid")
 
 
 def bounds(case: str) -> list[BinlogPosition]:
@@ -58,7 +59,9 @@ def test_every_transaction_of_a_real_log_comes_back_in_order(channel: Channel, c
         assert reader.source_position == position
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if case in SMALL else pytest.mark.slow) for case in CASES]
+)
 def test_a_real_log_cut_anywhere_keeps_what_is_whole(channel: Channel, case: str) -> None:
     expected = bounds(case)
     receive(channel, case, expected, piece=65_536)

@@ -56,7 +56,8 @@ def test_an_event_of_many_packets_is_put_together() -> None:
     assert seen == events
 
 
-def test_the_stream_may_be_cut_at_every_byte() -> None:
+@pytest.mark.slow
+def test_the_stream_may_be_cut_at_every_seventh_byte() -> None:
     events = statements(2, start=4)
     stream = frame(events)
     ends = [sum(map(len, events[:n])) + 5 * n for n in range(len(events) + 1)]
