@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from rplctl.errors import RplError
 from rplctl.repository.layout import MYSQL_LAYOUT, WL2775, Row, layout_of, read_rows, take_to
 from rplctl.repository.layout_columns import NAMES, mysql_columns, worklog_columns
+from rplctl.repository.table import channels_of_ids
 
 revision = "0002"
 down_revision = "0001"
@@ -48,7 +49,7 @@ def upgrade() -> None:
     connection = op.get_bind()
     rep_engine = context.config.attributes.get("rep_engine", "")
     ids = sorted({row["master_id"] for name in NAMES for row in _rows_in(connection, name, WL2775)})
-    channels = {id: f"master-{id}" if number else "" for number, id in enumerate(ids)}
+    channels = dict(zip(ids, channels_of_ids(ids), strict=True))
 
     def from_worklog(row: Row) -> Row:
         is_master = "lines" in row

@@ -69,7 +69,8 @@ def worst(levels: Iterable[int]) -> int:
 
 
 def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
-    from rplctl.command.check_repository import Stored, check_repositories, has_target
+    from rplctl.command.check_repository import Stored, check_repositories
+    from rplctl.repository.switch import may_have_table
 
     stored = Stored()
     yield from check_repositories(config, channel, stored)
@@ -77,7 +78,7 @@ def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
         from rplctl.command.check_relay_log import check_relay_log
 
         yield from check_relay_log(channel, stored.master, stored.relay, deep=scope is not Scope.LOCAL)
-    if has_target(config):
+    if may_have_table(config):
         from rplctl.command.check_ends import check_target
 
         yield from check_target(config, channel, stored)

@@ -19,6 +19,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.repository.switch import may_have_table
 
 TRANSACTIONAL_ENGINE = {
     "postgresql": "ALTER TABLE {table} SET LOGGED",
@@ -52,7 +53,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
             stored.master = info
         else:
             stored.relay = info
-    if stored.relay is not None and not damaged and has_target(config):
+    if stored.relay is not None and not damaged and may_have_table(config):
         yield from _marker(channel, repositories, stored.relay)
     if stored.master is not None and stored.relay is None and stored.master.master_log_name and not damaged:
         yield found(
@@ -80,7 +81,7 @@ def _one_record(
     for kind, place in places.items():
         if kind is RepositoryKind.FILE:
             yield from _file_mode(record.path(channel), record is MASTER_INFO)
-        elif wanted is RepositoryKind.FILE and not has_target(config):
+        elif wanted is RepositoryKind.FILE and not may_have_table(config):
             continue
         try:
             infos[kind] = place.read() if place.exists() else None
@@ -110,12 +111,6 @@ def _one_record(
                 break
     if infos.get(wanted) is not None:
         yield infos[wanted]
-
-
-def has_target(config: Config) -> bool:
-    """False while the default SQLite target is not made: looking would make it."""
-    default = config.datadir / "target.db"
-    return config.target_url != f"sqlite:///{default}" or default.exists()
 
 
 def _file_mode(path: Any, holds_password: bool) -> Iterator[Finding]:

@@ -122,7 +122,11 @@ def not_configured(channel: str) -> NotConfigured:
 
 def refuse_unknown(config: Config, channel: str) -> None:
     """A channel is known when either record is in either place. Raises NotConfigured 3074 or 1200."""
+    from rplctl.repository.switch import may_have_table
+
     for kind in ("FILE", "TABLE"):
+        if kind == "TABLE" and not may_have_table(config):  # looking would make the target's file
+            continue
         places = replace(config, master_info_repository=kind, relay_log_info_repository=kind)
         repositories = open_repositories(places, channel)
         if repositories.master_info.exists() or repositories.relay_log_info.exists():

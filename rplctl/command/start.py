@@ -159,8 +159,9 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     """Repositories in order and a configured source. Caller holds the admin lock."""
     finish_pending_change(config, channel)
     if not running(channel):
-        from rplctl.repository.switch import settle_repositories
+        from rplctl.repository.switch import settle_repositories, upgrade_tables
 
+        upgrade_tables(config, engine_of(config))
         refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
         config = settle_repositories(config, channel, engine_of(config))
     repositories = open_repositories(config, channel.name)

@@ -158,20 +158,25 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
 
 def settle_repositories(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Config:
     """REQ-6 at start-up: resume a cut switch, then bring both repositories to the kinds that the options name."""
-    if _may_have_table(config):
-        from rplctl.repository.install import upgrade_if_old
-        from rplctl.repository.table import is_file_missing
-
-        if not is_file_missing(engine()):
-            upgrade_if_old(engine())
+    upgrade_tables(config, engine)
     config = resume_switch(config, channel, engine)
     for record in RECORDS.values():
-        if record.kind(config) is FILE and not _may_have_table(config):
+        if record.kind(config) is FILE and not may_have_table(config):
             continue
         plan = plan_switch(config, channel, engine, record.name, record.kind(config))
         if plan.action is not Action.READ:
             config = carry_out(plan, config, channel, engine, store=False)
     return config
+
+
+def upgrade_tables(config: Config, engine: Callable[[], Engine]) -> None:
+    """Bring tables of an older layout to ours, wherever the options say the records are; no table, no work."""
+    if may_have_table(config):
+        from rplctl.repository.install import upgrade_if_old
+        from rplctl.repository.table import is_file_missing
+
+        if not is_file_missing(engine()):
+            upgrade_if_old(engine())
 
 
 def conflict(plan: SwitchPlan) -> RepositoryConflict:
@@ -279,7 +284,7 @@ def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
     return intent
 
 
-def _may_have_table(config: Config) -> bool:
+def may_have_table(config: Config) -> bool:
     """False when the target is a SQLite file that is not there yet: then FILE need not load SQLAlchemy."""
     if config.target_url != f"sqlite:///{config.datadir / 'target.db'}":
         return True

@@ -27,6 +27,7 @@ from rplctl.repository.tables import (
     NUMBER_OF_LINES,
     READ_ONLY,
     check_definition,
+    has_channels,
     info_tables,
     qualified_name,
     schema_of,
@@ -207,8 +208,21 @@ def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
         with connection.begin():
             if not table_exists(connection, record):
                 return []
+            if not has_channels(connection, record):
+                ids = connection.execute(text(f"SELECT Master_id FROM {_sql_name(engine, record)}")).scalars()
+                return channels_of_ids(list(ids))
             column = info_tables(engine.dialect.name)[record.table].c[KEY]
             return [str(name) for name in connection.execute(select(column)).scalars()]
+
+
+def channels_of_ids(ids: list[int]) -> list[str]:
+    """What an upgrade of WL#2775's layout names the channels: '' for the smallest Master_id, `master-ID` for others."""
+    return [f"master-{id}" if number else "" for number, id in enumerate(sorted(ids))]
+
+
+def _sql_name(engine: Engine, record: Record[Any]) -> str:
+    schema = schema_of(engine.dialect.name)
+    return f"{schema}.{record.table}" if schema else record.table
 
 
 def is_crash_safe(connection: Connection, record: Record[Any]) -> bool:

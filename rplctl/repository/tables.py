@@ -62,6 +62,12 @@ def table_exists(connection: Connection, record: Record[Info]) -> bool:
     return inspect(connection).has_table(record.table, schema=schema_of(connection.dialect.name))
 
 
+def has_channels(connection: Connection, record: Record[Info]) -> bool:
+    """False for the layout of WL#2775, which knows sources by their id only."""
+    columns = inspect(connection).get_columns(record.table, schema_of(connection.dialect.name))
+    return any(str(column["name"]).lower() == KEY.lower() for column in columns)
+
+
 def check_definition(connection: Connection, record: Record[Info], channel: str) -> None:
     """Raise 1201/1872 with the server's text when the table is not there, lost a column or has another primary key."""
     dialect, inspector = connection.dialect.name, inspect(connection)

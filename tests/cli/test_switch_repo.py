@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
+from alembic.config import Config as AlembicConfig
 
 from rplctl.channel import Channel
 from rplctl.command import start as start_module
@@ -22,6 +24,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
+from rplctl.repository.install import migrations_folder
 from rplctl.repository.switch import DECISION, RECORDS, Action
 from tests.cli.program import Program
 
@@ -128,6 +131,26 @@ def test_a_start_with_another_option_does_what_each_cell_says(
     else:
         assert (done.code, "would start" in done.err or cell == (False, False)) == (1, True), done.err
         assert cell_of(instance, name) == after(cell, wanted)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_a_start_upgrades_tables_of_an_older_layout(instance: Program) -> None:
+    kinds = {record.option: "TABLE" for record in RECORDS.values()}
+    store_options(instance.datadir, "", kinds)
+    for name in RECORDS:
+        put(instance, name, (True, False))
+    engine = engine_of(load_config(instance.datadir))()
+    with engine.connect() as connection, connection.begin():
+        migrations = AlembicConfig()
+        migrations.set_main_option("script_location", str(migrations_folder()))
+        migrations.attributes |= {"connection": connection, "rep_engine": ""}
+        command.downgrade(migrations, "0001")
+    engine.dispose()
+    shown = instance("show-status")
+    assert (shown.code, "older version" in shown.err, "hint: rplctl start" in shown.err) == (1, True, True), shown.err
+    assert "would start" in instance("start").err
+    assert cell_of(instance, "master-info") == cell_of(instance, "relay-log-info") == (True, False)
+    assert place(instance, "relay-log-info", TABLE).read().exec_position == RELAY.exec_position
 
 
 @pytest.mark.usefixtures("no_threads")

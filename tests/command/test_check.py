@@ -17,7 +17,7 @@ from rplctl.command.change_options import MasterChanges
 from rplctl.command.check import Limits, Scope, Verdict, check, worst
 from rplctl.command.check_ends import judge_identity, judge_position
 from rplctl.command.check_relay_log import check_relay_log
-from rplctl.command.check_repository import has_target
+from rplctl.command.check_repository import Stored, check_repositories
 from rplctl.command.finding import LEVELS
 from rplctl.command.instance import engine_of, open_repositories
 from rplctl.commit.ledger import open_ledger
@@ -368,7 +368,7 @@ def test_the_same_server_is_no_finding_and_another_uuid_is() -> None:
 
 def test_a_target_that_was_never_made_is_not_made_by_looking(tmp_path: Path) -> None:
     config = Config(tmp_path)
-    assert not has_target(config)
+    assert list(check_repositories(config, Channel("", tmp_path), Stored())) == []
     change_master(config, "", MasterChanges(master_host="db1"))
     for scope in Scope:
         check(config, "", Limits(60, 300), Scope.OFFLINE if scope is Scope.ONLINE else scope)
