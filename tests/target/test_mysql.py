@@ -247,18 +247,24 @@ def test_parents_are_inserted_before_and_deleted_after_their_children(
 def test_a_channel_has_one_committer_and_gives_way_when_it_closes(
     target: MysqlTarget, server: MariadbServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rplctl.target.mysql.LOCK_WAIT_SECONDS", 0)
+    def wait(seconds: int) -> None:  # a server takes a moment to free the lock of a connection that was closed
+        monkeypatch.setattr("rplctl.target.mysql.LOCK_WAIT_SECONDS", seconds)
+
     target.fence("orders")
     other = open_target(server.url())
+    wait(0)
     with pytest.raises(LockBusy):
         other.fence("orders")
     other.fence("another")
+    wait(30)
     target.reconnect()
     target.begin(foreign_keys=True)  # the fence is there again before anything is written
     target.rollback()
+    wait(0)
     with pytest.raises(LockBusy):
         other.fence("orders")
     target.close()
+    wait(30)
     other.fence("orders")
     other.close()
 
