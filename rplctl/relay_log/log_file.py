@@ -136,8 +136,9 @@ def _first_source(data: ByteArray, at: int, checksum_length: int) -> BinlogPosit
         if header.type_code == EventType.ROTATE and header.is_artificial:
             body = data[at + HEADER_LENGTH : at + length - checksum_length].tobytes()
             name = body[_ROTATE_FIXED:].decode("utf-8", "surrogateescape")
-            has_jumped = bool(named.log_name)
-            source = named = BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
+            source = BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
+            has_jumped |= bool(named.log_name) and source != named  # a dump begins with the ROTATE that we wrote, too
+            named = source
         elif header.type_code == EventType.FORMAT_DESCRIPTION:
             if source.log_pos == FIRST_EVENT_POSITION:
                 source = replace(source, log_pos=FIRST_EVENT_POSITION + length)
