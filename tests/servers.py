@@ -105,6 +105,10 @@ class MariadbServer(PrivateServer):
             f"--server-id={self.server_id}",
         ]
         own.append(f"--pid-file={self.folder / 'pid'}")
+        temporary = self.folder / "tmp"  # a server that starts removes all `#sql*` files in its tmpdir: not another's
+        temporary.mkdir(exist_ok=True)
+        self._own(temporary)
+        own.append(f"--tmpdir={temporary}")
         options = [*self.base_options, *self.own_options, *own, *self.options]
         return [*self.programs["server"], *self._location_options(), *options]
 
