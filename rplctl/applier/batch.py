@@ -8,15 +8,18 @@ commits every source transaction before the offender and raises its error.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
+
+import numpy as np
 
 from rplctl.applier.decode import Inconsistent
 from rplctl.applier.event_range import EventRange, apart, event_range
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import executed_after
+from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.plan import Batch, BatchKind
@@ -35,14 +38,24 @@ from rplctl.target.base import CountMismatch, TableChunk, Target, statement_targ
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 RETRY_PAUSE_SECONDS = 1.0
+CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
 KEEPS_CONNECTION = frozenset({1205, 1213})  # lock wait timeout, deadlock: rolled back, and that is all
 
 log = logging.getLogger(__name__)
 
 
 class BatchApplier:
-    def __init__(self, config: Config, channel: Channel, target: Target, ledger: Ledger, pipeline: Pipeline) -> None:
+    def __init__(  # noqa: PLR0913 - the parts of one applier
+        self,
+        config: Config,
+        channel: Channel,
+        target: Target,
+        ledger: Ledger,
+        pipeline: Pipeline,
+        interrupter: Interrupter,
+    ) -> None:
         self._config = config
+        self._interrupter = interrupter
         self._channel = channel
         self._target = target
         self._ledger = ledger
@@ -62,21 +75,28 @@ class BatchApplier:
     def executes_statements(self) -> bool:
         return self._statements is not None
 
-    def apply(self, batch: Batch, stop: threading.Event) -> int:
+    def apply(self, batch: Batch) -> int:
         """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
-        times.
+        times, then one transaction at a time, so that it stops at the one that cannot be had. Raises Stopped.
         """
-        for attempt in range(self._config.replica_transaction_retries + 1):
+        for _ in range(self._config.replica_transaction_retries):
             try:
                 return self._apply(batch)
             except TargetError as error:
-                if not error.transient or attempt == self._config.replica_transaction_retries or stop.is_set():
+                if not error.transient:
                     raise
+                log.warning("tried again in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
                 self.retried += 1
                 if error.errno not in KEEPS_CONNECTION:
                     self._target.reconnect()
-                stop.wait(RETRY_PAUSE_SECONDS)
-        raise AssertionError("unreachable")
+                self._interrupter.stop.wait(RETRY_PAUSE_SECONDS)
+                self._interrupter.check()
+        try:
+            return self._apply(batch)
+        except TargetError as error:
+            if not error.transient or error.errno not in KEEPS_CONNECTION or batch.kind is not BatchKind.BULK:
+                raise
+        return self._one_by_one(batch)
 
     def _apply(self, batch: Batch) -> int:
         if batch.kind is BatchKind.SKIP:
@@ -95,7 +115,7 @@ class BatchApplier:
         except (CountMismatch, Inconsistent):
             pass
         except NotTransactional:
-            return sum(self._ordered(group) for group in batch.one_by_one())
+            return self._one_by_one(batch, may_be_cut=False)
         except RplError as error:
             if getattr(error, "transient", False):
                 raise
@@ -106,7 +126,14 @@ class BatchApplier:
                 raise
         except Inconsistent:
             pass
-        return sum(self._ordered(group) for group in batch.one_by_one())
+        return self._one_by_one(batch)
+
+    def _one_by_one(self, batch: Batch, *, may_be_cut: bool = True) -> int:
+        changes = 0
+        for group in batch.one_by_one():
+            self._interrupter.check()
+            changes += self._ordered(group, may_be_cut=may_be_cut)
+        return changes
 
     def _decode(self, splits: list[Split]) -> list[TableChunk]:
         if self._statements is None:
@@ -132,6 +159,7 @@ class BatchApplier:
                 str(self._channel.spool_folder),
                 self._target.kind,
                 self._rules,
+                self._target.bulk_rows,
             )
             for piece in split_rows(events.data, events.start, events.end, size, events.description)
         ]
@@ -140,7 +168,10 @@ class BatchApplier:
     def _bulk(self, batch: Batch) -> int:
         """Decode and apply job by job, in one transaction: memory hangs on a job's size, not on the batch's."""
         changes = 0
-        with event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events:
+        with (
+            self._interrupter.work(),
+            event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events,
+        ):
             decoded = map(self._decode, self._jobs(events))
             chunks: list[TableChunk] | None = next(decoded)
             unchecked = self._check_bulk(chunks or [])
@@ -192,9 +223,13 @@ class BatchApplier:
             if {key.on_delete, key.on_update} & {"CASCADE", "SET NULL"}
         }
 
-    def _ordered(self, batch: Batch) -> int:
-        """The batch in the source's order, in one transaction."""
-        with event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events:
+    def _ordered(self, batch: Batch, *, may_be_cut: bool = True) -> int:
+        """The batch in the source's order, in one transaction. `may_be_cut`: by STOP, if it holds nothing but rows."""
+        only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
+        with (
+            self._interrupter.work() if may_be_cut and only_rows else nullcontext(),
+            event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events,
+        ):
             run = read_run(events.data, events.start, events.end, events.description)
             return self._ordered_run(batch, filtered(run, self._rules))
 
@@ -235,11 +270,16 @@ class BatchApplier:
         self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True, after: bool = False
     ) -> None:
         """`after`: the group may commit by itself, its position follows."""
+
+        def apply_uncut() -> None:
+            apply()
+            self._interrupter.before_commit()
+
         new = self.info.at(batch.relay_position, batch.source_position)
         new = replace(new, gtid_executed=executed_after(self.info.gtid_executed, batch))
         try:
             commit = commit_after if after else commit_group
-            commit(self._target, self._ledger, (self.info, new), apply, foreign_keys=foreign_keys)
+            commit(self._target, self._ledger, (self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:
             error.channel = self._channel.name
             if not error.position:

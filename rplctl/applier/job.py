@@ -5,12 +5,14 @@ Invariant: everything up to the stored position is in the target exactly once, n
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
 
 from rplctl.applier.batch import BatchApplier
 from rplctl.applier.feed import RelayFeed
+from rplctl.applier.interrupt import Interrupter, Stopped
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
@@ -26,9 +28,12 @@ from rplctl.errors import RplError
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
+from rplctl.target.base import Target
 
 POLL_SECONDS = 0.02
 LONGEST_WAIT_SECONDS = 0.5
+
+log = logging.getLogger(__name__)
 
 
 class Applier:
@@ -77,16 +82,27 @@ class Applier:
             warming.join()
             pipeline = Pipeline(context)
             try:
-                work = BatchApplier(self._config, self._channel, target, ledger, pipeline)
-                self._report.at(work.info)
-                try:
-                    self._loop(work, ledger)
-                finally:
-                    ledger.close(work.info)
+                with Interrupter(self.stop, (pipeline.cancel, target.interrupt)) as interrupter:
+                    work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
+                    self._report.at(work.info)
+                    self._run_until_stopped(work, ledger, target)
             finally:
                 pipeline.close()
         finally:
             target.close()
+
+    def _run_until_stopped(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
+        try:
+            self._loop(work, ledger)
+        except Stopped:
+            log.info("STOP came in the middle of a batch: rolled back, the next start begins with it again")
+            if not target.is_idle():
+                log.warning("the target still rolls back; the next start may wait for it")
+                return  # like a crash: the next start reconciles the repository
+        except BaseException:
+            ledger.close(work.info)
+            raise
+        ledger.close(work.info)
 
     def _loop(self, work: BatchApplier, ledger: Ledger) -> None:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout)
@@ -99,8 +115,7 @@ class Applier:
                     return
                 if self._skip:
                     self._skip -= min(self._skip, batch.transaction_count)
-                changes = work.apply(batch, self.stop)
-                self._report.status.retried_transactions = work.retried
+                changes = work.apply(batch)
                 self._report.applied(work.info, batch, changes)
             if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay

@@ -99,6 +99,10 @@ class Pipeline:
     def parallelism(self) -> int:
         return self._context.defaultParallelism
 
+    def cancel(self) -> None:
+        """End the running job, from another thread; `decode` then raises."""
+        self._context.cancelAllJobs()
+
     def close(self) -> None:
         self._context.stop()
 

@@ -107,6 +107,16 @@ class Target(Protocol):
         """Throw the connection away and open another (after an error whose outcome is not known)."""
         ...
 
+    def interrupt(self) -> None:
+        """From another thread: make the statement in work fail at once. The transaction must be rolled back after it,
+        which is not waited for.
+        """
+        ...
+
+    def is_idle(self) -> bool:
+        """After `interrupt` and `rollback`: whether what was in work is undone and holds no lock any more."""
+        ...
+
     def check_table(self, model: TableModel) -> None:
         """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
         ...

@@ -26,6 +26,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
+from rplctl.target.mysql_kill import Killer
 from rplctl.target.mysql_rows import (
     change_statement,
     delete_statements,
@@ -37,7 +38,7 @@ from rplctl.target.mysql_rows import (
     where_row,
 )
 from rplctl.target.mysql_session import ServerKind, Session
-from rplctl.target.mysql_statement import after_event_ddl, changes_only_rows, judge, names_a_database, text_of
+from rplctl.target.mysql_statement import after_event_ddl, changes_only_rows, judge, names_a_database, stripped, text_of
 from rplctl.target.mysql_values import quote
 
 LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
@@ -59,6 +60,7 @@ class MysqlTarget:
         self.engine = engine
         self._connection: Connection | None = None
         self._session: Session | None = None
+        self._killer = Killer(engine)
         self._fenced = ""
         self._foreign_keys = True
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
@@ -84,6 +86,7 @@ class MysqlTarget:
                 self._connection = self.engine.connect()
                 self.server_version = str(self._query("SELECT @@version")[0][0])
                 self._connection.rollback()
+            self._killer.watch(self._driver.thread_id())  # type: ignore[no-untyped-call]
             context = DdlContext(server_version=self.server_version)
             self.server = ServerKind(context.is_mariadb, context.version_number)
             self._session = Session(self._send, self.server, self._collation_name)
@@ -130,6 +133,8 @@ class MysqlTarget:
             transaction.commit()
 
     def rollback(self) -> None:
+        if self._killer.has_killed:
+            return self.reconnect()  # at the next use
         if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
             with mapped_errors():
                 transaction.rollback()
@@ -141,11 +146,14 @@ class MysqlTarget:
         self._connection = self._session = None
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.invalidate()  # locks, temporary tables and session settings go with it
-            self._connection.close()
-            self._connection = self._session = None
+        self.reconnect()  # locks, temporary tables and session settings go with the connection
         self.engine.dispose()
+
+    def interrupt(self) -> None:
+        self._killer.kill()
+
+    def is_idle(self) -> bool:
+        return self._killer.is_gone()
 
     def _rows_session(self, *, lenient: bool = False) -> None:
         session = self._open()
@@ -272,18 +280,18 @@ class MysqlTarget:
             self._send(b"SET SESSION gtid_next='AUTOMATIC'")
 
     def can_replay(self, description: FormatDescription) -> bool:
-        same = _is_mariadb(description) == self.server.is_mariadb
+        same = description.is_mariadb == self.server.is_mariadb
         return same and (self.server.is_mariadb or self._described == description)
 
     def _describe(self, description: FormatDescription) -> None:
-        if self._described != description and _is_mariadb(description) == self.server.is_mariadb:
+        if self._described != description and description.is_mariadb == self.server.is_mariadb:
             event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
             with mapped_errors():
                 self._send(b"BINLOG '%s'" % base64.b64encode(event))
             self._described = description
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
-        if _is_mariadb(description) != self.server.is_mariadb:
+        if description.is_mariadb != self.server.is_mariadb:
             raise TargetError(
                 "The table has triggers or system versioning on the target, and its row events are of the other vendor",
                 errno=1235,
@@ -292,9 +300,9 @@ class MysqlTarget:
         self._rows_session()
         with mapped_errors():
             self._describe(description)
-            last = bytearray(_plain(rows, description))
+            last = bytearray(stripped(rows, description))
             last[_ROWS_FLAGS] |= _STMT_END
-            self._send(b"BINLOG '%s'" % base64.b64encode(_plain(table_map, description) + last))
+            self._send(b"BINLOG '%s'" % base64.b64encode(stripped(table_map, description) + last))
 
     # statements
 
@@ -388,13 +396,3 @@ class MysqlTarget:
         self._rows_session()
         with mapped_errors():
             return frozenset((str(database), str(table)) for database, table in self._query(sql))
-
-
-def _is_mariadb(description: FormatDescription) -> bool:
-    return "mariadb" in description.server_version.lower()
-
-
-def _plain(event: bytes, description: FormatDescription) -> bytes:
-    """The event without its checksum."""
-    length = len(event) - description.checksum_length
-    return event[:9] + length.to_bytes(4, "little") + event[13:length]

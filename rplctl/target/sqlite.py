@@ -38,6 +38,7 @@ from rplctl.target.base import (
 )
 
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
+STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 _TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
 
 
@@ -74,16 +75,19 @@ class SqliteTarget:
     kind = "sqlite"
     has_transactional_ddl = True
     executes_statements = False
+    bulk_rows = 0
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._connection: Connection | None = None
         self._statements: dict[tuple[object, ...], str] = {}
+        self._interrupted = False
 
     @property
     def connection(self) -> Connection:
         if self._connection is None:
             self._connection = self.engine.connect()
+            self._driver.set_progress_handler(lambda: self._interrupted, STEPS_BETWEEN_CHECKS)
         return self._connection
 
     @property
@@ -107,6 +111,7 @@ class SqliteTarget:
         _mapped(lambda: transaction.commit())
 
     def rollback(self) -> None:
+        self._interrupted = False
         if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
             _mapped(lambda: transaction.rollback())
 
@@ -124,6 +129,14 @@ class SqliteTarget:
             self._connection.close()
             self._connection = None
         self.engine.dispose()
+
+    def interrupt(self) -> None:
+        """Seen between two steps of SQLite's machine: `sqlite3_interrupt` would miss the many short statements."""
+        self._interrupted = True
+
+    def is_idle(self) -> bool:
+        """Always: the rollback was here."""
+        return True
 
     def check_table(self, model: TableModel) -> None:
         name = physical_name(model.database, model.name)

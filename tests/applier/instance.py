@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rplctl.applier.batch import BatchApplier
+from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.pipeline import Split, _chunks, run_split
 from rplctl.applier.plan import plan_batches
 from rplctl.channel import Channel
@@ -53,16 +54,24 @@ class Instance:
         start = RelayLogInfo().at(groups.start, groups.start_source)
         open_relay_log_info(self.config, self.channel, lambda: self.target.engine).flush(start, force=True)
         self.pipeline = InProcessPipeline()
+        self.stop = threading.Event()
         self.applier = self.reopen()
 
     def reopen(self) -> BatchApplier:
         ledger = open_ledger(self.config, self.channel, self.target.engine)
-        return BatchApplier(self.config, self.channel, self.target, ledger, self.pipeline)  # type: ignore[arg-type]
+        interrupter = Interrupter(self.stop, (self.target.interrupt,))
+        parts = (self.config, self.channel, self.target, ledger, self.pipeline, interrupter)
+        return BatchApplier(*parts)  # type: ignore[arg-type]
 
     def apply(self, groups: RelayGroups, stop: int | None = None) -> int:
         """All batches of the groups; the number of row changes."""
         batches = plan_batches(groups, len(groups.scan) if stop is None else stop)
-        return sum(self.applier.apply(batch, threading.Event()) for batch in batches)
+        return sum(self.applier.apply(batch) for batch in batches)
+
+    def apply_from(self, groups: RelayGroups, first: int) -> int:
+        """As `apply`, without the groups before `first`."""
+        batches = (b for b in plan_batches(groups, len(groups.scan)) if b.last > first)
+        return sum(self.applier.apply(replace(b, first=max(b.first, first))) for b in batches)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with self.target.engine.connect() as connection:

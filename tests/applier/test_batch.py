@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,10 +58,10 @@ def test_a_restart_between_any_two_batches_goes_on_where_it_was(instance: Instan
                 int(np.searchsorted(groups.scan.end, at.log_pos, side="right")) if at.log_name == groups.log_name else 0
             )
             for batch in batches_between(groups, done, stop):
-                instance.applier.apply(batch, threading.Event())
+                instance.applier.apply(batch)
             instance.applier = instance.reopen()
         for batch in batches_between(groups, stop, len(groups.scan)):
-            instance.applier.apply(batch, threading.Event())
+            instance.applier.apply(batch)
     assert_equals_source(instance)
 
 
@@ -103,7 +102,7 @@ def test_a_row_that_is_there_already_stops_with_everything_before_it_committed(i
             rest = demo_groups(name)
             start = half if name == FILES[0] else 0
             for batch in batches_between(rest, start, len(rest.scan)):
-                instance.applier.apply(batch, threading.Event())
+                instance.applier.apply(batch)
     assert caught.value.errno == 1062
     assert f"Duplicate entry '{last + 1}' for key 'PRIMARY'" in caught.value.message
     assert "Write_rows_v1 event on table shop.customers" in caught.value.message

@@ -11,7 +11,6 @@ import lzma
 import re
 import sqlite3
 import tarfile
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -127,7 +126,7 @@ def test_minimal_images_do_without_what_earlier_batches_knew(tmp_path: Path, ven
             for first in range(batch.first, batch.last):
                 kind = batch.kind if groups.scan.kind[first] == GroupKind.ROWS else BatchKind.SKIP
                 alone = Batch(kind if batch.kind is BatchKind.BULK else batch.kind, groups, first, first + 1)
-                instance.applier.apply(alone, threading.Event())
+                instance.applier.apply(alone)
     tables = [table for table in parse_state(state) if table.database == database]
     types = {table.name for table in tables if re.fullmatch(r"t\d\d\d", table.table)}
     others = {table.name for table in parse_state(state)} - {table.name for table in tables}

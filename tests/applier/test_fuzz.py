@@ -10,7 +10,6 @@ import random
 import resource
 import shutil
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -189,7 +188,7 @@ def test_a_refused_transaction_leaves_the_target_as_it_was(tmp_path: Path, vendo
         try:
             groups = as_relay_log(folder / "relay-bin.000099", mutant, corpus, before.exec_position)
             for batch in plan_batches(groups, len(groups.scan)):
-                applier.apply(batch, threading.Event())
+                applier.apply(batch)
         except RplError as error:
             refused += 1
             assert error.message and len(error.message) < 3_000

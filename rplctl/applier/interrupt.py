@@ -1,0 +1,78 @@
+"""STOP while a large transaction is in work: it is cut off, rolled back and forgotten, within moments.
+
+Invariant: only work that a rollback undoes as a whole is cut off, and never a COMMIT: `work` opens the door for the
+watching thread, `before_commit` shuts it. What STOP interrupts is no error: the next start begins with it again (D8).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+AGAIN_SECONDS = 0.1  # what came between two statements or two jobs is not cut off by the first try
+
+
+class Stopped(Exception):
+    """STOP came while a batch was in work; it is rolled back. Never leaves the applier."""
+
+
+class Interrupter:
+    """As a context: a thread that carries out `actions` while work is going on and `stop` is set."""
+
+    def __init__(self, stop: threading.Event, actions: Sequence[Callable[[], None]] = ()) -> None:
+        self.stop = stop
+        self._actions = actions
+        self._lock = threading.Lock()
+        self._may_cut = self._has_cut = False
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._closed.set()
+
+    @contextmanager
+    def work(self) -> Iterator[None]:
+        """What may be cut off, up to `before_commit`. Raises Stopped in place of any error after it was."""
+        self.check()
+        self._set(may_cut=True)
+        try:
+            yield
+        except Exception as error:
+            self._set(may_cut=False)
+            if self._has_cut:
+                raise Stopped from error
+            raise
+        finally:
+            self._set(may_cut=False)
+
+    def before_commit(self) -> None:
+        """Nothing is cut off from here on. Raises Stopped when something was."""
+        self._set(may_cut=False)
+        if self._has_cut:
+            raise Stopped
+
+    def check(self) -> None:
+        """Between two transactions. Raises Stopped once STOP came."""
+        if self.stop.is_set():
+            raise Stopped
+
+    def _set(self, *, may_cut: bool) -> None:
+        with self._lock:
+            self._may_cut = may_cut
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            if not self.stop.wait(AGAIN_SECONDS):
+                continue
+            with self._lock:
+                if self._may_cut:
+                    self._has_cut = True
+                    for action in self._actions:
+                        action()
+            self._closed.wait(AGAIN_SECONDS)
