@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 PRIVATE_FILE = 0o600
@@ -40,9 +42,12 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+Guard = Callable[[], AbstractContextManager[object]]  # entered for the instant in which something becomes visible
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True, guard: Guard = nullcontext) -> None:
     """Put `data` in place of the file at once. `durable=False` skips the fsyncs: atomic against a killed process
-    only.
+    only. `guard` is held around the rename alone.
     """
     temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -57,7 +62,8 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
         temporary.unlink(missing_ok=True)
         raise
     os.close(descriptor)
-    os.replace(temporary, path)
+    with guard():
+        os.replace(temporary, path)
     if durable:
         sync_folder(path.parent)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rplctl.channel import Channel, hold_lock
-from rplctl.command.instance import ADMIN, APPLIER, open_repositories, read_master_info, running
+from rplctl.channel import Channel
+from rplctl.command.instance import APPLIER, administer, open_repositories, read_master_info, running
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 
@@ -33,7 +33,7 @@ def change_filter(
     given = {name: check_value(name, value, "command line") for name, value in rules.items()}
     channel = Channel(channel_name, config.datadir)
     read_master_info(open_repositories(config, channel_name), channel_name)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         if APPLIER in running(channel):
             raise UsageError(
                 "This operation cannot be performed with a running slave sql thread; "

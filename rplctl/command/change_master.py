@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rplctl.channel import MAX_CHANNELS, Channel, check_channel_name, hold_lock
+from rplctl.channel import MAX_CHANNELS, Channel, check_channel_name
 from rplctl.command.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
 from rplctl.command.change_plan import (
     change_notes,
@@ -28,12 +28,12 @@ from rplctl.command.change_plan import (
     new_relay_log_info,
 )
 from rplctl.command.instance import (
-    ADMIN,
     APPLIER,
     RECEIVER,
     ROLES,
     Note,
     Repositories,
+    administer,
     all_channels,
     clear_status,
     open_repositories,
@@ -64,7 +64,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
     """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
     check_channel_name(channel_name)
     channel = Channel(channel_name, config.datadir)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         finish_pending_change(config, channel)
         threads = running(channel)
         _check_running(channel_name, changes, threads)

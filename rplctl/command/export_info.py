@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rplctl.channel import Channel, hold_lock
+from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
 from rplctl.command.instance import (
-    ADMIN,
     Note,
     Repositories,
+    administer,
     open_repositories,
     read_master_info,
     refuse_while_running,
@@ -62,7 +62,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
     if server not in set(Server):
         raise UsageError(f"--server {server}: write one of {', '.join(Server)}")
     channel = Channel(channel_name, config.datadir)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         if not dry_run:
             finish_pending_change(config, channel)
         refuse_while_running(channel)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rplctl.channel import Channel, check_channel_name, hold_lock
+from rplctl.channel import Channel, check_channel_name
 from rplctl.command.change_master import (
     ChangeResult,
     finish_pending_change,
@@ -20,7 +20,7 @@ from rplctl.command.change_master import (
     store_change,
     stored_records,
 )
-from rplctl.command.instance import ADMIN, Note, open_repositories, refuse_while_running
+from rplctl.command.instance import Note, administer, open_repositories, refuse_while_running
 from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, UsageError
@@ -65,7 +65,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
     channel = Channel(channel_name, config.datadir)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         finish_pending_change(config, channel)
         refuse_while_running(channel)
         found = _read(kind, path, channel)

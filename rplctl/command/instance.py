@@ -1,19 +1,23 @@
 """What every verb begins with: the channel's repositories, who runs, and the records as they are stored.
 
-Invariant: verbs that change something hold the channel's `admin` lock, and read under it.
+Invariant: verbs that change something do it inside `administer`: no backup lock is held then (LOCK INSTANCE FOR
+BACKUP), nobody collects the state of the logs (WL#9452 F-2.3), and the channel's `admin` lock is theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rplctl.channel import Channel, lock_holder
+from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import NotConfigured, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository.base import InfoRepository
 
 if TYPE_CHECKING:
@@ -23,6 +27,9 @@ RECEIVER = "receiver"
 APPLIER = "applier"
 ROLES = (RECEIVER, APPLIER)
 ADMIN = "admin"
+
+
+BACKUP_PATIENCE_S = 0.5  # for a backup lock to go away: a command is not to hang as long as a backup lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,37 @@ class Repositories:
     master_info: InfoRepository[MasterInfo]
     relay_log_info: InfoRepository[RelayLogInfo]
     engine: Callable[[], Engine]
+
+
+@contextmanager
+def administer(channel: Channel) -> Iterator[None]:
+    """The channel is ours to change for the block. Raises LockBusy, 1205 while the instance is locked for a backup."""
+    with files_may_change(channel.datadir), channels_stay(channel.datadir), hold_lock(channel, ADMIN):
+        yield
+
+
+@contextmanager
+def files_may_change(datadir: Path) -> Iterator[None]:
+    """No backup lock is held, and none is given for the length of the block. Raises LockBusy 1205."""
+    lock = InstanceLock(datadir)
+    try:
+        if not lock.acquire_verb(BACKUP_PATIENCE_S):
+            raise lock_wait_timeout("the instance is locked for a backup", "rplctl unlock-instance")
+        yield
+    finally:
+        lock.close()
+
+
+@contextmanager
+def channels_stay(datadir: Path) -> Iterator[None]:
+    """Nobody collects the state of the logs for the length of the block (WL#9452 F-2.3). Raises LockBusy 1205."""
+    lock = channel_map(datadir)
+    try:
+        if not lock.acquire_shared(PATIENCE_S):
+            raise lock_wait_timeout("the state of the logs is being collected", "try again")
+        yield
+    finally:
+        lock.close()
 
 
 def engine_of(config: Config) -> Callable[[], Engine]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rplctl.channel import Channel, hold_lock
-from rplctl.command.instance import ADMIN, APPLIER, open_repositories, read_master_info, running
+from rplctl.channel import Channel
+from rplctl.command.instance import APPLIER, administer, open_repositories, read_master_info, running
 from rplctl.config import Config
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
@@ -37,7 +37,7 @@ def load_schema(
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")
     channel = Channel(channel_name, config.datadir)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         if APPLIER in running(channel):
             raise UsageError(
                 "This operation cannot be performed with a running slave sql thread; "

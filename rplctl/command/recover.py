@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rplctl.channel import Channel, hold_lock
+from rplctl.channel import Channel
 from rplctl.command.instance import (
-    ADMIN,
     APPLIER,
     RECEIVER,
+    administer,
     open_repositories,
     read_master_info,
     running,
@@ -33,7 +33,7 @@ def skip(config: Config, channel_name: str, count: int) -> SkipResult:
     if count < 0:
         raise UsageError(f"skip {count}: a number of transactions, 0 to take it back")
     private_folder(channel.run_folder)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         read_master_info(open_repositories(config, channel_name), channel_name)
         if APPLIER in running(channel):
             raise UsageError(
@@ -64,7 +64,7 @@ def recover(config: Config, channel_name: str, *, dry_run: bool = False) -> Reco
     from rplctl.recovery import recover_relay_log
 
     channel = Channel(channel_name, config.datadir)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         if RECEIVER in running(channel) and not dry_run:
             raise UsageError(
                 "This operation cannot be performed with a running slave io thread; "

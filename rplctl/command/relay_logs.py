@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rplctl.channel import Channel, hold_lock
-from rplctl.command.instance import ADMIN, RECEIVER, open_repositories, read_master_info, running
+from rplctl.channel import Channel
+from rplctl.command.instance import (
+    RECEIVER,
+    administer,
+    channels_stay,
+    open_repositories,
+    read_master_info,
+    running,
+)
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError
 from rplctl.position import FIRST_EVENT_POSITION
@@ -65,7 +72,7 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
     from rplctl.relay_log.purge import purge_applied
 
     channel = Channel(channel_name, config.datadir)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         repositories = open_repositories(config, channel_name)
         read_master_info(repositories, channel_name)
         relay = repositories.relay_log_info
@@ -95,7 +102,8 @@ def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
     if not pid:
         return FlushResult(channel_name, asked_receiver=False)
     try:
-        os.kill(pid, signal.SIGHUP)
+        with channels_stay(config.datadir):
+            os.kill(pid, signal.SIGHUP)
     except ProcessLookupError:
         return FlushResult(channel_name, asked_receiver=False)
     except PermissionError:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rplctl.channel import Channel, hold_lock
+from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
 from rplctl.command.instance import (
-    ADMIN,
     APPLIER,
     RECEIVER,
     ROLES,
     Note,
+    administer,
     engine_of,
     open_repositories,
     read_master_info,
@@ -102,7 +102,7 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
     channel = Channel(channel_name, config.datadir)
     until = request.until.as_json()
     _check_request(request, until)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         master = _prepare(config, channel)
         if APPLIER in request.roles and not running(channel):
             _seed(config, channel, master)
@@ -159,9 +159,11 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     """Repositories in order and a configured source. Caller holds the admin lock."""
     finish_pending_change(config, channel)
     if not running(channel):
+        from rplctl.commit.two_phase import settle_prepared
         from rplctl.repository.switch import settle_repositories, upgrade_tables
 
         upgrade_tables(config, engine_of(config))
+        settle_prepared(config, channel, engine_of(config))
         refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
         config = settle_repositories(config, channel, engine_of(config))
     repositories = open_repositories(config, channel.name)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from rplctl.channel import Channel, hold_lock
+from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
 from rplctl.command.instance import (
-    ADMIN,
     ROLES,
     Note,
     Repositories,
+    administer,
+    channels_stay,
     clear_status,
     not_configured,
     open_repositories,
@@ -45,7 +46,8 @@ def stop(
     channel = Channel(channel_name, config.datadir)
     if not running(channel) and not open_repositories(config, channel_name).master_info.exists():
         raise not_configured(channel_name)
-    outcome = {role: stop_running(channel, role, timeout_s) for role in order_of_stop(roles)}
+    with channels_stay(channel.datadir):
+        outcome = {role: stop_running(channel, role, timeout_s) for role in order_of_stop(roles)}
     stopped = tuple(role for role, killed in outcome.items() if killed is not None)
     killed = tuple(role for role, was_killed in outcome.items() if was_killed)
     notes = [
@@ -70,11 +72,12 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 
     The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
     """
+    from rplctl.commit.two_phase import settle_prepared
     from rplctl.relay_log.index import RelayLogIndex
     from rplctl.relay_log.purge import purge_all
 
     channel = Channel(channel_name, config.datadir)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         refuse_while_running(channel)
         finish_pending_change(config, channel)
         repositories = open_repositories(config, channel_name)
@@ -95,6 +98,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
             )
             repositories.master_info.flush(cleared, force=True)
         purge_all(channel)
+        settle_prepared(config, channel, repositories.engine)
         if target_has_table(repositories, "rplctl_commit_marker"):
             from rplctl.commit.ledger import remove_marker
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rplctl.channel import Channel, hold_lock
+from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.instance import ADMIN, engine_of, refuse_unknown
+from rplctl.command.instance import administer, engine_of, refuse_unknown
 from rplctl.command.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -42,11 +42,15 @@ def switch_repo(
     names = ("master-info", "relay-log-info") if repository == "both" else (repository,)
     channel = Channel(channel_name, config.datadir)
     engine = engine_of(config)
-    with hold_lock(channel, ADMIN):
+    with administer(channel):
         finish_pending_change(config, channel)
         if not dry_run:
             config = switch.resume_switch(config, channel, engine)
         refuse_unknown(config, channel_name)
+        if not dry_run:
+            from rplctl.commit.two_phase import settle_prepared
+
+            settle_prepared(config, channel, engine)
         steps = []
         for name in names:
             plan = switch.plan_switch(config, channel, engine, name, kind)

@@ -2,6 +2,7 @@
 
     mode          repository              the position moves
     transaction   TABLE in the target     inside the data's transaction (WL#5125 case 4: no extra fsync)
+    xa            FILE, commit_mode=xa    prepared with the data's transaction, then committed (two_phase.py)
     marker        FILE; TABLE without     a marker row inside the data's transaction; the repository follows after
                   transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
 
@@ -15,6 +16,7 @@ honoured). Where this says file, a table without transactions is meant too.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
 from typing import Protocol
@@ -24,8 +26,10 @@ from sqlalchemy import Connection, Engine, delete, insert, select, update
 from rplctl.channel import Channel
 from rplctl.commit.tables import commit_marker, own_schema
 from rplctl.config import Config
+from rplctl.durable import Guard
 from rplctl.errors import LockBusy
 from rplctl.info import RelayLogInfo
+from rplctl.locks import gtid_map
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
@@ -35,10 +39,12 @@ from rplctl.repository.table import compare_and_swap
 class CommitMode(StrEnum):
     TRANSACTION = "transaction"
     MARKER = "marker"
+    XA = "xa"
 
 
 class Ledger(Protocol):
     mode: CommitMode
+    guard: Guard  # held from COMMIT until `committed` returns: no GTID counts as executed while log-status looks
 
     def open(self) -> RelayLogInfo:
         """The position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
@@ -64,15 +70,20 @@ class Ledger(Protocol):
 def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     """Choose the commit mode from where the repository is, and what its engine can do now."""
     repository = open_relay_log_info(config, channel, lambda: engine)
-    if repository.kind is RepositoryKind.TABLE and repository.is_transactional():
-        return TableLedger(repository, channel.name, engine)
-    return MarkerLedger(repository, channel.name, engine)
+    from rplctl.commit.two_phase import open_two_phase  # which uses what stands here
+
+    kind = TableLedger if repository.kind is RepositoryKind.TABLE and repository.is_transactional() else MarkerLedger
+    two_phase = open_two_phase(config, channel, engine, repository)
+    ledger: Ledger = two_phase or kind(repository, channel.name, engine)
+    ledger.guard = gtid_map(config.datadir).shared
+    return ledger
 
 
 class TableLedger:
     mode = CommitMode.TRANSACTION
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
+        self.guard: Guard = nullcontext
         self._repository = repository
         self._channel = channel
         self._engine = engine
@@ -108,6 +119,7 @@ class MarkerLedger:
     mode = CommitMode.MARKER
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
+        self.guard: Guard = nullcontext
         self._repository = repository
         self._channel = channel
         self._engine = engine

@@ -2,6 +2,7 @@
 
 Order, with the worklogs' crash points between the steps:
 BEGIN → compare-and-swap the position → apply → COMMIT → the file follows (mode marker).
+The last two under the ledger's guard (WL#9452 F-2.2): whoever collects the state of the logs sees both or neither.
 A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
 table, goes apply → compare-and-swap → COMMIT (`commit_after`, REQ-5): a crash in between repeats it, visibly.
 An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rplctl.commit.ledger import Ledger, taken_over
+from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -29,6 +31,9 @@ def commit_group(
 ) -> None:
     """Apply and move the position from step[0] to step[1] in one transaction; on any error neither happened."""
     expected, new = step
+    if isinstance(ledger, XaLedger):
+        commit_in_two_phases(target, ledger, step, apply, foreign_keys=foreign_keys)
+        return
     target.begin(foreign_keys=foreign_keys)
     try:
         crash_point("crash_before_update_pos")
@@ -40,14 +45,11 @@ def commit_group(
     except BaseException:
         target.rollback()
         raise
-    try:
-        target.commit()
-    except TargetError:
-        if not _is_committed(target, ledger, new):
-            raise
-    crash_point("crash_commit_after")
-    crash_point("crash_after_commit_before_update_pos")
-    ledger.committed(new)
+    with ledger.guard():
+        _commit(target, ledger, new)
+        crash_point("crash_commit_after")
+        crash_point("crash_after_commit_before_update_pos")
+        ledger.committed(new)
     crash_point("crash_after_commit_and_update_pos")
 
 
@@ -77,13 +79,19 @@ def commit_after(
     except BaseException:
         target.rollback()
         raise
+    with ledger.guard():
+        _commit(target, ledger, new)
+        ledger.committed(new)
+    crash_point("crash_after_commit_and_update_pos")
+
+
+def _commit(target: Target, ledger: Ledger, new: RelayLogInfo) -> None:
+    """COMMIT; an error counts only when the target does not hold the new position."""
     try:
         target.commit()
     except TargetError:
         if not _is_committed(target, ledger, new):
             raise
-    ledger.committed(new)
-    crash_point("crash_after_commit_and_update_pos")
 
 
 def _is_same(one: RelayLogInfo, other: RelayLogInfo) -> bool:

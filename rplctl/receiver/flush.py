@@ -23,6 +23,7 @@ class MasterInfoFlusher:
     def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:
         self._repository = repository
         self.info = info
+        self.guard = repository.guard  # the channel's data lock (WL#9452)
 
     def after_events(self, position: BinlogPosition, writer: RelayLogWriter, events: int) -> None:
         """Events up to `position` are in the relay log."""

@@ -99,8 +99,9 @@ class Pull:
     def rotate(self) -> None:
         """Begin the next relay log (size, FLUSH RELAY LOGS, space limit); REQ-3 (i): MasterInfo is written."""
         if self._is_open:
-            self._writer.rotate()
-            self._flusher.force(self._position, self._writer)
+            with self._flusher.guard():  # an unfinished transaction moves: the coordinates in MasterInfo must follow
+                self._writer.rotate()
+                self._flusher.force(self._position, self._writer)
 
     def finish(self, *, flush: bool) -> None:
         """The end of the connection; with `flush` relay log and MasterInfo are made durable (REQ-3 (iii))."""

@@ -2,8 +2,9 @@
 
 Invariants: only the holder of the channel's receiver lock writes its relay log; every connection begins with relay
 log recovery (design D7), so a transaction that a broken connection cut in two is fetched again whole; MasterInfo
-never says more than the relay log holds. Errors carry MySQL's number and go into the status file before they leave
-`run` (WL#4621, WL#2775).
+never says more than the relay log holds; a new MasterInfo, which names the end of the relay log that it was flushed
+with, becomes visible under the channel's data lock only (WL#9452 F-2.5). Errors carry MySQL's number and go into the
+status file before they leave `run` (WL#4621, WL#2775).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import NotConfigured, RelayLogError, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.locks import FileLock
 from rplctl.receiver.identity import replica_identity
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import Reporter
@@ -52,6 +54,7 @@ class Receiver:
         self._opened_engine: Engine | None = None
         self._reporter = Reporter(channel)
         self._master_info = open_master_info(config, channel, self._engine)
+        self._master_info.guard = FileLock(channel.lock_path("data")).held
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
 
     def run(self) -> None:

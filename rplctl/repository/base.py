@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
+from rplctl.durable import Guard
 from rplctl.info import MasterInfo, RelayLogInfo
 
 Info = TypeVar("Info", MasterInfo, RelayLogInfo)
@@ -20,6 +21,8 @@ class RepositoryKind(StrEnum):
 
 
 class InfoRepository(Protocol[Info]):
+    guard: Guard  # held while a flush makes the new record visible (WL#9452: the receiver's data lock)
+
     @property
     def kind(self) -> RepositoryKind: ...
 

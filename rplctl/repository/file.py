@@ -12,13 +12,13 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Generic
 
 from rplctl.channel import Channel
-from rplctl.durable import is_readable_by_others, private_folder, remove_file, replace_file
+from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
 from rplctl.errors import ConfigError, NotConfigured, RplError
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
@@ -35,6 +35,7 @@ class FileRepository(Generic[Info]):
         self._channel = channel
         self._sync_period = sync_period
         self._events_since_sync = 0
+        self.guard: Guard = nullcontext
 
     @property
     def kind(self) -> RepositoryKind:
@@ -87,7 +88,7 @@ class FileRepository(Generic[Info]):
             raise self._record.damaged(self._channel.name, str(error)) from None
         with self._mapped_errors():
             private_folder(self.path.parent)
-            replace_file(self.path, data, durable=due)
+            replace_file(self.path, data, durable=due, guard=self.guard)
         if due:
             self._events_since_sync = 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic
@@ -17,6 +17,7 @@ from typing import Any, Generic
 from sqlalchemy import Connection, Engine, Table, delete, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
+from rplctl.durable import Guard
 from rplctl.errors import NotConfigured, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.repository.base import Info, RepositoryKind
@@ -51,6 +52,7 @@ class TableRepository(Generic[Info]):
         self._events_since_write = 0
         self._is_checked = False
         self._flush_always: bool | None = None
+        self.guard: Guard = nullcontext
 
     @property
     def kind(self) -> RepositoryKind:
@@ -165,10 +167,14 @@ class TableRepository(Generic[Info]):
         engine = self._open_engine()
         with mapped_errors(self.where, self._channel), engine.connect() as plain:
             connection = plain if write else plain.execution_options(**READ_ONLY)
-            with connection.begin():
+            transaction = connection.begin()
+            with transaction:
                 if check:
                     self._check(connection)
                 yield connection
+                if write:  # locks of the target are waited for before, never under the guard
+                    with self.guard():
+                        transaction.commit()
 
 
 def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:

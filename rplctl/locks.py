@@ -1,0 +1,206 @@
+"""Locks between the processes of an instance: flock on files in `<datadir>/run`, so a killed holder frees them at once.
+
+One order for everybody (WL#9452, design D8); nobody waits for one while it holds another that stands below:
+
+    backup / verbs   LOCK INSTANCE FOR BACKUP against commands that change files: many of one kind, none of the other
+    log_status       one collector at a time
+    channels         channel map: commands on channels share it, log-status has it alone
+    CHAN/admin       one command per channel (channel.py)
+    CHAN/data        while the receiver makes a new MasterInfo visible, or begins a new relay log
+    gtids            appliers share it while a position is committed, log-status has it alone
+
+and apart from them `read`, FLUSH TABLES WITH READ LOCK: appliers share it for a batch, its holder has it alone and
+takes nothing else. Under `gtids` nobody waits for a lock of the target.
+Invariant: one that waits for the exclusive lock is not starved by those that share it: all pass a gate first, and the
+one that waits stands in it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rplctl.durable import private_folder
+from rplctl.errors import LockBusy
+
+ER_LOCK_WAIT_TIMEOUT = 1205
+PATIENCE_S = 50.0  # innodb_lock_wait_timeout's default
+_FIRST_PAUSE_S = 0.0002
+_LONGEST_PAUSE_S = 0.01
+
+Stop = Callable[[], bool]
+
+
+class FileLock:
+    """One flock; may be taken again by its holder, and is free after as many releases. For one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = -1
+        self._depth = 0
+
+    def acquire(self, *, shared: bool = False, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
+        """False when it was not to be had within `patience_s` (None: wait on), or `stop` said so. Raises OSError."""
+        if self._depth:
+            self._depth += 1
+            return True
+        if self._descriptor < 0:
+            private_folder(self.path.parent)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(self.path, flags, 0o600)
+        operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+        deadline = None if patience_s is None else time.monotonic() + patience_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                fcntl.flock(self._descriptor, operation)
+            except BlockingIOError:
+                if stop() or (deadline is not None and time.monotonic() >= deadline):
+                    return False
+                time.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+            else:
+                self._depth = 1
+                return True
+
+    def release(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Give it up and forget the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor, self._depth = -1, 0
+
+    def leave_to(self) -> int:
+        """The descriptor, for a child process that is to hold the lock from now on."""
+        return self._descriptor
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Alone, however long it takes."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
+
+
+class RwLock:
+    """Shared by many or held by one, who is not starved: it waits in the gate that all the others pass."""
+
+    def __init__(self, datadir: Path, name: str) -> None:
+        self._gate = FileLock(datadir / "run" / f"{name}.gate")
+        self._lock = FileLock(datadir / "run" / f"{name}.lock")
+        self.name = name
+
+    def acquire_shared(self, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
+        if not self._gate.acquire(shared=True, patience_s=patience_s, stop=stop):
+            return False
+        try:
+            return self._lock.acquire(shared=True, patience_s=patience_s, stop=stop)
+        finally:
+            self._gate.release()
+
+    def acquire_exclusive(self, patience_s: float | None = None) -> bool:
+        if not self._gate.acquire(patience_s=patience_s):
+            return False
+        if self._lock.acquire(patience_s=patience_s):
+            return True
+        self._gate.release()
+        return False
+
+    def release_shared(self) -> None:
+        self._lock.release()
+
+    def release_exclusive(self) -> None:
+        self._lock.release()
+        self._gate.release()
+
+    @contextmanager
+    def shared(self, patience_s: float | None = None, stop: Stop = lambda: False) -> Iterator[bool]:
+        """Whether it was to be had; the block runs either way."""
+        is_held = self.acquire_shared(patience_s, stop)
+        try:
+            yield is_held
+        finally:
+            if is_held:
+                self.release_shared()
+
+    def descriptors(self) -> tuple[int, int]:
+        return self._gate.leave_to(), self._lock.leave_to()
+
+    def close(self) -> None:
+        self._lock.close()
+        self._gate.close()
+
+
+class InstanceLock:
+    """LOCK INSTANCE FOR BACKUP: any number of backups, or any number of commands that change files."""
+
+    def __init__(self, datadir: Path) -> None:
+        folder = datadir / "run"
+        self._gate = FileLock(folder / "instance.gate")
+        self._backups = FileLock(folder / "backup.lock")
+        self._verbs = FileLock(folder / "verbs.lock")
+
+    def acquire_backup(self, patience_s: float) -> bool:
+        return self._enter(self._backups, self._verbs, patience_s)
+
+    def acquire_verb(self, patience_s: float) -> bool:
+        return self._enter(self._verbs, self._backups, patience_s)
+
+    def close(self) -> None:
+        """Leave, whichever kind it was."""
+        for lock in (self._backups, self._verbs, self._gate):
+            lock.close()
+
+    def descriptor(self) -> int:
+        """Of the backup lock that is held."""
+        return self._backups.leave_to()
+
+    def _enter(self, mine: FileLock, theirs: FileLock, patience_s: float) -> bool:
+        """Under the gate the other kind must be absent for an instant; after it, it is they who find us."""
+        deadline = time.monotonic() + patience_s
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            if not self._gate.acquire(patience_s=left):
+                return False
+            try:
+                if theirs.acquire(patience_s=0):
+                    theirs.release()
+                    return mine.acquire(shared=True, patience_s=0)
+            finally:
+                self._gate.release()
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LONGEST_PAUSE_S)
+
+
+def lock_wait_timeout(what: str, hint: str) -> LockBusy:
+    """MySQL's words for a lock that was not to be had in time."""
+    return LockBusy(
+        f"Lock wait timeout exceeded; try restarting transaction ({what})", errno=ER_LOCK_WAIT_TIMEOUT, hint=hint
+    )
+
+
+def channel_map(datadir: Path) -> RwLock:
+    return RwLock(datadir, "channels")
+
+
+def gtid_map(datadir: Path) -> RwLock:
+    return RwLock(datadir, "gtids")
+
+
+def read_lock(datadir: Path) -> RwLock:
+    return RwLock(datadir, "read")
+
+
+def collector_lock(datadir: Path) -> FileLock:
+    return FileLock(datadir / "run" / "log_status.lock")
