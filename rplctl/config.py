@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from rplctl.durable import is_readable_by_others, private_folder, replace_file
-from rplctl.errors import ConfigError
+from rplctl.errors import ConfigError, error_numbers
+from rplctl.target_url import has_password, url_with_password
 
 ENVIRONMENT_PREFIX = "RPLCTL_"
 DATADIR_VARIABLE = "RPLCTL_DATADIR"
@@ -51,13 +52,21 @@ class Option:
     high: int
     choices: tuple[str, ...]
     holds: str = ""  # what a list of names is made of, a key of `_LISTS`; '' = no list
+    is_error_list: bool = False
 
     @property
     def environment(self) -> str:
         return ENVIRONMENT_PREFIX + self.name.upper()
 
     @property
+    def old_name(self) -> str:
+        """As mysqld spelled it before 8.0.26; '' when that is the same."""
+        return self.name.replace("replica_", "slave_", 1) if self.name.startswith("replica_") else ""
+
+    @property
     def range_text(self) -> str:
+        if self.is_error_list:
+            return "off|all|ddl_exist_errors|number,..."
         if self.choices or self.holds:
             return _LISTS.get(self.holds, "|".join(self.choices))
         return "true|false" if self.type is bool else f"{self.low}..{self.high}" if self.type is int else "text"
@@ -74,6 +83,13 @@ def name_list(help: str, holds: str) -> str:
     """A field of `Config` that is a list of names, as one text; `holds` is a key of `_LISTS`."""
     row = {"help": help, "low": 0, "high": 0, "choices": (), "holds": holds}
     made: str = field(default="", metadata=row)
+    return made
+
+
+def error_list(default: str, help: str) -> str:
+    """A field of `Config` that is a list of error numbers, as `errors.error_numbers` reads it."""
+    row = {"help": help, "low": 0, "high": 0, "choices": (), "is_error_list": True}
+    made: str = field(default=default, metadata=row)
     return made
 
 
@@ -98,6 +114,12 @@ class Config:
         60, "seconds without a byte until the source counts as gone", low=1, high=31536000
     )
     replica_transaction_retries: int = option(10, "times a batch is tried again after a transient error")
+    replica_exec_mode: str = option(
+        "STRICT",
+        "IDEMPOTENT overwrites rows that are there and passes over missing ones",
+        choices=("STRICT", "IDEMPOTENT"),
+    )
+    replica_skip_errors: str = error_list("off", "errors of the target that are passed over")
     max_batch_bytes: int = option(64 << 20, "bytes of relay log per Spark job", low=1 << 16, high=1 << 40)
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     java_home: str = option("", "folder of the Java to start Spark with")
@@ -133,6 +155,12 @@ def _option_table() -> dict[str, Option]:
 
 
 OPTIONS: dict[str, Option] = _option_table()
+_OLD_NAMES = {o.old_name: o.name for o in OPTIONS.values() if o.old_name}
+
+
+def new_name(name: str) -> str:
+    """`slave_exec_mode` → `replica_exec_mode`; any other name as it is."""
+    return _OLD_NAMES.get(name, name)
 
 
 def load_config(
@@ -154,8 +182,10 @@ def load_config(
     if named:
         merged.update(_read_options(named, channel))
     for o in OPTIONS.values():
+        for variable in (o.environment, ENVIRONMENT_PREFIX + (o.old_name or o.name).upper()):
+            if variable in os.environ:
+                merged[o.name] = check_value(o.name, os.environ[variable], f"environment variable {variable}")
         if o.environment in os.environ:
-            merged[o.name] = check_value(o.name, os.environ[o.environment], f"environment variable {o.environment}")
             if o.name == "target" and has_password(str(merged["target"])):
                 raise ConfigError(f"environment variable {o.environment} holds a password", hint=_PASSWORD_HINT)
     for name, value in (overrides or {}).items():
@@ -171,7 +201,7 @@ def check_value(name: str, value: object, where: str) -> Value:
     o = OPTIONS.get(name)
     if o is None:
         raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
-    if o.holds:
+    if o.holds or o.is_error_list:
         value = _joined(value)
         if o.holds == "patterns" and isinstance(value, str) and not all("." in rule for rule in split_list(value)):
             raise ConfigError(
@@ -199,6 +229,11 @@ def _convert(o: Option, value: object) -> Value | None:
     if o.holds:
         rules = split_list(value)
         return ",".join(rules) if all(_is_rule(o.holds, rule) for rule in rules) else None
+    if o.is_error_list:
+        try:
+            error_numbers(value)
+        except ValueError:
+            return None
     if not o.choices:
         return value
     return next((choice for choice in o.choices if choice.lower() == value.lower()), None)
@@ -276,7 +311,8 @@ def _read_options(path: Path, channel: str) -> Iterator[tuple[str, Value]]:
 
 
 def _check_section(path: Path, section: str, values: Mapping[str, object]) -> dict[str, Value]:
-    checked = {name: check_value(name, value, f"{path}: {section}".rstrip(": ")) for name, value in values.items()}
+    where = f"{path}: {section}".rstrip(": ")
+    checked = {new_name(name): check_value(new_name(name), value, where) for name, value in values.items()}
     if has_password(str(checked.get("target", ""))) and is_readable_by_others(path):
         raise ConfigError(f"{path}: {section}target holds a password and others can read it", hint=f"chmod 600 {path}")
     return checked
@@ -337,36 +373,3 @@ def user_file() -> Path:
 
 def _path_from_environment(name: str) -> Path | None:
     return Path(os.environ[name]) if os.environ.get(name) else None
-
-
-def has_password(url: str) -> bool:
-    """True for `kind://user:password@…` and for a `password=` parameter."""
-    return ":" in _user_part(url) or "password=" in url.partition("?")[2].lower()
-
-
-def _user_part(url: str) -> str:
-    authority = url.partition("://")[2].partition("/")[0]
-    return authority.rpartition("@")[0]
-
-
-def url_with_password(url: str, password: str) -> str:
-    """`mysql://user@host/db` → `mysql://user:password@host/db`, percent-encoded."""
-    from urllib.parse import quote
-
-    scheme, separator, rest = url.partition("://")
-    user = _user_part(url)
-    if not user:
-        raise ConfigError(
-            "target_password is set, but the target URL names no user", hint="write KIND://USER@HOST/DATABASE"
-        )
-    return f"{scheme}{separator}{user}:{quote(password, safe='')}{rest[len(user) :]}"
-
-
-def url_without_password(url: str) -> str:
-    """For people to read: the same URL with `***` in place of a password."""
-    user = _user_part(url)
-    if ":" in user:
-        url = url.replace(user, user.partition(":")[0] + ":***", 1)
-    path, mark, query = url.partition("?")
-    shown = ["password=***" if p.lower().startswith("password=") else p for p in query.split("&")]
-    return path + mark + "&".join(shown)

@@ -22,6 +22,24 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+DDL_EXIST_ERRORS = frozenset({1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146})  # as MySQL 9 lists them
+
+
+def error_numbers(text: str) -> frozenset[int] | None:
+    """`off`, `all` (None), or a list of numbers and `ddl_exist_errors` (replica_skip_errors). Raises ValueError."""
+    words = [word.strip().lower() for word in text.split(",")]
+    if words in (["off"], ["all"]):
+        return None if words == ["all"] else frozenset()
+    found: set[int] = set()
+    for word in words:
+        if word == "ddl_exist_errors":
+            found |= DDL_EXIST_ERRORS
+        elif word.isascii() and word.isdecimal() and 1 <= int(word) <= 65535:
+            found.add(int(word))
+        else:
+            raise ValueError(word)
+    return frozenset(found)
+
 
 class RplError(Exception):
     """The root: an operation failed and nothing was lost."""

@@ -34,7 +34,7 @@ class ThreadStatus:
     clock_difference: float = 0.0  # source's clock minus ours, seconds
     received_heartbeats: int = 0
     # applier
-    last_event_timestamp: int = 0  # of the last transaction applied, source's clock
+    last_event_timestamp: int = 0  # of the transaction in work or delayed, source's clock; 0 when there is none
     relay_log_name: str = ""
     relay_log_pos: int = 0
     exec_log_name: str = ""
@@ -45,6 +45,7 @@ class ThreadStatus:
     row_changes: int = 0
     batches: int = 0
     retried_transactions: int = 0
+    passed_over_errors: int = 0
     until_condition: str = "None"
     until_log_name: str = ""
     until_log_pos: int = 0

@@ -13,15 +13,13 @@ from rplctl.config import (
     OPTIONS,
     Config,
     default_datadir,
-    has_password,
     load_config,
     store_options,
     to_toml,
-    url_with_password,
-    url_without_password,
 )
 from rplctl.errors import ConfigError
 from rplctl.secret import protect
+from rplctl.target_url import has_password, url_with_password, url_without_password
 
 
 @pytest.fixture(autouse=True)

@@ -70,6 +70,8 @@ class BatchApplier:
             with target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
         self.retried = 0
+        self.passed_over = 0
+        self.on_retry: Callable[[], None] = lambda: None  # told when `retried` counts on
 
     @property
     def executes_statements(self) -> bool:
@@ -87,6 +89,7 @@ class BatchApplier:
                     raise
                 log.warning("tried again in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
                 self.retried += 1
+                self.on_retry()
                 if error.errno not in KEEPS_CONNECTION:
                     self._target.reconnect()
                 self._interrupter.stop.wait(RETRY_PAUSE_SECONDS)
@@ -159,7 +162,6 @@ class BatchApplier:
                 str(self._channel.spool_folder),
                 self._target.kind,
                 self._rules,
-                self._target.bulk_rows,
             )
             for piece in split_rows(events.data, events.start, events.end, size, events.description)
         ]
@@ -259,8 +261,11 @@ class BatchApplier:
                 )
 
         self._commit(batch, apply, foreign_keys=foreign_keys, after=own)
-        for note in work.result.notes:
+        for note in (*work.result.notes, *work.result.passed_over.messages):
             log.warning("%s", note)
+        if work.result.passed_over.count:
+            self.passed_over += work.result.passed_over.count
+            log.warning("%s", work.result.passed_over.summary())
         if work.result.catalog is not None:
             self.catalog = work.result.catalog
             self._checked.clear()

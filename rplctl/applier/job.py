@@ -16,7 +16,7 @@ from rplctl.applier.interrupt import Interrupter, Stopped
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
-from rplctl.applier.report import DELAYING, WAITING, Report
+from rplctl.applier.report import Report
 from rplctl.applier.spark import open_session
 from rplctl.applier.until import groups_before, is_met
 from rplctl.channel import Channel, hold_lock
@@ -27,6 +27,7 @@ from rplctl.demo.warm_up import warm_up
 from rplctl.errors import RplError
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.status import read_status
 from rplctl.target import open_target
 from rplctl.target.base import Target
 
@@ -84,6 +85,7 @@ class Applier:
             try:
                 with Interrupter(self.stop, (pipeline.cancel, target.interrupt)) as interrupter:
                     work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
+                    work.on_retry = lambda: self._report.counted(work.retried, work.passed_over)
                     self._report.at(work.info)
                     self._run_until_stopped(work, ledger, target)
             finally:
@@ -115,7 +117,11 @@ class Applier:
                     return
                 if self._skip:
                     self._skip -= min(self._skip, batch.transaction_count)
-                changes = work.apply(batch)
+                self._report.begins(batch)
+                try:
+                    changes = work.apply(batch)
+                finally:
+                    self._report.counted(work.retried, work.passed_over)
                 self._report.applied(work.info, batch, changes)
             if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay
@@ -129,13 +135,18 @@ class Applier:
     def _ready(self, groups: RelayGroups | None, work: BatchApplier) -> tuple[list[Batch], float]:
         """The batches that UNTIL and the delay let through, and how long to wait when there are none."""
         if groups is None:
-            self._report.state(WAITING)
+            self._report.waiting()
             return [], 0.0
         count = groups_before(groups, self._options.until, work.info.gtid_executed)
-        due, wait = groups_due(groups.scan, count, work.info.sql_delay, time.time())
-        if wait > 0:
-            self._report.state(DELAYING, remaining_delay=int(wait) + 1)
+        now = time.time() + self._clock_difference(work.info.sql_delay)
+        due, wait = groups_due(groups.scan, count, work.info.sql_delay, now)
+        if wait > 0 and not due:
+            self._report.delaying(int(groups.scan.timestamp[due]), int(wait) + 1)
         return list(plan_batches(groups, due, self._skip, has_rollbacks=work.executes_statements)), wait
+
+    def _clock_difference(self, delay: int) -> float:
+        """The source's clock minus ours, as the receiver found it; the delay counts by the source's."""
+        return read_status(self._channel.status_path("receiver")).clock_difference if delay else 0.0
 
     def _is_finished(self, work: BatchApplier) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""

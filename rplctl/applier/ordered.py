@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
 from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
+from rplctl.applier.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.binlog.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.binlog.gtid_event import Xid
 from rplctl.binlog.header import EventType, parse_header
@@ -57,6 +58,7 @@ class OrderedResult:
     databases: dict[str, DatabaseModel | None] = field(default_factory=dict)
     catalog: Catalog | None = None  # after the range's DDL; None = unchanged
     notes: list[str] = field(default_factory=list)
+    passed_over: PassedOver = field(default_factory=PassedOver)
 
 
 class OrderedRange:
@@ -83,6 +85,7 @@ class OrderedRange:
         self._channel = channel
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
         self._statements = statements
+        self._tolerance = Tolerance.from_config(config)
         rules = ReplicationFilter.from_config(config)
         self._accepts = rules.accepts_table if rules.has_table_rules else None
         self._checked: set[str] = set()  # tables whose columns were compared with the model
@@ -98,15 +101,26 @@ class OrderedRange:
             if code == EventType.TABLE_MAP:
                 maps[_table_id(run, number)] = number
             elif code in ROWS_EVENT_TYPES:
-                self._apply_rows(run, maps, number)
+                self._tolerate(self._apply_rows, run, number, maps)
             elif code == EventType.QUERY:
-                self._apply_query(parse_query(run.event(number), run.description), run, number)
+                self._tolerate(self._apply_query, run, number)
             elif code in STATEMENT_EVENTS:
-                if self._statements is not None:
-                    self.result.changes += self._statements.take(run.event(number), run.description)
-                    continue
-                raise self._statement_error(EventType(int(code)).name, _end_position(run, number))
+                self._tolerate(self._take, run, number)
         return self.result
+
+    def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
+        """One event; what replica_skip_errors lists ends it and no more."""
+        try:
+            apply(run, number, *more)
+        except RplError as error:
+            if not self._tolerance.ignores(error):
+                raise
+            self.result.passed_over.add(error, _end_position(run, number))
+
+    def _take(self, run: EventRun, number: int) -> None:
+        if self._statements is None:
+            raise self._statement_error(EventType(int(run.types[number])).name, _end_position(run, number))
+        self.result.changes += self._statements.take(run.event(number), run.description)
 
     def _prepare(self, run: EventRun, number: int) -> None:
         """XA PREPARE: nothing is visible yet, the rows wait in the target; ONE PHASE is a commit."""
@@ -133,7 +147,7 @@ class OrderedRange:
             data = np.frombuffer(kept[0], np.uint8)
             self.apply(read_run(data, 0, len(data), kept[1]))
 
-    def _apply_rows(self, run: EventRun, maps: Mapping[int, int], number: int) -> None:
+    def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
         table_id = _table_id(run, number)
         chosen = np.array([maps[table_id], number] if table_id in maps else [number])
         piece = EventRun(run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description)
@@ -148,10 +162,13 @@ class OrderedRange:
                 self._checked.add(rows.model.qualified_name)
             for change in self._changes(rows, run, number):
                 try:
-                    self._target.apply_change(change, rows.model)
+                    misfit = self._tolerance.apply_row(self._target, change, rows.model)
                 except TargetError as error:
                     raise _row_error(error, change, rows.model, run, number) from error
                 self.result.changes += 1
+                if misfit is not None:
+                    shown = _row_error(misfit, change, rows.model, run, number)
+                    self.result.passed_over.add(shown, shown.position)
 
     def _changes(self, rows: TableRows, run: EventRun, number: int) -> Iterator[RowChange]:
         """One by one; foreign keys that this transaction cannot follow on the target stop it."""
@@ -166,7 +183,8 @@ class OrderedRange:
             )
         return row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
 
-    def _apply_query(self, query: Query, run: EventRun, number: int) -> None:
+    def _apply_query(self, run: EventRun, number: int) -> None:
+        query = parse_query(run.event(number), run.description)
         sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
         if _TRANSACTION_WORDS.match(sql):
             if self._statements is not None and sql.upper().startswith("ROLLBACK"):
@@ -182,7 +200,9 @@ class OrderedRange:
         elif self._statements is not None:
             self._run_statement(query, run, number)
         else:
-            self._apply_ddl(query, run, number)
+            may_fail = not self._tolerance.is_strict and self._target.has_transactional_ddl
+            with undone_on_error(self._target, wanted=may_fail):
+                self._apply_ddl(query, run, number)
 
     def _run_statement(self, query: Query, run: EventRun, number: int) -> None:
         assert self._statements is not None

@@ -79,11 +79,11 @@ class Batch:
         return bool(self.scan.has_payload[self.first : self.last].any())
 
     @property
-    def last_timestamp(self) -> int:
-        """Of the last real transaction; 0 when there is none."""
+    def first_timestamp(self) -> int:
+        """Of the first real transaction; 0 when there is none."""
         kinds = self.scan.kind[self.first : self.last]
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
-        return int(self.scan.timestamp[self.first + real[-1]]) if len(real) else 0
+        return int(self.scan.timestamp[self.first + real[0]]) if len(real) else 0
 
     def one_by_one(self) -> Iterator[Batch]:
         """The same groups, each alone (control events joined to the group before them cost nothing extra)."""

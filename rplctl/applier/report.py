@@ -54,8 +54,29 @@ class Report:
         self.status.batches += 1
         self.status.transactions += batch.transaction_count
         self.status.row_changes += changes
-        self.status.last_event_timestamp = batch.last_timestamp or self.status.last_event_timestamp
         self.state(READING)
+
+    def begins(self, batch: Batch) -> None:
+        """The transaction in work is what Seconds_Behind_Master counts from, as in the server."""
+        self.status.last_event_timestamp = batch.first_timestamp or self.status.last_event_timestamp
+        self.state(READING)
+
+    def counted(self, retried: int, passed_over: int) -> None:
+        """Written at once when it changed: an operator may be looking at what is going on."""
+        status = self.status
+        if (retried, passed_over) != (status.retried_transactions, status.passed_over_errors):
+            status.retried_transactions, status.passed_over_errors = retried, passed_over
+            self.write()
+
+    def waiting(self) -> None:
+        """All that is in the relay log is applied."""
+        self.status.last_event_timestamp = 0
+        self.state(WAITING)
+
+    def delaying(self, timestamp: int, remaining_s: int) -> None:
+        """`timestamp`: of the transaction that is held back, whose age Seconds_Behind_Master shows."""
+        self.status.last_event_timestamp = timestamp
+        self.state(DELAYING, remaining_s)
 
     def state(self, words: str, remaining_delay: int | None = None) -> None:
         """Say what the thread does; a change of state is written at once."""

@@ -183,7 +183,8 @@ def _change_filter_signature() -> inspect.Signature:
 
 def _option_parameter(o: Option) -> inspect.Parameter:
     """Of a row of the option table; a list may be given several times."""
-    kind = typer.Option(f"--{o.name.replace('_', '-')}", metavar=o.range_text, help=_sentence(o.help))
+    flags = [f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name]
+    kind = typer.Option(*flags, metavar=o.range_text, help=_sentence(o.help))
     annotation = Annotated[list[str] | None, kind] if o.holds else Annotated[str | None, kind]
     return _parameter(o.name, annotation, None)
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from rplctl.channel import Channel
 from rplctl.command.instance import all_channels, engine_of, open_repositories, running
-from rplctl.config import INSTANCE_FILE, Config, url_without_password
+from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo
 from rplctl.secret import KEY_FILE
+from rplctl.target_url import url_without_password
 
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
 MIN_FREE_BYTES = 1 << 30

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.command.instance import Note, all_channels, engine_of
-from rplctl.config import Config, Value, has_password, load_config, read_file, store_options
+from rplctl.config import Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.secret import protect
+from rplctl.target_url import has_password
 
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
 

@@ -100,6 +100,8 @@ class SlaveStatus:
     Commit_Mode: str
     Transactions_Applied: int
     Row_Changes_Applied: int
+    Retried_transactions: int  # MariaDB's: after deadlocks and lock waits
+    Passed_Over_Errors: int  # by replica_exec_mode and replica_skip_errors, since the applier's start
     Relay_Log_Info_Repository: str  # FILE | TABLE transactional | TABLE not transactional, as it is now
 
 
@@ -245,6 +247,8 @@ def _applier(status: ThreadStatus, relay: RelayLogInfo, is_running: bool) -> dic
         "Commit_Mode": status.commit_mode,
         "Transactions_Applied": status.transactions,
         "Row_Changes_Applied": status.row_changes,
+        "Retried_transactions": status.retried_transactions,
+        "Passed_Over_Errors": status.passed_over_errors,
     }
 
 

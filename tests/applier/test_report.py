@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rplctl.applier.options import Until
 from rplctl.applier.plan import plan_batches
-from rplctl.applier.report import WAITING, Report
+from rplctl.applier.report import DELAYING, WAITING, Report
 from rplctl.channel import Channel
 from rplctl.durable import private_folder
 from rplctl.errors import TargetError
@@ -19,7 +19,7 @@ def test_a_change_of_state_is_written_at_once_and_an_error_outlives_the_stop(tmp
     channel = Channel("", tmp_path)
     private_folder(channel.run_folder)
     report = Report(channel, Until("master_pos", "b.000001", 9))
-    report.state(WAITING)
+    report.waiting()
     assert read_status(channel.status_path("applier")).state == WAITING
     report.failed(TargetError("Duplicate entry", errno=1062, hint="rplctl skip"))
     report.stopped()
@@ -38,10 +38,29 @@ def test_progress_counts_and_the_next_start_clears_the_error_but_keeps_the_time_
     batch = list(plan_batches(groups, len(groups.scan)))[-1]
     report = Report(channel, Until())
     info = RelayLogInfo(gtid_executed="0-1-5").at(batch.relay_position, batch.source_position)
+    report.begins(batch)
+    assert read_status(channel.status_path("applier")).last_event_timestamp == batch.first_timestamp > 0
     report.applied(info, batch, 12)
     report.failed(TargetError("x", errno=1032))
     report.stopped()
     found = read_status(channel.status_path("applier"))
     assert (found.batches, found.row_changes, found.exec_log_pos) == (1, 12, batch.source_position.log_pos)
     again = Report(channel, Until()).status
-    assert (again.last_errno, again.last_event_timestamp) == (0, found.last_event_timestamp)
+    assert (again.last_errno, again.last_event_timestamp) == (0, batch.first_timestamp)
+
+
+def test_seconds_behind_count_from_what_is_in_work_or_held_back_and_from_nothing_when_all_is_applied(
+    tmp_path: Path,
+) -> None:
+    channel = Channel("", tmp_path)
+    private_folder(channel.run_folder)
+    report = Report(channel, Until())
+    report.delaying(1_700_000_000, 7)
+    found = read_status(channel.status_path("applier"))
+    assert (found.state, found.remaining_delay, found.last_event_timestamp) == (DELAYING, 7, 1_700_000_000)
+    report.waiting()
+    found = read_status(channel.status_path("applier"))
+    assert (found.remaining_delay, found.last_event_timestamp) == (None, 0)
+    report.counted(2, 3)
+    found = read_status(channel.status_path("applier"))
+    assert (found.retried_transactions, found.passed_over_errors) == (2, 3)

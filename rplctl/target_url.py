@@ -1,0 +1,38 @@
+"""Passwords in a target's URL: whether there is one, put in for connecting, taken out for people to read."""
+
+from __future__ import annotations
+
+from rplctl.errors import ConfigError
+
+
+def has_password(url: str) -> bool:
+    """True for `kind://user:password@…` and for a `password=` parameter."""
+    return ":" in _user_part(url) or "password=" in url.partition("?")[2].lower()
+
+
+def _user_part(url: str) -> str:
+    authority = url.partition("://")[2].partition("/")[0]
+    return authority.rpartition("@")[0]
+
+
+def url_with_password(url: str, password: str) -> str:
+    """`mysql://user@host/db` → `mysql://user:password@host/db`, percent-encoded."""
+    from urllib.parse import quote
+
+    scheme, separator, rest = url.partition("://")
+    user = _user_part(url)
+    if not user:
+        raise ConfigError(
+            "target_password is set, but the target URL names no user", hint="write KIND://USER@HOST/DATABASE"
+        )
+    return f"{scheme}{separator}{user}:{quote(password, safe='')}{rest[len(user) :]}"
+
+
+def url_without_password(url: str) -> str:
+    """For people to read: the same URL with `***` in place of a password."""
+    user = _user_part(url)
+    if ":" in user:
+        url = url.replace(user, user.partition(":")[0] + ":***", 1)
+    path, mark, query = url.partition("?")
+    shown = ["password=***" if p.lower().startswith("password=") else p for p in query.split("&")]
+    return path + mark + "&".join(shown)
