@@ -35,6 +35,7 @@ WALLS = {
     "click": (),
     "pyspark": ("applier/",),
     "pymysql": ("source/", "target/"),
+    "psycopg": ("target/",),
     "os.fsync": ("durable.py",),
     "os.fdatasync": ("durable.py",),
     "os.replace": ("durable.py",),

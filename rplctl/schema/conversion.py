@@ -31,10 +31,10 @@ from rplctl.schema.default_value import NotComputable, implicit_default
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.sqlite_type import literal, text_literal
 
-_ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "
+ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "
                             "cp866 greek hebrew koi8r koi8u macce macroman keybcs2 geostd8 armscii8 tis620 dec8 hp8 "
                             "gbk gb2312 gb18030 big5 euckr ujis eucjpms".split())  # fmt: skip
-_UTF8 = frozenset({"utf8mb3", "utf8mb4", "ascii"})
+UTF8_CHARSETS = frozenset({"utf8mb3", "utf8mb4", "ascii"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Case:
 
 def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conversion:
     """The conversion of one column's stored values; the identity when nothing changes."""
-    rule = _RULES.get((_family(old), _family(new)), _impossible)
+    rule = _RULES.get((family(old), family(new)), _impossible)
     found = rule(_Case(old, new, value, context))
     if not new.nullable and old.nullable and not context.is_strict:
         try:
@@ -67,7 +67,8 @@ def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conver
     return found
 
 
-def _family(column: Column) -> str:
+def family(column: Column) -> str:
+    """Types that convert alike have one name."""
     kind = column.type
     if kind in INTEGER_BITS:
         return "integer"
@@ -94,7 +95,8 @@ def _same(case: _Case) -> Conversion:
     return Conversion(case.value)
 
 
-def _integer_range(column: Column) -> tuple[int, int]:
+def integer_range(column: Column) -> tuple[int, int]:
+    """Smallest and largest value of an integer or BIT column."""
     if column.type == "bit":
         return 0, (1 << (column.length or 1)) - 1
     bits = INTEGER_BITS[column.type]
@@ -103,8 +105,8 @@ def _integer_range(column: Column) -> tuple[int, int]:
 
 def _number_to_integer(case: _Case) -> Conversion:
     """Integers, BIT and YEAR; an unsigned number above 2^63-1 is text."""
-    low, high = _integer_range(case.new)
-    old_low, old_high = (0, 2155) if case.old.type == "year" else _integer_range(case.old)
+    low, high = integer_range(case.new)
+    old_low, old_high = (0, 2155) if case.old.type == "year" else integer_range(case.old)
     if low <= old_low and old_high <= high:
         return Conversion(case.value)
     limits = [] if low <= old_low else [f"{case.value} < {low}"]
@@ -130,7 +132,7 @@ def _integer_to_text(case: _Case) -> Conversion:
 
 
 def _text_to_integer(case: _Case) -> Conversion:
-    low, high = _integer_range(case.new)
+    low, high = integer_range(case.new)
     number = f"CAST({case.value} AS INTEGER)"
     bad = f"CAST({number} AS TEXT) <> {case.value} OR {number} < {low} OR {number} > {min(high, 2**63 - 1)}"
     return _only(case, number, bad)
@@ -170,7 +172,7 @@ def _decimal_to_decimal(case: _Case) -> Conversion:
 
 def _decimal_to_integer(case: _Case) -> Conversion:
     whole = f"CAST({case.value} AS INTEGER)"
-    low, high = _integer_range(case.new)
+    low, high = integer_range(case.new)
     scale = case.old.scale or 0
     bad = f"ltrim(substr({case.value}, -{scale}), '0') <> '' OR " if scale else ""
     digits = f"length(ltrim(substr({case.value}, 1, instr({case.value} || '.', '.') - 1), '-')) > 18"
@@ -197,7 +199,7 @@ def _float_to_float(case: _Case) -> Conversion:
 
 
 def _float_to_integer(case: _Case) -> Conversion:
-    low, high = _integer_range(case.new)
+    low, high = integer_range(case.new)
     whole = f"CAST({case.value} AS INTEGER)"
     bad = f"{_not_whole(case.value, 2**53)} OR {whole} < {low} OR {whole} > {min(high, 2**63 - 1)}"
     return _only(case, whole, bad)
@@ -231,9 +233,9 @@ def _text_to_text(case: _Case) -> Conversion:
 
 def _text_to_binary(case: _Case) -> Conversion:
     charset = case.old.charset or ""
-    if charset not in _ASCII_CHARSETS:
+    if charset not in ASCII_CHARSETS:
         return _impossible(case)
-    bad = "" if charset in _UTF8 else f"length(CAST({case.value} AS BLOB)) <> length({case.value})"
+    bad = "" if charset in UTF8_CHARSETS else f"length(CAST({case.value} AS BLOB)) <> length({case.value})"
     fitted = _fit_binary(case, f"CAST({case.value} AS BLOB)")
     bad = " OR ".join(part for part in (bad, fitted.impossible) if part)
     return _only(case, fitted.expression, bad) if bad else fitted
@@ -260,9 +262,9 @@ def _binary_to_binary(case: _Case) -> Conversion:
 def _binary_to_text(case: _Case) -> Conversion:
     text = f"CAST({case.value} AS TEXT)"
     fitted = _fit_text(case, text).expression
-    if case.new.charset in _UTF8 and case.context.is_strict:
+    if case.new.charset in UTF8_CHARSETS and case.context.is_strict:
         return Conversion(fitted)
-    if case.new.charset in _ASCII_CHARSETS:
+    if case.new.charset in ASCII_CHARSETS:
         return _only(case, fitted, f"length({text}) <> length({case.value})")
     return _impossible(case)
 
@@ -298,7 +300,7 @@ def _enum_to_integer(case: _Case) -> Conversion:
     pairs = " ".join(f"WHEN {text_literal(label)} THEN {i}" for i, label in enumerate(case.old.labels, 1))
     index = f"CASE {case.value} {pairs} ELSE 0 END"
     index = f"CASE WHEN {case.value} IS NULL THEN NULL ELSE {index} END"
-    high = _integer_range(case.new)[1]
+    high = integer_range(case.new)[1]
     return _only(case, index, f"{case.value} IS NOT NULL") if len(case.old.labels) > high else Conversion(index)
 
 

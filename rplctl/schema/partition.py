@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from typing import Protocol
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.cursor import Cursor
-from rplctl.schema.default_value import NotComputable, from_text
+from rplctl.schema.default_value import NotComputable, Value, from_text
 from rplctl.schema.lexer import refuse
-from rplctl.schema.model import INTEGER_BITS, Partition, Partitioning, TableModel
+from rplctl.schema.model import INTEGER_BITS, Column, Partition, Partitioning, TableModel
 from rplctl.schema.sqlite_type import literal, quote
 
 _TO_DAYS_OF_ORDINAL = 365  # TO_DAYS('0001-01-01') - date(1, 1, 1).toordinal()
@@ -58,16 +59,53 @@ _CALLS: dict[str, Callable[[datetime, DdlContext], int | None]] = {
 }
 
 
-def partition_condition(model: TableModel, names: tuple[str, ...], context: DdlContext) -> str:
-    """An SQLite condition for the rows of these partitions; '' for all rows. Raises RplError when it cannot be told."""
+class ValueSql(Protocol):
+    """SQL of what partitions are told apart by, in a target's dialect; None when it is not one that it knows."""
+
+    def __call__(self, function: str, column: Column, *, by_columns: bool) -> str | None: ...
+
+
+def sqlite_value(function: str, column: Column, *, by_columns: bool) -> str | None:
+    """See ValueSql."""
+    value, kind = quote(column.name), column.type
+    day = f"CAST(julianday(substr({value}, 1, 10)) - {_TO_DAYS_OF_JULIAN_DAY} AS INTEGER)"
+    if not function and kind in INTEGER_BITS and not column.is_unsigned_64:
+        return value
+    if not function and kind in ("date", "datetime") and by_columns:
+        return value
+    if function == "YEAR" and kind in ("date", "datetime"):
+        return f"CAST(substr({value}, 1, 4) AS INTEGER)"
+    if function == "TO_DAYS" and kind in ("date", "datetime"):
+        return day
+    if function == "TO_SECONDS" and kind == "datetime":
+        return f"({day} * 86400 + strftime('%s', '1970-01-01 ' || substr({value}, 12, 8)))"
+    if function == "UNIX_TIMESTAMP" and kind == "timestamp":
+        return f"CAST(strftime('%s', substr({value}, 1, 19)) AS INTEGER)"
+    return None
+
+
+def partition_condition(
+    model: TableModel,
+    names: tuple[str, ...],
+    context: DdlContext,
+    value_sql: ValueSql = sqlite_value,
+    to_sql: Callable[[Value, Column], str] = lambda value, _: literal(value),
+) -> str:
+    """A condition for the rows of these partitions, SQLite's unless another dialect is given; '' for all rows.
+
+    Raises RplError when it cannot be told.
+    """
     if not names:
         return ""
     partitioning = model.partitioning
     wanted = {name.casefold() for name in names}
     if partitioning is not None and partitioning.method.split()[0] in ("RANGE", "LIST"):
-        value = _value_sql(model, partitioning)
+        function, name = _column_name(partitioning)
+        column = model.find(name)
+        by_columns = partitioning.method.endswith("COLUMNS")
+        value = value_sql(function, column, by_columns=by_columns) if column is not None else None
         if value is not None and wanted <= {p.name.casefold() for p in partitioning.partitions}:
-            reader = _ValueReader(model, partitioning, context)
+            reader = _ValueReader(column if not function else None, context, to_sql)
             conditions = [
                 _one(partitioning, index, value, reader)
                 for index, partition in enumerate(partitioning.partitions)
@@ -90,36 +128,13 @@ def _column_name(partitioning: Partitioning) -> tuple[str, str]:
     return (match[1] or "").upper(), name[1:-1].replace("``", "`") if name[0] == "`" else name
 
 
-def _value_sql(model: TableModel, partitioning: Partitioning) -> str | None:
-    """SQL of what the partitions are told apart by; None when it is not one we know."""
-    function, name = _column_name(partitioning)
-    column = model.find(name)
-    if column is None:
-        return None
-    value, kind = quote(column.name), column.type
-    day = f"CAST(julianday(substr({value}, 1, 10)) - {_TO_DAYS_OF_JULIAN_DAY} AS INTEGER)"
-    if not function and kind in INTEGER_BITS and not column.is_unsigned_64:
-        return value
-    if not function and kind in ("date", "datetime") and partitioning.method.endswith("COLUMNS"):
-        return value
-    if function == "YEAR" and kind in ("date", "datetime"):
-        return f"CAST(substr({value}, 1, 4) AS INTEGER)"
-    if function == "TO_DAYS" and kind in ("date", "datetime"):
-        return day
-    if function == "TO_SECONDS" and kind == "datetime":
-        return f"({day} * 86400 + strftime('%s', '1970-01-01 ' || substr({value}, 12, 8)))"
-    if function == "UNIX_TIMESTAMP" and kind == "timestamp":
-        return f"CAST(strftime('%s', substr({value}, 1, 19)) AS INTEGER)"
-    return None
-
-
 class _ValueReader:
     """Reads what stands in VALUES as SQL literals of the column's kind."""
 
-    def __init__(self, model: TableModel, partitioning: Partitioning, context: DdlContext) -> None:
-        function, name = _column_name(partitioning)
-        self.column = model.find(name) if not function else None  # None: the values are numbers
+    def __init__(self, column: Column | None, context: DdlContext, to_sql: Callable[[Value, Column], str]) -> None:
+        self.column = column  # None: the values are numbers
         self.context = context
+        self.to_sql = to_sql
 
     def read(self, partition: Partition) -> list[str] | None:
         """`LESS THAN (10)` → ['10']; MAXVALUE and NULL stay words; None when a value is not a constant."""
@@ -143,7 +158,7 @@ class _ValueReader:
             return sign + cursor.next().value
         if cursor.token.kind == "string" and self.column is not None:
             try:
-                return literal(from_text(self.column, cursor.string(), self.context))
+                return self.to_sql(from_text(self.column, cursor.string(), self.context), self.column)
             except NotComputable:
                 return None
         return None
@@ -163,5 +178,5 @@ def _one(partitioning: Partitioning, index: int, value: str, reader: _ValueReade
     low = f"{value} >= {below[0]}" if below else ""
     high = f"{value} < {own[0]}" if own[0] != "MAXVALUE" else ""
     if not low:
-        return f"{value} IS NULL OR {high}" if high else "1"
+        return f"{value} IS NULL OR {high}" if high else "1 = 1"
     return " AND ".join(part for part in (low, high) if part)

@@ -68,7 +68,7 @@ def _numbered(column: Column, step: AlterStep, context: DdlContext, *, original_
     collation but the few with digraphs agrees with the bytes. Without a key it is the source's secret unless one row.
     """
     step_size, first = context.auto_increment_increment, context.auto_increment_offset
-    key = _clustered_key(step.old)
+    key = clustered_key(step.old)
     why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
     if key is None:
         several = f"(SELECT count(*) FROM {_old_table(step)}) > 1"
@@ -88,7 +88,7 @@ def _numbered(column: Column, step: AlterStep, context: DdlContext, *, original_
     return FilledColumn(column, None, expression, " OR ".join(doubts), why)
 
 
-def _clustered_key(model: TableModel) -> Key | None:
+def clustered_key(model: TableModel) -> Key | None:
     """The key InnoDB keeps the rows in: the primary key, else the first unique key without NULLs."""
     if model.primary_key is not None:
         return model.primary_key

@@ -2,6 +2,7 @@
 
     sqlite:///PATH                  sqlite.py       the embedded default
     mysql://USER@HOST:PORT/         mysql.py        MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://, +pymysql
+    postgresql://USER@HOST:PORT/DB  postgresql.py   PostgreSQL ≥ 12; also postgres://, +psycopg, ?sslmode=verify-full …
 
 SQLAlchemy is imported only when an engine is opened (design D16).
 """
@@ -29,6 +30,10 @@ def open_engine(url: str) -> Engine:
         from rplctl.target import mysql_connection
 
         return mysql_connection.open_engine(url)
+    if kind == "postgresql":
+        from rplctl.target import postgresql_connection
+
+        return postgresql_connection.open_engine(url)
     raise _unknown(url)
 
 
@@ -43,17 +48,21 @@ def open_target(url: str) -> Target:
         from rplctl.target import mysql
 
         return mysql.MysqlTarget(open_engine(url))
+    if kind == "postgresql":
+        from rplctl.target import postgresql
+
+        return postgresql.PostgresqlTarget(open_engine(url))
     raise _unknown(url)
 
 
 def target_kind(url: str) -> str:
     """`sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`; drivers after a plus sign do not count."""
     scheme = url.partition("://")[0].partition("+")[0]
-    return "mysql" if scheme == "mariadb" else scheme
+    return {"mariadb": "mysql", "postgres": "postgresql"}.get(scheme, scheme)
 
 
 def _unknown(url: str) -> ConfigError:
     return ConfigError(
         f"target '{target_kind(url)}' is not a kind of database that rplctl can apply to",
-        hint="write sqlite:///PATH or mysql://USER@HOST:PORT/",
+        hint="write sqlite:///PATH, mysql://USER@HOST:PORT/ or postgresql://USER@HOST:PORT/DATABASE",
     )

@@ -5,18 +5,20 @@ Pure and imported by Spark tasks: it loads no driver. One row per kind of target
     sqlite      text as str, ENUM and SET as their labels; integers past 2^63-1 as text (no 64-bit unsigned there)
     mysql       text as the bytes of the column's own charset, ENUM and SET as their numbers: stored byte for byte as
                 the source has them, no conversion either way. Text of another charset on the target stays str.
+    postgresql  text as str, ENUM and SET as their labels; `postgresql_values` makes texts of all
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.table_map import ColumnType
-from rplctl.schema.model import CHARACTER_TYPES, Column
+from rplctl.schema.model import CHARACTER_TYPES, Column, TableModel
 from rplctl.target.base import Value
+from rplctl.target.mysql_values import double_literal
 from rplctl.target.sqlite_values import storable
 
 _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED})
@@ -28,6 +30,8 @@ class ValueForm:
     there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
     `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
+    `encodes`: tasks encode many rows of such columns for the target's bulk load, with `field_text` for values that have
+    no text of their own.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat]
@@ -35,6 +39,8 @@ class ValueForm:
     keeps_json_types: bool = False
     knows_defaults: bool = False
     moves_keys: bool = False
+    encodes: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
+    field_text: Callable[[ColumnFormat, Any], bytes] = lambda _format, value: bytes(value)
 
 
 def value_form(kind: str) -> ValueForm:
@@ -57,7 +63,32 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
     return replace(fmt, type_code=ColumnType.VARCHAR, metadata=0, charset=None)  # a CHAR is not padded as BINARY is
 
 
+def _loads_as_bytes(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
+    """LOAD DATA takes bytes as they are: text must be of the column's own charset."""
+    pairs = zip(formats, model.columns, strict=True)
+    return all(column.type not in CHARACTER_TYPES or fmt.charset == column.charset for fmt, column in pairs)
+
+
+def _mysql_text(fmt: ColumnFormat, value: Any) -> bytes:
+    match value:
+        case bytes():
+            return value
+        case str():
+            return value.encode()
+        case float():
+            return double_literal(value).encode("ascii")
+    return b"%04d" % value if fmt.real_type == ColumnType.YEAR else b"%d" % value  # the text '0' is the year 2000
+
+
 _FORMS: Final[dict[str, ValueForm]] = {
     "sqlite": ValueForm(lambda fmt, _column: fmt, storable, moves_keys=True),
-    "mysql": ValueForm(_own_bytes, lambda values: values, keeps_json_types=True, knows_defaults=True),
+    "postgresql": ValueForm(lambda fmt, _column: fmt, lambda values: values, moves_keys=True),
+    "mysql": ValueForm(
+        _own_bytes,
+        lambda values: values,
+        keeps_json_types=True,
+        knows_defaults=True,
+        encodes=_loads_as_bytes,
+        field_text=_mysql_text,
+    ),
 }

@@ -22,7 +22,7 @@ from rplctl.target.base import (
     key_of,
     statement_target,
 )
-from tests.servers import MariadbServer
+from tests.servers import MariadbServer, PostgresqlServer
 
 KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"
 UNKEYED = "CREATE TABLE t (a INT, b VARCHAR(20))"
@@ -33,11 +33,16 @@ UNKEYED = "CREATE TABLE t (a INT, b VARCHAR(20))"
         "sqlite",
         pytest.param("mariadb", marks=pytest.mark.mariadb),
         pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.slow]),
+        pytest.param("postgresql", marks=pytest.mark.postgresql),
     ]
 )
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
     if request.param == "sqlite":
         opened = open_target(f"sqlite:///{tmp_path / 'target.db'}")
+    elif request.param == "postgresql":
+        postgresql: PostgresqlServer = request.getfixturevalue("postgresql")
+        postgresql.sql("DROP SCHEMA IF EXISTS shop CASCADE")
+        opened = open_target(postgresql.url())
     else:
         server: MariadbServer = request.getfixturevalue(request.param)
         server.sql("DROP DATABASE IF EXISTS shop; CREATE DATABASE shop CHARACTER SET utf8mb4")
@@ -78,9 +83,12 @@ def apply(target: Target, model: TableModel, *chunks: TableChunk) -> None:
     target.commit()
 
 
+def name_of(target: Target) -> str:
+    return '"shop__t"' if target.kind == "sqlite" else "shop.t"
+
+
 def rows(target: Target) -> list[tuple[object, ...]]:
-    name = "shop.t" if target.executes_statements else '"shop__t"'
-    result = target.connection.exec_driver_sql(f"SELECT * FROM {name} ORDER BY 1, 2")
+    result = target.connection.exec_driver_sql(f"SELECT * FROM {name_of(target)} ORDER BY 1, 2")
     found = [tuple(row) for row in result]
     target.rollback()
     return found
@@ -191,7 +199,7 @@ def test_a_table_without_a_column_of_the_model_is_refused(target: Target) -> Non
         pytest.skip("its models are its tables")
     model = make(target, KEYED)
     target.begin(foreign_keys=True)
-    target.connection.exec_driver_sql('ALTER TABLE "shop__t" RENAME COLUMN "note" TO "remark"')
+    target.connection.exec_driver_sql(f'ALTER TABLE {name_of(target)} RENAME COLUMN "note" TO "remark"')
     target.commit()
     with pytest.raises(TargetError) as caught:
         target.check_table(model)

@@ -1,0 +1,277 @@
+"""DdlPlan → PostgreSQL statements, to run in order inside the position's transaction.
+
+A source's database is a schema, names keep their case. Nothing is rebuilt by us: what ALTER TABLE cannot do here is the
+order of columns (`postgresql_alter`). A foreign key is made as soon as both its tables are there, and again when its
+parent comes back; existing rows are not checked again (NOT VALID), as the source does not either.
+Not carried over: CHECKs (the source has checked), FULLTEXT, SPATIAL, VECTOR and expression keys, AUTO_INCREMENT's
+counter. Generated columns are plain: their values come in the rows.
+Statements never hang on what a run before left behind: those that may be needless ask first (DO … IF).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rplctl.errors import TargetError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.model import Column, ForeignKey, Key, TableModel
+from rplctl.schema.partition import partition_condition
+from rplctl.schema.plan import (
+    AlterStep,
+    Catalog,
+    CreateStep,
+    DdlPlan,
+    DeleteHistoryStep,
+    DeletePartitionsStep,
+    DropStep,
+    RenameStep,
+    Step,
+    TruncateStep,
+)
+from rplctl.schema.postgresql_type import (
+    check_names,
+    declared,
+    index_of,
+    literal,
+    short_name,
+    table,
+    text_literal,
+)
+from rplctl.schema.sqlite import is_enforceable, is_indexed
+from rplctl.schema.sqlite_type import quote
+from rplctl.schema.structure import END_OF_TIME, ROW_END
+
+OWN_SCHEMA = "rplctl"
+_PARKED = "rplctl renames this"
+_NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
+
+
+def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
+    """The statements of a plan; `catalog` is the one before it. Raises TargetError for names PostgreSQL has not."""
+    from rplctl.schema.postgresql_alter import alter_table
+
+    found: list[str] = []
+    for database, defaults in plan.database_changes.items():
+        if defaults is not None:
+            found.append(create_schema(database))
+    after = catalog.after(plan)
+    for step in plan.steps:
+        if _model_of(step).is_sequence:
+            continue
+        if isinstance(step, AlterStep):
+            check_names(step.new)
+            found += alter_table(step, after, plan.context)
+        else:
+            found += _statements(step, catalog, after, plan.context)
+    gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
+    return found + [f"DROP SCHEMA IF EXISTS {quote(database)}" for database in gone]
+
+
+def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext) -> list[str]:
+    match step:
+        case CreateStep(model):
+            return [create_schema(model.database), *create_table(model, after)]
+        case DropStep(model):
+            return [*_without_children(model, before), f"DROP TABLE {table(model)}"]
+        case TruncateStep(model):
+            # PostgreSQL truncates no parent of a foreign key, not even an empty one
+            is_parent = any(child != model for child, _ in children(model, before))
+            return [f"DELETE FROM {table(model)}" if is_parent else f"TRUNCATE TABLE {table(model)}"]
+        case RenameStep(old, new):
+            check_names(new)
+            return rename_table(old, new)
+        case DeletePartitionsStep(model, names):
+            from rplctl.schema.postgresql_partition import value_sql
+
+            condition = partition_condition(model, names, context, value_sql, literal)
+            return [f"DELETE FROM {table(model)}" + (f" WHERE {condition}" if condition else "")]
+        case DeleteHistoryStep(model):
+            return [f"DELETE FROM {table(model)} WHERE {quote(ROW_END)} <> '{END_OF_TIME}+00'"]
+        case AlterStep():
+            raise AssertionError("altered by postgresql_alter")
+
+
+def _model_of(step: Step) -> TableModel:
+    return step.old if isinstance(step, AlterStep | RenameStep) else step.model
+
+
+def create_schema(database: str) -> str:
+    """CREATE SCHEMA, unless it is there: IF NOT EXISTS would want the right to create it all the same."""
+    if database.lower() == OWN_SCHEMA or database.startswith("pg_"):
+        raise TargetError(
+            f"The source's database '{database}' cannot be a schema of that name in PostgreSQL: it is reserved",
+            errno=1007,
+            hint=f'give it another name here: replicate_rewrite_db = "{database}->{database.strip("_")}_copy"',
+        )
+    name = quote(database)
+    return _only_if(f"to_regnamespace({text_literal(name)}) IS NULL", f"CREATE SCHEMA {name}")
+
+
+def _only_if(condition: str, statement: str) -> str:
+    return f"DO $rplctl$ BEGIN IF {condition} THEN {statement}; END IF; END $rplctl$"
+
+
+def create_table(model: TableModel, catalog: Catalog) -> list[str]:
+    """CREATE TABLE, its indexes and comments, and the foreign keys that it makes possible."""
+    check_names(model)
+    lines = [column_sql(column) for column in model.columns]
+    if (primary := model.primary_key) is not None and not has_prefix(primary):
+        lines.append(primary_key_sql(primary))
+    found = [f"CREATE TABLE {table(model)} (\n  " + ",\n  ".join(lines) + "\n)"]
+    return [*found, *indexes(model).values(), *comments(model), *foreign_keys(model, catalog)]
+
+
+def column_sql(column: Column) -> str:
+    words = [quote(column.name), declared(column)]
+    if not column.nullable and column.generated is None:
+        words.append("NOT NULL")
+    if default := default_sql(column):
+        words.append(f"DEFAULT {default}")
+    return " ".join(words)
+
+
+def default_sql(column: Column) -> str:
+    """The default that a writer on the target would get; '' for none. Rows of the source bring all their values."""
+    text = (column.default or "").upper()
+    if text.startswith(_NOW) and column.type in ("datetime", "timestamp"):
+        word = "CURRENT_TIMESTAMP" if column.type == "timestamp" else "LOCALTIMESTAMP"
+        return f"{word}({column.fraction_digits})"
+    if not text or "CURRENT" in text or column.type == "timestamp" or column.generated is not None:
+        return ""
+    try:
+        value = default_value(column, DdlContext(time_zone="?"))
+    except NotComputable:
+        return ""
+    return "" if value is None else literal(value, column)
+
+
+def primary_key_sql(key: Key) -> str:
+    return f"PRIMARY KEY ({', '.join(quote(part.column) for part in key.parts)})"
+
+
+def has_prefix(key: Key) -> bool:
+    return any(part.length for part in key.parts)
+
+
+def indexes(model: TableModel) -> dict[str, str]:
+    """Index name → CREATE INDEX. A prefix is indexed as that: long texts do not fit into an index here."""
+    found = {}
+    columns = {column.name: column for column in model.columns}
+    for key in model.keys:
+        is_own = key.kind == "primary" and has_prefix(key)  # a PRIMARY KEY of ours would have no expression
+        if not (is_own or is_indexed(key)):
+            continue
+        parts = []
+        for part in key.parts:
+            text = quote(part.column)
+            if part.length and declared(columns[part.column]) == "bytea":
+                text = f"substring({text} from 1 for {part.length})"
+            elif part.length:
+                text = f"left({text}, {part.length})"
+            parts.append(f"({text})" if part.length else text)
+            parts[-1] += " DESC" if part.descending else ""
+        unique = "UNIQUE " if key.is_unique else ""
+        name = index_of(model, key)
+        found[name] = f"CREATE {unique}INDEX {quote(name)} ON {table(model)} ({', '.join(parts)})"
+    return found
+
+
+def drop_index(model: TableModel, name: str) -> str:
+    """An operator may have dropped it already: the channel's hint for values too long for it says so."""
+    return f"DROP INDEX IF EXISTS {quote(model.database)}.{quote(name)}"
+
+
+def comments(model: TableModel, old: TableModel | None = None) -> Iterator[str]:
+    """COMMENT ON for what differs from `old`."""
+    if model.comment != (old.comment if old else ""):
+        yield f"COMMENT ON TABLE {table(model)} IS {_comment(model.comment)}"
+    for column in model.columns:
+        before = old.find(column.name) if old else None
+        if column.comment != (before.comment if before else ""):
+            yield f"COMMENT ON COLUMN {table(model)}.{quote(column.name)} IS {_comment(column.comment)}"
+
+
+def _comment(text: str) -> str:
+    return text_literal(text.replace("\0", "")) if text else "NULL"
+
+
+def foreign_keys(model: TableModel, catalog: Catalog) -> list[str]:
+    """Its own ones whose parents are there, and those of its children: they waited for it."""
+    possible = [key for key in model.foreign_keys if is_enforceable(key, model, catalog)]
+    own = [add_foreign_key(model, key, is_new=True) for key in possible]
+    others = children(model, catalog)
+    return own + [add_foreign_key(child, key) for child, key in others if child.qualified_name != model.qualified_name]
+
+
+def children(model: TableModel, catalog: Catalog) -> list[tuple[TableModel, ForeignKey]]:
+    """(table, its foreign key) of every one that points at the table and can be had here."""
+    return [
+        (child, key)
+        for child in catalog.tables.values()
+        for key in child.foreign_keys
+        if (key.ref_database, key.ref_table) == (model.database, model.name) and is_enforceable(key, child, catalog)
+    ]
+
+
+def constraint_of(key: ForeignKey) -> str:
+    return quote(short_name(key.name))
+
+
+def add_foreign_key(model: TableModel, key: ForeignKey, *, is_new: bool = False) -> str:
+    """Deferrable: net changes come table by table. RESTRICT as NO ACTION, which alone can wait for the COMMIT."""
+    actions = ""
+    if key.on_delete in ("CASCADE", "SET NULL"):
+        actions += f" ON DELETE {key.on_delete}"
+    if key.on_update in ("CASCADE", "SET NULL"):
+        actions += f" ON UPDATE {key.on_update}"
+    parent = f"{quote(key.ref_database)}.{quote(key.ref_table)}"
+    statement = (
+        f"ALTER TABLE {table(model)} ADD CONSTRAINT {constraint_of(key)} FOREIGN KEY ({_names(key.columns)})"
+        f" REFERENCES {parent} ({_names(key.ref_columns)}){actions} DEFERRABLE{'' if is_new else ' NOT VALID'}"
+    )
+    both = f"to_regclass({text_literal(table(model))}) IS NOT NULL AND to_regclass({text_literal(parent)}) IS NOT NULL"
+    return _only_if(both, statement)
+
+
+def drop_foreign_key(model: TableModel, key: ForeignKey) -> str:
+    return f"ALTER TABLE IF EXISTS {table(model)} DROP CONSTRAINT IF EXISTS {constraint_of(key)}"
+
+
+def _without_children(model: TableModel, catalog: Catalog) -> list[str]:
+    """Before a parent is dropped: not by CASCADE, which would take an operator's views along."""
+    found = children(model, catalog)
+    return [drop_foreign_key(child, key) for child, key in found if child.qualified_name != model.qualified_name]
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(quote(name) for name in names)
+
+
+def rename_table(old: TableModel, new: TableModel) -> list[str]:
+    """By way of a name of ours when the schema changes too: both half-way names may be taken."""
+    if old.database == new.database:
+        return [f"ALTER TABLE {table(old)} RENAME TO {quote(new.name)}"]
+    return [
+        create_schema(new.database),
+        f"ALTER TABLE {table(old)} RENAME TO {quote(_PARKED)}",
+        f"ALTER TABLE {quote(old.database)}.{quote(_PARKED)} SET SCHEMA {quote(new.database)}",
+        f"ALTER TABLE {quote(new.database)}.{quote(_PARKED)} RENAME TO {quote(new.name)}",
+    ]
+
+
+def notes(plan: DdlPlan, catalog: Catalog) -> list[str]:
+    """What of the plan's tables this target does not carry: for the operator to read."""
+    after, found = catalog.after(plan), []
+    for model in plan.model_changes.values():
+        if model is None or model.is_sequence:
+            continue
+        name = model.qualified_name
+        for key in model.keys:
+            if key.kind != "primary" and not is_indexed(key):
+                found.append(f"{name}: key '{key.name}' ({key.kind}) has no index in PostgreSQL")
+        found += [f"{name}: CHECK '{check.name}' is left out, the source has checked" for check in model.checks]
+        for foreign_key in model.foreign_keys:
+            if not is_enforceable(foreign_key, model, after):
+                found.append(f"{name}: foreign key '{foreign_key.name}' points at no unique key, left out")
+    return found

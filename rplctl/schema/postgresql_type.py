@@ -1,0 +1,126 @@
+"""How values are kept in PostgreSQL: the type policy, literals, quoted and shortened names.
+
+| MySQL | declared | kept as |
+|---|---|---|
+| TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT | smallint, smallint, integer, integer, bigint | the number |
+| the same UNSIGNED | smallint, integer, integer, bigint, numeric(20,0) | the number |
+| YEAR, BIT(n), DECIMAL(p,s) | smallint, bit(n), numeric(p,s) | the number |
+| FLOAT, DOUBLE | real, double precision | the number |
+| DATE, DATETIME(n), TIMESTAMP(n) | date, timestamp(n), timestamptz(n) | the same; the zero date is -infinity |
+| TIME(n) | interval(n) | hours, minutes, seconds: nothing is carried into days |
+| CHAR(n), VARCHAR(n) | varchar(n) | UTF-8 |
+| TEXT kinds, ENUM, SET | text | UTF-8; labels |
+| JSON, UUID, INET4, INET6 | json (the text stays), uuid, inet | the same |
+| BINARY, VARBINARY, BLOB, geometries, VECTOR | bytea | bytes |
+
+The zero date is smaller than every date in MySQL, as -infinity is here, and nothing else becomes -infinity. Dates with
+a zero in them ('2024-00-07') and NUL characters in text have no form here: such a row stops the channel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from rplctl.errors import TargetError
+from rplctl.schema.default_value import Value
+from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
+from rplctl.schema.naming import index_name
+from rplctl.schema.sqlite_type import quote
+
+LONGEST_NAME = 63  # bytes (NAMEDATALEN - 1)
+MOST_COLUMNS = 1600
+ZERO_DATE = "-infinity"
+DATED = frozenset({"date", "datetime", "timestamp"})
+
+_INTEGERS = {"tinyint": "smallint", "smallint": "smallint", "mediumint": "integer", "int": "integer"}
+_UNSIGNED = {"tinyint": "smallint", "smallint": "integer", "mediumint": "integer", "int": "bigint"}
+_PLAIN = {
+    "year": "smallint", "float": "real", "double": "double precision", "date": "date", "json": "json", "uuid": "uuid",
+    "inet4": "inet", "inet6": "inet",
+}  # fmt: skip
+_WITH_FRACTION = {"time": "interval", "datetime": "timestamp", "timestamp": "timestamptz"}
+
+
+def declared(column: Column) -> str:
+    """The type as PostgreSQL reads it."""
+    kind, length = column.type, column.length
+    if kind in INTEGER_BITS:
+        names = _UNSIGNED if column.unsigned else _INTEGERS
+        return names.get(kind, "numeric(20,0)" if column.unsigned else "bigint")
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind in _WITH_FRACTION:
+        return f"{_WITH_FRACTION[kind]}({column.fraction_digits})"
+    if kind == "decimal":
+        return f"numeric({length or 10},{column.scale or 0})"
+    if kind == "bit":
+        return f"bit({length or 1})"
+    if kind in BINARY_TYPES or kind in GEOMETRY_TYPES or kind == "vector":
+        return "bytea"
+    return f"varchar({length})" if kind in ("char", "varchar") and length else "text"
+
+
+def is_zero_date(text: str) -> bool:
+    """'0000-00-00', with or without a time of zeros."""
+    return text.startswith("0000-00-00") and not text.strip("0-:. ")
+
+
+def literal(value: Value, column: Column) -> str:
+    """A value of the column as SQL. Raises TargetError for text that PostgreSQL cannot hold."""
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return f"'\\x{value.hex()}'::bytea"
+        case str() if column.type in DATED and is_zero_date(value):
+            return f"'{ZERO_DATE}'"
+        case str():
+            return text_literal(value)
+        case int() if column.type == "bit":
+            return f"B'{value:0{column.length or 1}b}'"
+        case int() | float():
+            return repr(value)
+
+
+def text_literal(text: str) -> str:
+    """A string literal under standard_conforming_strings."""
+    if "\0" in text:
+        raise TargetError("PostgreSQL's text cannot hold the character NUL", errno=1366)
+    return "'" + text.replace("'", "''") + "'"
+
+
+def table(model: TableModel) -> str:
+    """The table's quoted name."""
+    return f"{quote(model.database)}.{quote(model.name)}"
+
+
+def short_name(name: str) -> str:
+    """A name of ours (index, constraint) that fits; a long one keeps its beginning and gets a hash."""
+    raw = name.encode()
+    if len(raw) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(raw).hexdigest()[:12]
+    return raw[: LONGEST_NAME - 13].decode("utf-8", "ignore") + "~" + digest
+
+
+def index_of(model: TableModel, key: Key) -> str:
+    """The unquoted name of a key's index: unique in its schema, as PostgreSQL wants it."""
+    return short_name(index_name(model, key))
+
+
+def check_names(model: TableModel) -> None:
+    """Raises TargetError 1059 for a name that PostgreSQL would cut off, 1117 for too many columns."""
+    names = [model.database, model.name, *(column.name for column in model.columns)]
+    for name in names:
+        if len(name.encode()) > LONGEST_NAME:
+            raise TargetError(
+                f"Identifier name '{name}' is too long: PostgreSQL takes {LONGEST_NAME} bytes ({model.qualified_name})",
+                errno=1059,
+                hint="leave the table out (replicate_ignore_table, replicate_rewrite_db), or rename it on the source",
+            )
+    if len(model.columns) > MOST_COLUMNS:
+        raise TargetError(
+            f"Too many columns: {model.qualified_name} has {len(model.columns)}, PostgreSQL takes {MOST_COLUMNS}",
+            errno=1117,
+            hint="leave the table out (replicate_ignore_table) or use another kind of target",
+        )

@@ -1,0 +1,165 @@
+"""Rows of one connection to PostgreSQL: a few by parameters, many by COPY, with the counts that design D2 wants.
+
+Invariant: a statement that hits another number of rows than it is given raises CountMismatch; what it did is then
+rolled back by the caller. Text of COPY comes in pieces of bytes (`postgresql_values.copy_lines`), whoever made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import psycopg
+
+from rplctl.schema.model import TableModel
+from rplctl.schema.postgresql_type import table
+from rplctl.target import postgresql_rows as rows_sql
+from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, key_of
+from rplctl.target.postgresql_values import copy_lines, parameter
+
+Parameters = dict[str, str | None]
+
+
+class RowWriter:
+    """`driver`: the connection of now. `may_stage`: whether its transaction may use temporary tables."""
+
+    def __init__(self, driver: Callable[[], psycopg.Connection[Any]], may_stage: Callable[[], bool]) -> None:
+        self._driver = driver
+        self._may_stage = may_stage
+        self._stages: dict[tuple[str, str, tuple[int, ...]], str] = {}
+
+    def forget_stages(self) -> None:
+        """A transaction begins, or its tables change: staged tables went with the last one, or have other types."""
+        self._stages.clear()
+
+    def refuse_present(self, model: TableModel, keys: Sequence[Row]) -> None:
+        if not keys:
+            return
+        if not self._is_staged(len(keys)):
+            found = sum(
+                self._count(f"SELECT count(*) FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+                for where, values in self._key_groups(model, keys)
+            )
+        else:
+            found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), keys)))
+        _expect(f"{model.qualified_name}: keys that must be absent", found, 0)
+
+    def delete(self, model: TableModel, keys: Sequence[Row]) -> None:
+        if not keys:
+            return
+        if self._is_staged(len(keys)):
+            found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), keys)))
+        else:
+            found = sum(
+                self.run(f"DELETE FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+                for where, values in self._key_groups(model, keys)
+            )
+        _expect(f"delete from {model.qualified_name}", found, len(keys))
+
+    def insert(self, model: TableModel, rows: RowSet) -> None:
+        found = 0
+        if rows.columns and not rows_sql.leaves_out_computed(model, rows.columns) and self._is_many(len(rows.rows)):
+            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), self._lines(model, rows))
+        elif rows.columns and self._is_staged(len(rows.rows)):
+            found = self.run(rows_sql.insert_staged(model, rows.columns, self._staged(model, *_parts(rows))))
+        else:
+            size = max(1, min(rows_sql.ROWS_BY_PARAMETER, rows_sql.MOST_PARAMETERS // max(len(rows.columns), 1)))
+            size = size if rows.columns else 1
+            for at in range(0, len(rows.rows), size):
+                piece = rows.rows[at : at + size]
+                sql = rows_sql.insert_rows(model, rows.columns, len(piece))
+                found += self.run(sql, self._parameters(model, rows.columns, piece))
+        _expect(f"insert into {model.qualified_name}", found, len(rows.rows))
+
+    def update_by_key(self, model: TableModel, update: RowSet) -> None:
+        key, width = key_of(model), len(update.columns)
+        what = f"update of {model.qualified_name}"
+        if self._is_staged(len(update.rows)) and not set(update.columns) & set(key):
+            staged = self._staged(model, update.columns + key, update.rows)
+            return _expect(what, self.run(rows_sql.update_staged(model, update.columns, staged)), len(update.rows))
+        sql = rows_sql.update_row(model, update.columns, rows_sql.by_key(model, width))
+        with self._driver().cursor() as cursor:  # in their order: a key is left before it is taken
+            values = (self._parameters(model, update.columns + key, [row]) for row in update.rows)
+            cursor.executemany(sql.encode(), list(values))
+            _expect(what, cursor.rowcount, len(update.rows))
+
+    def run_change(self, change: RowChange, model: TableModel) -> int:
+        if change.kind is ChangeKind.INSERT:
+            assert change.after is not None
+            sql = rows_sql.insert_rows(model, change.after.columns, 1)
+            return self.run(sql, self._parameters(model, change.after.columns, change.after.rows))
+        assert change.before is not None
+        if change.kind is ChangeKind.DELETE:
+            where, values = self.where(model, change.before, 0)
+            return self.run(f"DELETE FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+        assert change.after is not None
+        where, values = self.where(model, change.before, len(change.after.columns))
+        sql = rows_sql.update_row(model, change.after.columns, where)
+        return self.run(sql, self._parameters(model, change.after.columns, change.after.rows) | values)
+
+    def where(self, model: TableModel, image: RowSet, first: int) -> tuple[str, Parameters]:
+        """By key when the image holds it, else by the whole image and only one row, as the server does."""
+        at = {column: i for i, column in enumerate(image.columns)}
+        row, key = image.rows[0], key_of(model)
+        if key and all(column in at for column in key):
+            values = self._parameters(model, key, [tuple(row[at[column]] for column in key)], first)
+            return rows_sql.by_key(model, first), values
+        nulls = [value is None for value in row]
+        where = rows_sql.by_row(model, image.columns, nulls, first)
+        values = self._parameters(model, image.columns, [row], first)
+        return where, {name: value for name, value in values.items() if value is not None}
+
+    def _is_many(self, count: int) -> bool:
+        return count > rows_sql.ROWS_BY_PARAMETER
+
+    def _is_staged(self, count: int) -> bool:
+        return self._is_many(count) and self._may_stage()
+
+    def run(self, sql: str, values: Parameters | None = None) -> int:
+        return self._driver().execute(sql.encode(), values, prepare=None if values else False).rowcount
+
+    def _count(self, sql: str, values: Parameters | None = None) -> int:
+        found = self._driver().execute(sql.encode(), values).fetchone()
+        return int(found[0]) if found else 0
+
+    def _key_groups(self, model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[str, Parameters]]:
+        for at in range(0, len(keys), rows_sql.ROWS_BY_PARAMETER):
+            piece = keys[at : at + rows_sql.ROWS_BY_PARAMETER]
+            yield rows_sql.where_keys(model, len(piece)), self._parameters(model, key_of(model), piece)
+
+    def _parameters(self, model: TableModel, columns: Sequence[int], rows: Iterable[Row], first: int = 0) -> Parameters:
+        kinds = [model.columns[c] for c in columns]
+        texts = (parameter(value, kind) for row in rows for value, kind in zip(row, kinds, strict=True))
+        return {f"c{number}": text for number, text in enumerate(texts, first)}
+
+    def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row]) -> str:
+        """Rows in a temporary table of their columns' types; its name. The next of the same columns replace them."""
+        asked = (model.database, model.name, columns)
+        if (name := self._stages.get(asked)) is not None:
+            self.run(f"TRUNCATE {name}")
+        else:
+            name = self._stages[asked] = f"rplctl_stage_{len(self._stages)}"
+            self.run(rows_sql.stage(model, columns, name))
+        names = ", ".join(f"c{i}" for i in range(len(columns)))
+        self._copy(name, names, self._lines(model, RowSet(columns, list(rows))))
+        return name
+
+    def _lines(self, model: TableModel, rows: RowSet) -> Iterator[bytes]:
+        return copy_lines([model.columns[c] for c in rows.columns], rows.rows)
+
+    def _copy(self, name: str, columns: str, lines: Iterable[bytes]) -> int:
+        """COPY's text lines into a table; the number of rows."""
+        with self._driver().cursor() as cursor:
+            with cursor.copy(rows_sql.copy_into(name, columns).encode()) as copy:
+                for piece in lines:
+                    copy.write(piece)
+            return cursor.rowcount
+
+
+def _parts(rows: RowSet) -> tuple[tuple[int, ...], Sequence[Row]]:
+    return rows.columns, rows.rows
+
+
+def _expect(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise CountMismatch(f"{what}: {found} rows, expected {expected}")

@@ -1,0 +1,131 @@
+"""Connections to a PostgreSQL target: what every one of them is set to, and the server's errors as MySQL's numbers.
+
+Invariant: a committed position survives a crash of the server (synchronous_commit is never off), values are read and
+written as the source prints them (UTC, ISO dates), and no error text of ours holds a statement: it would hold data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
+
+from rplctl.errors import TargetError
+
+_SETTINGS = {
+    "timezone": "UTC",
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "standard_conforming_strings": "on",
+    "lock_timeout": "50s",  # as innodb_lock_wait_timeout
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "client_connection_check_interval": "1s",  # a killed applier's statement ends, its locks with it
+}
+_SESSION = (
+    "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items()) + ","
+    " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
+    " ELSE current_setting('synchronous_commit') END, false)"
+)
+_GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
+_DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
+_LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
+
+# SQLSTATE, or its class → (MySQL's number, worth trying again, hint)
+_STATES: dict[str, tuple[int, bool, str]] = {
+    "23505": (1062, False, ""),
+    "23503": (1452, False, ""),
+    "23502": (1048, False, ""),
+    "23514": (4025, False, ""),
+    "40P01": (1213, True, ""),
+    "40001": (1213, True, ""),
+    "55P03": (1205, True, "another session holds a lock on the target's rows"),
+    "57014": (1317, False, ""),
+    "42P01": (1146, False, ""),
+    "3F000": (1049, False, ""),
+    "3D000": (1049, False, "make the database: createdb -E UTF8 NAME"),
+    "42703": (1054, False, ""),
+    "42P07": (1050, False, "drop the table, begin with an empty target, or `rplctl skip` the statement"),
+    "42501": (1142, False, _GRANT),
+    "25006": (1290, False, "the target is a standby or read-only: make it writable, then rplctl start"),
+    "53100": (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
+    "53300": (1040, True, "raise max_connections on the target"),
+    "28P01": (1045, False, "check the target's user and password: rplctl init --target-password-file FILE"),
+    "28000": (1045, False, "check the target's user, password and pg_hba.conf"),
+    "54000": (1071, False, _LONG_KEY),
+    "54011": (1117, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
+    "22001": (1406, False, ""),
+    "22003": (1264, False, ""),
+    "22007": (1292, False, _DATE),
+    "22008": (1292, False, _DATE),
+    "22021": (1366, False, ""),
+    "22P02": (1366, False, ""),
+    "2BP01": (1451, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
+    "0A000": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
+}
+_CLASSES: dict[str, tuple[int, bool, str]] = {
+    "08": (2013, True, ""),
+    "57": (2013, True, ""),  # shutdown, crash, starting up
+    "58": (1030, False, "look at the target's disk and log"),
+}
+
+
+def open_engine(url: str) -> Engine:
+    """An engine whose sessions are set as above. Options of libpq go behind the question mark of the URL."""
+    engine = create_engine(
+        with_driver(make_url(url)),
+        connect_args={"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"},
+        hide_parameters=True,
+        pool_pre_ping=True,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
+        connection.execute(_SESSION)
+        connection.commit()
+
+    return engine
+
+
+def with_driver(url: URL) -> URL:
+    """postgresql:// and postgres:// mean psycopg 3, the only driver whose COPY and errors we know."""
+    return url.set(drivername="postgresql+psycopg")
+
+
+def target_error(error: psycopg.Error) -> TargetError:
+    """MySQL's number where the meaning is the same, the server's text; `transient` when trying again may help."""
+    state = error.sqlstate or ""
+    text = error.diag.message_primary or str(error).strip() or type(error).__name__
+    if not state and isinstance(error, psycopg.OperationalError):
+        return _unreachable(str(error).strip())
+    errno, transient, hint = _STATES.get(state) or _CLASSES.get(state[:2]) or (1105, False, "")
+    if state == "23503" and "still referenced" in (error.diag.message_detail or ""):
+        errno = 1451
+    return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+
+
+def _unreachable(text: str) -> TargetError:
+    """Errors of connecting have no SQLSTATE: only the text tells a wrong password from a server that is away."""
+    for words, state in (("authentication failed", "28P01"), ("no pg_hba.conf", "28000"), ("does not exist", "3D000")):
+        if words in text:
+            errno, transient, hint = _STATES[state]
+            return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+    return TargetError(f"Lost connection to the target: {text}", errno=2013, transient=True)
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError."""
+    try:
+        yield
+    except DBAPIError as error:
+        cause = error.orig
+        raise (target_error(cause) if isinstance(cause, psycopg.Error) else TargetError(str(cause))) from None
+    except psycopg.Error as error:
+        raise target_error(error) from None
