@@ -17,6 +17,7 @@ from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import Report
+from rplctl.applier.skip import SkipList
 from rplctl.applier.spark import open_session
 from rplctl.applier.until import groups_before, is_met
 from rplctl.channel import Channel, hold_lock
@@ -44,7 +45,7 @@ class Applier:
         self._config = config
         self._channel = channel
         self._options = options
-        self._skip = options.skip_count
+        self._skips = SkipList(channel.run_folder, options.skip_count)
         self.stop = threading.Event()
 
     def run(self) -> None:
@@ -67,6 +68,7 @@ class Applier:
                 self._report.failed(failure)
                 raise failure from error
             finally:
+                self._skips.keep_rest()
                 self._report.stopped()
 
     def _session(self) -> None:
@@ -115,14 +117,13 @@ class Applier:
             for batch in batches:
                 if self.stop.is_set():
                     return
-                if self._skip:
-                    self._skip -= min(self._skip, batch.transaction_count)
                 self._report.begins(batch)
                 try:
                     changes = work.apply(batch)
                 finally:
                     self._report.counted(work.retried, work.passed_over)
                 self._report.applied(work.info, batch, changes)
+                self._skipped(batch, work)
             if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay
             if not batches:
@@ -142,7 +143,23 @@ class Applier:
         due, wait = groups_due(groups.scan, count, work.info.sql_delay, now)
         if wait > 0 and not due:
             self._report.delaying(int(groups.scan.timestamp[due]), int(wait) + 1)
-        return list(plan_batches(groups, due, self._skip, has_rollbacks=work.executes_statements)), wait
+        plan = plan_batches(
+            groups,
+            due,
+            self._skips.count,
+            skipped=self._skips.groups(groups, due),
+            has_rollbacks=work.executes_statements,
+        )
+        return list(plan), wait
+
+    def _skipped(self, batch: Batch, work: BatchApplier) -> None:
+        """Count down and forget what the operator wanted passed over, once the position is past it."""
+        counted = min(self._skips.count, batch.transaction_count)
+        self._skips.count -= counted
+        gtids = self._skips.committed(work.info.gtid_executed)
+        if counted or gtids:
+            what = f"{counted} transactions" if counted else f"GTID {', '.join(gtids)}"
+            log.warning("the operator skipped %s: now at %s", what, work.info.exec_position)
 
     def _clock_difference(self, delay: int) -> float:
         """The source's clock minus ours, as the receiver found it; the delay counts by the source's."""

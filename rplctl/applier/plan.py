@@ -7,7 +7,7 @@ statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing pas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -23,7 +23,7 @@ from rplctl.relay_log.reader import RelayGroups
 class BatchKind(Enum):
     BULK = "bulk"
     SINGLE = "single"
-    SKIP = "skip"  # nothing to apply: control events, rolled back groups
+    SKIP = "skip"  # nothing to apply: control events, rolled back groups, what the operator skips
 
 
 _BULK_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ROLLED_BACK])
@@ -92,13 +92,16 @@ class Batch:
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
 
-def plan_batches(groups: RelayGroups, stop: int, skip: int = 0, *, has_rollbacks: bool = False) -> Iterator[Batch]:
+def plan_batches(
+    groups: RelayGroups, stop: int, skip: int = 0, *, skipped: Collection[int] = (), has_rollbacks: bool = False
+) -> Iterator[Batch]:
     """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
-    (sql_slave_skip_counter). `has_rollbacks`: the target may have tables that a ROLLBACK does not touch (MyISAM), so
-    rolled back groups are carried out too.
+    (sql_slave_skip_counter), and so are the `skipped` groups, each alone. `has_rollbacks`: the target may have tables
+    that a ROLLBACK does not touch (MyISAM), so rolled back groups are carried out too.
     """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
+    bulk[[number for number in skipped if number < stop]] = False
     if has_rollbacks:
         bulk &= kinds != GroupKind.ROLLED_BACK
     number = 0
@@ -108,7 +111,7 @@ def plan_batches(groups: RelayGroups, stop: int, skip: int = 0, *, has_rollbacks
         yield Batch(BatchKind.SKIP, groups, 0, number)
     while number < stop:
         if not bulk[number]:
-            yield Batch(BatchKind.SINGLE, groups, number, number + 1)
+            yield Batch(BatchKind.SKIP if number in skipped else BatchKind.SINGLE, groups, number, number + 1)
             number += 1
             continue
         barriers = np.flatnonzero(~bulk[number:])

@@ -57,7 +57,7 @@ def _before_relay_position(groups: RelayGroups, until: RelayLogPosition) -> int:
 def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
     """BEFORE: up to the first listed group. AFTER: up to and with the group that completes the set."""
     for number in np.flatnonzero(groups.scan.gtid_offset >= 0).tolist():
-        gtid = _gtid_at(groups, int(groups.scan.gtid_offset[number]))
+        gtid = gtid_at(groups, int(groups.scan.gtid_offset[number]))
         if until.kind == "sql_before_gtids":
             if _is_listed(gtid, until.gtids):
                 return int(number)
@@ -68,7 +68,8 @@ def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
     return len(groups.scan)
 
 
-def _gtid_at(groups: RelayGroups, at: int) -> Gtid:
+def gtid_at(groups: RelayGroups, at: int) -> Gtid:
+    """The GTID event at an offset of the scan's file."""
     length = int.from_bytes(groups.data[at + 9 : at + 13].tobytes(), "little")
     assert groups.format_description is not None
     return parse_gtid(groups.data[at : at + length].tobytes(), groups.format_description)

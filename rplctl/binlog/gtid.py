@@ -238,3 +238,12 @@ class MariadbGtidState:
 
     def is_subset_of(self, other: MariadbGtidState) -> bool:
         return all(other.contains(domain, sequence) for domain, (_, sequence) in self.domains.items())
+
+
+def is_executed(gtid: str, executed: str) -> bool:
+    """`gtid`: one or, of MySQL, a set; in the executed set's notation or it is not in there."""
+    if (":" in gtid) != (":" in executed):
+        return False
+    if ":" in gtid:
+        return MysqlGtidSet.parse(gtid).is_subset_of(MysqlGtidSet.parse(executed))
+    return MariadbGtidState.parse(gtid).is_subset_of(MariadbGtidState.parse(executed))

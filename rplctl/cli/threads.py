@@ -152,25 +152,42 @@ def wait(
 
 def skip(
     context: typer.Context,
-    count: Annotated[int, typer.Argument(metavar="N", help="Transactions; 0 takes it back.")] = 1,
+    number: Annotated[int | None, typer.Argument(metavar="N", help="Transactions, 1 if not given; 0: none.")] = None,
+    count: Annotated[int | None, typer.Option("--count", metavar="N", help="The same as N.")] = None,
+    gtid: Annotated[
+        str, typer.Option("--gtid", metavar="GTID,...", help="Instead: the transactions with these GTIDs.")
+    ] = "",
     channel: ChannelName = None,
+    dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Pass over N transactions at the next start.
+    """Pass over transactions.
 
-    MySQL's sql_slave_skip_counter.
+    N of them at the next start (sql_slave_skip_counter), or each GTID's when it is reached.
     """
     from rplctl.command.recover import skip as run
 
     options = options_of(context)
     name, config = the_channel(options, channel)
-    if count > 0:
-        confirm(f"{many(count, 'transaction')} of channel '{name}' will never be applied.", yes=yes)
-    result = run(config, name, count)
+    if (number is not None) + (count is not None) + bool(gtid) > 1:
+        raise UsageError("give a number of transactions or GTIDs, and either once")
+    wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
+    if wanted != 0 and not dry_run:
+        what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
+        confirm(f"{what} of channel '{name}' will never be applied.", yes=yes)
+    result = run(config, name, wanted, gtid, dry_run=dry_run)
+    say_notes(options, result.notes)
+    parts = [f"{many(result.count, 'transaction')} at its next start"] if wanted is not None or result.count else []
+    parts += [f"GTID {', '.join(result.gtids)}"] if result.gtids else []
     say(
         options,
-        f"channel '{name}' skips {many(result.count, 'transaction')} at its next start",
-        {"Channel_Name": name, "Skip_Counter": result.count},
+        f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}",
+        {
+            "Channel_Name": name,
+            "Skip_Counter": result.count,
+            "Skip_Gtids": list(result.gtids),
+            "Dry_Run": dry_run,
+        },
     )
 
 

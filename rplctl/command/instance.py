@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rplctl import skip_list
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import Config
-from rplctl.durable import replace_file
 from rplctl.errors import NotConfigured, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
@@ -197,12 +197,8 @@ def clear_status(channel: Channel, role: str) -> None:
 
 def read_skip_count(channel: Channel) -> int:
     """Transactions that the next start skips (sql_slave_skip_counter)."""
-    try:
-        text = (channel.run_folder / "skip_counter").read_text().strip()
-    except FileNotFoundError:
-        return 0
-    return int(text) if text.isdecimal() else 0
+    return skip_list.read_count(channel.run_folder)
 
 
 def write_skip_count(channel: Channel, count: int) -> None:
-    replace_file(channel.run_folder / "skip_counter", f"{count}\n".encode())
+    skip_list.write_count(channel.run_folder, count)

@@ -23,6 +23,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.skip_list import read_gtids
 from rplctl.status import ThreadStatus, read_status
 
 USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
@@ -101,6 +102,7 @@ class SlaveStatus:
     Transactions_Applied: int
     Row_Changes_Applied: int
     Retried_transactions: int  # MariaDB's: after deadlocks and lock waits
+    Skip_Gtids: str  # still to be passed over when they are reached
     Passed_Over_Errors: int  # by replica_exec_mode and replica_skip_errors, since the applier's start
     Relay_Log_Info_Repository: str  # FILE | TABLE transactional | TABLE not transactional, as it is now
 
@@ -202,6 +204,7 @@ def _positions(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> dic
         "Exec_Master_Log_Pos": relay.master_log_pos,
         "Relay_Log_Space": relay_log_space(channel),
         "Skip_Counter": read_skip_count(channel),
+        "Skip_Gtids": ",".join(read_gtids(channel.run_folder)),
     }
 
 

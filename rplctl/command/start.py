@@ -117,6 +117,8 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
             "skip_count": skip,
         }
         variable = master.user_password.partition("env:")[2] if master.user_password.startswith("env:") else ""
+        if skip:
+            write_skip_count(channel, 0)  # the applier writes what is left of it when it stops
         try:
             for role in request.roles:
                 if role not in already:
@@ -129,9 +131,9 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
         except BaseException:
             for child in started:
                 terminate(child)
+            if skip:
+                write_skip_count(channel, skip)
             raise
-        if skip:
-            write_skip_count(channel, 0)
     result = StartResult(
         channel_name,
         tuple(child.role for child in started),

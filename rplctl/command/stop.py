@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rplctl import skip_list
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
 from rplctl.command.instance import (
@@ -22,7 +23,6 @@ from rplctl.command.instance import (
     refuse_while_running,
     running,
     target_has_table,
-    write_skip_count,
 )
 from rplctl.command.journal import append_journal
 from rplctl.command.process import STOP_TIMEOUT_S, order_of_stop, stop_running
@@ -104,7 +104,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 
             remove_marker(channel_name, repositories.engine())
         repositories.relay_log_info.remove()
-        write_skip_count(channel, 0)
+        skip_list.clear(channel.run_folder)
         for role in ROLES:
             clear_status(channel, role)
         if everything:
@@ -126,4 +126,3 @@ def _forget_channel(channel: Channel, repositories: Repositories) -> None:
     for role in ROLES:
         channel.status_path(role).unlink(missing_ok=True)
         channel.log_path(role).unlink(missing_ok=True)
-    (channel.run_folder / "skip_counter").unlink(missing_ok=True)

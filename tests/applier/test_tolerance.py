@@ -88,8 +88,9 @@ def test_a_change_that_fits_is_none_and_other_errors_stop_in_idempotent_mode_too
 
 def test_skip_errors_are_a_list_all_or_off() -> None:
     assert error_numbers("off") == frozenset() and error_numbers("ALL") is None
-    assert error_numbers("1062, 1032") == {1062, 1032}
-    assert error_numbers("ddl_exist_errors,1062") == {1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146, 1062}
+    assert error_numbers("1062, 1032") == frozenset({1062, 1032})
+    as_mysql_9_says = {1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146}
+    assert error_numbers("ddl_exist_errors,1062") == frozenset(as_mysql_9_says | {1062})
     for wrong in ("", "0", "65536", "off,1062", "1062,all", "-1", "1e3", "duplicate"):
         with pytest.raises(ValueError, match=r".*"):
             error_numbers(wrong)

@@ -14,10 +14,13 @@ from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
 from rplctl.command.channels import show_channels
 from rplctl.command.doctor import FAIL, doctor
-from rplctl.command.recover import recover, skip
+from rplctl.command.instance import open_repositories
+from rplctl.command.recover import SkipResult, recover, skip
+from rplctl.command.show_status import show_status
 from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config
 from rplctl.errors import LockBusy, NotConfigured, RepositoryConflict, UsageError
+from rplctl.skip_list import read_gtids
 
 DEMO = os.fspath(demo.BINLOG_FOLDER)
 
@@ -35,6 +38,24 @@ def test_skip_counts_from_nought_and_needs_a_channel(config: Config, tmp_path: P
         skip(config, "", -1)
     with pytest.raises(NotConfigured):
         skip(Config(tmp_path / "other"), "", 1)
+
+
+def test_skip_by_gtid_is_kept_until_taken_back_and_notes_what_is_behind(config: Config) -> None:
+    planned = skip(config, "", None, "0-1-7", dry_run=True)
+    assert planned.gtids == ("0-1-7",) and not read_gtids(Channel("", config.datadir).run_folder)
+    assert skip(config, "", None, "0-1-7, 1-2-3").gtids == ("0-1-7", "1-2-3")
+    assert skip(config, "", 2).gtids == ("0-1-7", "1-2-3")
+    assert show_status(config, "").Skip_Gtids == "0-1-7,1-2-3"
+    assert "'skip --gtid 0-1-7, 1-2-3' for channel ''" in (config.datadir / "rplctl.log").read_text()
+    with pytest.raises(UsageError, match="GTID list"):
+        skip(config, "", None, "0-1")
+    repository = open_repositories(config, "").relay_log_info
+    repository.flush(replace(repository.read(), gtid_executed="0-1-9"), force=True)
+    again = skip(config, "", None, "0-1-8")
+    assert again.gtids == ("0-1-7", "1-2-3") and "executed already" in again.notes[0].text
+    with pytest.raises(UsageError, match="DOMAIN-SERVER-NUMBER"):
+        skip(config, "", None, "3e11fa47-71ca-11e1-9e33-c80aa9429562:5")
+    assert skip(config, "", 0) == SkipResult("", 0)
 
 
 def test_recover_says_what_it_would_do_and_changes_nothing_with_dry_run(config: Config) -> None:

@@ -1,0 +1,44 @@
+"""What the operator told the applier to pass over: a number and GTIDs, one small file each in the channel's run folder.
+
+    skip_counter   N                    transactions, taken by the next start (sql_slave_skip_counter)
+    skip_gtids     one GTID in a line   each until it is reached
+
+Invariant: a number that is used up never comes back, so it is taken away before it is used: a crash in between stops
+at the same error again and skips nothing that was not meant. A GTID can only ever mean its own transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rplctl.durable import replace_file
+
+
+def read_count(run_folder: Path) -> int:
+    try:
+        text = (run_folder / "skip_counter").read_text().strip()
+    except FileNotFoundError:
+        return 0
+    return int(text) if text.isdecimal() else 0
+
+
+def write_count(run_folder: Path, count: int) -> None:
+    replace_file(run_folder / "skip_counter", f"{count}\n".encode())
+
+
+def read_gtids(run_folder: Path) -> tuple[str, ...]:
+    try:
+        return tuple((run_folder / "skip_gtids").read_text().split())
+    except FileNotFoundError:
+        return ()
+
+
+def write_gtids(run_folder: Path, gtids: Sequence[str]) -> None:
+    replace_file(run_folder / "skip_gtids", "".join(f"{gtid}\n" for gtid in gtids).encode())
+
+
+def clear(run_folder: Path) -> None:
+    """RESET SLAVE."""
+    for name in ("skip_counter", "skip_gtids"):
+        (run_folder / name).unlink(missing_ok=True)

@@ -1,0 +1,55 @@
+"""Skipping by GTID: exactly that transaction becomes an empty one, whatever stands before and behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rplctl.applier.plan import BatchKind, plan_batches
+from rplctl.applier.skip import SkipList
+from rplctl.applier.until import gtid_at
+from rplctl.binlog.events import MariadbGtid
+from rplctl.binlog.gtid import is_executed
+from rplctl.binlog.scan import GroupKind
+from rplctl.skip_list import clear, read_count, read_gtids, write_gtids
+from tests.applier.demo_log import demo_groups
+from tests.applier.instance import Instance
+
+
+def test_a_listed_transaction_is_committed_as_an_empty_one(tmp_path: Path) -> None:
+    groups = demo_groups("binlog.000001")
+    number = next(n for n in range(40, len(groups.scan)) if groups.scan.kind[n] == GroupKind.ROWS)
+    gtid = gtid_at(groups, int(groups.scan.gtid_offset[number]))
+    assert isinstance(gtid, MariadbGtid)
+    text = f"{gtid.domain}-{gtid.server_id}-{gtid.sequence}"
+    write_gtids(tmp_path, [text, "9-9-9"])
+    skips = SkipList(tmp_path, 0)
+    assert skips.groups(groups, len(groups.scan)) == [number]
+    assert skips.groups(groups, number) == []
+    plan = list(plan_batches(groups, len(groups.scan), skipped=[number]))
+    assert [b.kind for b in plan if b.first <= number < b.last] == [BatchKind.SKIP]
+    assert [b.first for b in plan] == [0, *(b.last for b in plan[:-1])]
+    instance = Instance(tmp_path / "instance")
+    changes = sum(instance.applier.apply(batch) for batch in plan if batch.last <= number + 1)
+    assert instance.applier.info.exec_position == groups.scan.source_position(number)
+    assert skips.committed(instance.applier.info.gtid_executed) == (text,)
+    assert read_gtids(tmp_path) == ("9-9-9",)
+    other = Instance(tmp_path / "other")
+    assert other.apply(groups, number + 1) > changes
+    for made in (instance, other):
+        made.target.close()
+
+
+def test_what_was_not_reached_is_still_to_be_skipped(tmp_path: Path) -> None:
+    SkipList(tmp_path, 3).keep_rest()
+    assert read_count(tmp_path) == 3
+    SkipList(tmp_path, 0).keep_rest()
+    assert read_count(tmp_path) == 3
+    clear(tmp_path)
+    assert (read_count(tmp_path), read_gtids(tmp_path)) == (0, ())
+
+
+def test_executed_is_asked_in_the_vendor_s_notation() -> None:
+    uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    assert is_executed(f"{uuid}:5", f"{uuid}:1-9") and not is_executed(f"{uuid}:5-10", f"{uuid}:1-9")
+    assert is_executed("0-1-5", "0-1-5") and not is_executed("0-1-6", "0-1-5") and not is_executed("1-1-1", "0-1-5")
+    assert not is_executed(f"{uuid}:5", "0-1-9") and not is_executed("0-1-5", "")
