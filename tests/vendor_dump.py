@@ -18,7 +18,6 @@ from pathlib import Path
 from tests.fetch_mysql import mysql_programs
 from tests.private_server import CACHE, ServerUnavailable
 
-TIMEOUT_S = 60
 _HEADER = re.compile(
     rb"#(\d\d)(\d\d)(\d\d) +(\d+):(\d\d):(\d\d) server id (\d+)  end_log_pos (\d+)(?: CRC32 0x([0-9a-f]{8}))? ?\t(.*)"
 )
@@ -80,9 +79,10 @@ def _mysql() -> list[str]:
     return mysql_programs(CACHE)["mysqlbinlog"]
 
 
-def run_tool(vendor: str, path: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
+def run_tool(vendor: str, path: Path, *options: str, timeout: float = 60) -> subprocess.CompletedProcess[bytes]:
+    """Times are printed in UTC. Raises TimeoutExpired."""
     command = [*tool_for(vendor), *options, str(path)]
-    return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, env={**os.environ, "TZ": "UTC"})
+    return subprocess.run(command, capture_output=True, timeout=timeout, env={**os.environ, "TZ": "UTC"})
 
 
 def dump(vendor: str, path: Path, *, stops: bool = False) -> Dump:

@@ -104,9 +104,9 @@ def cell_layout(column: ColumnFormat) -> tuple[int, int]:
         return (1 if metadata < 256 else 2), 0
     if kind == ColumnType.STRING:
         return (1 if char_length(metadata) < 256 else 2), 0
-    if kind in (ColumnType.ENUM, ColumnType.SET) and 1 <= metadata & 0xFF <= 8:
+    if kind in (ColumnType.ENUM, ColumnType.SET) and 1 <= metadata & 0xFF <= (2 if kind == ColumnType.ENUM else 8):
         return 0, metadata & 0xFF
-    if kind == ColumnType.BIT and metadata >> 8 <= 8:
+    if kind == ColumnType.BIT and metadata & 0xFF <= 7 and 1 <= (metadata >> 8) * 8 + (metadata & 0xFF) <= 64:
         return 0, (metadata >> 8) + (metadata & 0xFF > 0)
     if kind == ColumnType.NEWDECIMAL and metadata & 0xFF <= metadata >> 8 <= 65:
         return 0, decimal_size(metadata >> 8, metadata & 0xFF)

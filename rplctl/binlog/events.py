@@ -251,8 +251,11 @@ def _checkpoint(body: Cursor, header: EventHeader) -> BinlogCheckpoint:
     return BinlogCheckpoint(body.take(body.unsigned(4)).decode("utf-8", "surrogateescape"))
 
 
-def _rows_query(body: Cursor, header: EventHeader) -> AnnotateRows:
-    body.skip(1)  # a length that is not used: it has one byte only
+def _statement_text(body: Cursor, header: EventHeader) -> AnnotateRows:
+    if header.type_code == EventType.ROWS_QUERY:
+        body.skip(1)  # a length that is not used: it has one byte only
+    if not body.remaining:
+        raise body.error("The text of a statement is not there")
     return AnnotateRows(body.rest())
 
 
@@ -305,8 +308,8 @@ _READERS: dict[int, Callable[[Cursor, EventHeader], Event]] = {
     EventType.PREVIOUS_GTIDS: lambda body, _: PreviousGtids(MysqlGtidSet.decode(body.rest())),
     EventType.GTID_LIST: _gtid_list,
     EventType.BINLOG_CHECKPOINT: _checkpoint,
-    EventType.ANNOTATE_ROWS: lambda body, _: AnnotateRows(body.rest()),
-    EventType.ROWS_QUERY: _rows_query,
+    EventType.ANNOTATE_ROWS: _statement_text,
+    EventType.ROWS_QUERY: _statement_text,
     EventType.HEARTBEAT: lambda body, h: Heartbeat(body.rest().decode("utf-8", "surrogateescape"), h.end_log_pos),
     EventType.HEARTBEAT_V2: _heartbeat_v2,
     EventType.INCIDENT: _incident,

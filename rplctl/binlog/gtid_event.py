@@ -20,6 +20,7 @@ from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.header import EventType, format_error, parse_header
 
 _LOGICAL_CLOCK = 2
+_MARIADB_LENGTH = 19  # bytes; shorter ones are padded
 _HAS_ORIGINAL_TIME = 1 << 55
 _HAS_ORIGINAL_VERSION = 1 << 31
 _LARGEST_NUMBER = (1 << 63) - 1
@@ -221,6 +222,8 @@ def _varint_bytes(body: Cursor) -> bytes:
 
 
 def _parse_mariadb(body: Cursor, server_id: int) -> MariadbGtid:
+    if body.remaining < _MARIADB_LENGTH:
+        raise body.error(f"A GTID event of {body.remaining} bytes, {_MARIADB_LENGTH} are the least")
     sequence, domain, flags = body.unsigned(8), body.unsigned(4), MariadbGtidFlag(body.unsigned(1))
     commit_id = body.unsigned(8) if flags & MariadbGtidFlag.GROUP_COMMIT_ID else 0
     xid = None

@@ -21,6 +21,7 @@ from rplctl.binlog.groups import GroupKind, scan_groups
 from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
 from rplctl.binlog.inflate import MAX_INFLATED, inflate
 from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.scan import scan_events
 from rplctl.position import BinlogPosition
 
 _ZSTD: Final = 0
@@ -78,6 +79,8 @@ def decompress_payload(event: bytes, description: FormatDescription, max_bytes: 
         raise body.error(f"Unknown payload compression {compression}")
     if len(plain) != plain_size:
         raise body.error(f"The payload holds {len(plain)} plain bytes but says {plain_size}")
+    if scan_events(plain).end != len(plain):  # else what follows would be read as its inside
+        raise body.error("The payload ends inside an event")
     return plain
 
 

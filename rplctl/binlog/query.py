@@ -112,6 +112,8 @@ def _parse(event: bytes, body: Cursor) -> tuple[Query, tuple[int, int, int, int]
     if body.unsigned(1) != 0:
         raise body.error("The database name of a QUERY does not end with NUL")
     sql = body.rest()
+    if not sql:
+        raise body.error("A QUERY without a statement")
     if header.type_code == EventType.QUERY_COMPRESSED:
         sql = inflate(sql, MAX_INFLATED, event)
     query = Query(

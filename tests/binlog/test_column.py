@@ -44,7 +44,8 @@ def test_cell_layout(fmt: ColumnFormat, layout: tuple[int, int]) -> None:
 @pytest.mark.parametrize(
     ("code", "metadata"),
     [(ColumnType.DECIMAL, 0), (99, 0), (ColumnType.BLOB, 5), (ColumnType.NEWDECIMAL, 5 << 8 | 6)]
-    + [(ColumnType.TIME2, 7), (ColumnType.BIT, 9 << 8), (ColumnType.STRING, 0xF709), (ColumnType.TYPED_ARRAY, 0)],
+    + [(ColumnType.TIME2, 7), (ColumnType.BIT, 9 << 8), (ColumnType.STRING, 0xF709), (ColumnType.TYPED_ARRAY, 0)]
+    + [(ColumnType.BIT, 255), (ColumnType.BIT, 8 << 8 | 1), (ColumnType.BIT, 0), (ColumnType.STRING, 0xF703)],
 )
 def test_metadata_that_no_server_writes_stops(code: int, metadata: int) -> None:
     with pytest.raises(BinlogFormatError, match="Unknown column type"):

@@ -218,6 +218,21 @@ def test_a_small_event_that_is_cut_short_stops(raw: bytes) -> None:
         parse_event(short, MYSQL)
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        query(""),
+        event(EventType.ANNOTATE_ROWS),
+        event(EventType.ROWS_QUERY, b"\0"),
+        event(EventType.MARIADB_GTID, bytes(8) + bytes(4) + b"\x08"),
+    ],
+)
+def test_what_the_vendors_tools_reject_stops(raw: bytes) -> None:
+    """A statement that is not there, a GTID without its padding."""
+    with pytest.raises(BinlogFormatError):
+        parse_event(raw, MARIADB)
+
+
 @pytest.mark.parametrize("type_code", [0, 1, 6, 7, 20, 99, 172, 255, EventType.WRITE_ROWS])
 def test_an_event_that_nobody_defined_or_expects_stops_with_its_type(type_code: int) -> None:
     with pytest.raises(BinlogFormatError, match=f"event type {type_code} "):

@@ -25,7 +25,7 @@ from rplctl.position import BinlogPosition
 from tests.binlog.logs import described, event, events, log
 
 MYSQL = parse_format_description(next(events(log("my97-torture-mixed"))))
-PLAIN = bytes(range(256)) * 40
+PLAIN = event(EventType.ROWS_QUERY, bytes(range(256)), checksum=False) * 40
 
 
 def packed(value: int) -> bytes:
@@ -117,6 +117,13 @@ def test_a_small_event_cannot_make_us_allocate_more_than_allowed() -> None:
 def test_a_broken_compressed_event_stops(raw: bytes, message: str) -> None:
     with pytest.raises(BinlogFormatError, match=message):
         expand_event(raw, MYSQL)
+
+
+@pytest.mark.parametrize("length", [99, 5000])
+def test_an_event_in_a_payload_cannot_run_past_its_end(length: int) -> None:
+    last = PLAIN[:9] + length.to_bytes(4, "little") + PLAIN[13:98]
+    with pytest.raises(BinlogFormatError, match="ends inside an event"):
+        expand_event(payload(PLAIN + last, len(PLAIN) + 98, compression=255), MYSQL)
 
 
 def test_only_a_payload_is_a_payload() -> None:
