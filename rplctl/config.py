@@ -102,6 +102,14 @@ class Config:
     target_password: str = option("", "password of the target as stored: env:NAME, file:PATH, or encrypted by init")
     master_info_repository: str = option("FILE", "where MasterInfo is kept", choices=("FILE", "TABLE"))
     relay_log_info_repository: str = option("FILE", "where RelayLogInfo is kept", choices=("FILE", "TABLE"))
+    commit_mode: str = option(
+        "auto",
+        "xa: a position outside the target's transactions joins them in two-phase commit",
+        choices=("auto", "xa"),
+    )
+    prepared_position: str = option(
+        "line", "commit_mode=xa: prepare in relay-log.info itself, or in a shadow-page file", choices=("line", "pages")
+    )
     rep_engine: str = option("", "engine of the repository tables; empty: the target's transactional default")
     server_id: int = option(0, "our server id, unique among the source's replicas; 0: derived from the datadir")
     sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0: only at rotation, change and stop")

@@ -45,9 +45,13 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 Guard = Callable[[], AbstractContextManager[object]]  # entered for the instant in which something becomes visible
 
 
-def replace_file(path: Path, data: bytes, *, durable: bool = True, guard: Guard = nullcontext) -> None:
+def replace_file(
+    path: Path, data: bytes, *, durable: bool = True, guard: Guard = nullcontext, keep: Path | None = None
+) -> None:
     """Put `data` in place of the file at once. `durable=False` skips the fsyncs: atomic against a killed process
     only. `guard` is held around the rename alone.
+
+    `keep`: a durable replacement stays under this name, too, whatever later ones that are not durable leave in `path`.
     """
     temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -62,6 +66,11 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True, guard: Guard 
         temporary.unlink(missing_ok=True)
         raise
     os.close(descriptor)
+    if durable and keep is not None:
+        second = temporary.with_name(f"{temporary.name}.keep")
+        second.unlink(missing_ok=True)
+        os.link(temporary, second)
+        os.replace(second, keep)
     with guard():
         os.replace(temporary, path)
     if durable:

@@ -18,6 +18,10 @@ CRASH_POINTS = frozenset(
     {
         # commit (WL#3970, mission map 1.3 and 2.10)
         "crash_commit_before",
+        "crash_commit_after_prepare",
+        "crash_commit_after_log",
+        "crash_commit_between_engines",
+        "crash_commit_before_unlog",
         "crash_commit_after",
         "crash_before_update_pos",
         "crash_after_update_pos_before_apply",

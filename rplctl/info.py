@@ -74,6 +74,16 @@ class MasterInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedPosition:
+    """Where a prepared, not yet committed transaction leads (WL#3970 `group_relay_log_…_prepared`, `group_xid`)."""
+
+    xid: str
+    relay: RelayLogPosition
+    source: BinlogPosition
+    gtid_executed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RelayLogInfo:
     """What the applier needs: where it is, in both logs (`slave_relay_log_info`)."""
 
@@ -94,6 +104,7 @@ class RelayLogInfo:
     # --- ours
     master_id: int = 0
     gtid_executed: str = ""  # set of applied GTIDs, in the source's vendor's notation
+    prepared: PreparedPosition | None = None  # FILE only, commit_mode=xa: None but between prepare and commit
 
     @property
     def exec_position(self) -> BinlogPosition:
@@ -102,6 +113,9 @@ class RelayLogInfo:
     @property
     def relay_log_position(self) -> RelayLogPosition:
         return RelayLogPosition(self.relay_log_name, self.relay_log_pos)
+
+    def is_at(self, other: RelayLogInfo) -> bool:
+        return self.relay_log_position == other.relay_log_position and self.exec_position == other.exec_position
 
     def at(self, relay: RelayLogPosition, source: BinlogPosition) -> Self:
         return replace(

@@ -27,7 +27,7 @@ from rplctl.applier.row_stream import EventRun, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.binlog.scan import GroupKind, split_rows
 from rplctl.channel import Channel
-from rplctl.commit.ledger import Ledger
+from rplctl.commit.ledger import CommitMode, Ledger
 from rplctl.commit.models import load_models, store_models
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
@@ -39,6 +39,7 @@ from rplctl.target.base import CountMismatch, TableChunk, Target, statement_targ
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
+NOT_IN_XA = frozenset({1399, 4094})  # a statement that XA transactions may not hold; also for temporary tables
 KEEPS_CONNECTION = frozenset({1205, 1213})  # lock wait timeout, deadlock: rolled back, and that is all
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class BatchApplier:
         if batch.kind is BatchKind.SKIP:
             # a dump by GTID begins with the log's start again: no transaction, so the position does not go back for it
             if batch.transaction_count or not batch.source_position.is_before(self.info.exec_position):
-                self._commit(batch, lambda: None)
+                self._commit(batch, lambda: None, after=self._ledger.mode is CommitMode.XA)
             return 0
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
@@ -260,7 +261,15 @@ class BatchApplier:
                     self._target.connection, self._channel.name, batch.source_position, result.models, result.databases
                 )
 
-        self._commit(batch, apply, foreign_keys=foreign_keys, after=own)
+        after = self._statements is not None and not (
+            self._ledger.mode is CommitMode.XA and self._statements.waits_for_commit(run)
+        )
+        try:
+            self._commit(batch, apply, foreign_keys=foreign_keys, after=after)
+        except TargetError as error:
+            if after or error.errno not in NOT_IN_XA:
+                raise
+            self._commit(batch, apply, foreign_keys=foreign_keys, after=True)
         for note in (*work.result.notes, *work.result.passed_over.messages):
             log.warning("%s", note)
         if work.result.passed_over.count:

@@ -23,6 +23,7 @@ from rplctl.applier.until import groups_before, is_met
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ledger import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
+from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import RplError
@@ -75,10 +76,11 @@ class Applier:
         shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
         target = open_target(self._config.target_url)
         try:
+            evict_predecessor(self._channel, target.engine)
             target.fence(self._channel.name)
             create_own_tables(target.engine)
             ledger = open_ledger(self._config, self._channel, target.engine)
-            self._report.status.commit_mode = ledger.mode.value
+            self._report.status.commit_mode = shown_mode(self._config, ledger)
             warming = threading.Thread(target=warm_up)  # while the JVM starts
             warming.start()
             context = open_session(self._config, self._channel)

@@ -71,6 +71,15 @@ class StatementRunner:
             self._target.introduce(run.description)
         return catalog
 
+    def waits_for_commit(self, run: EventRun) -> bool:
+        """Whether all that the group does waits for its COMMIT: the source committed it by XID, and the tables of its
+        rows have transactions here.
+        """
+        if not np.size(run.types) or run.types[-1] != EventType.XID:
+            return False
+        models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
+        return all(model is None or self._target.is_transactional(model) for model in models)
+
     def begin_group(self) -> None:
         self._variables.clear()
         self._files.clear()

@@ -2,8 +2,10 @@
 
 Invariant: a reader sees one flushed record, whole: every flush replaces the file (temporary file, rename). A flush that
 is forced or due is durable when it returns; one in between reaches the OS only and may be lost in a power cut, never in
-a crash of the process (WL#2775 REQ-3: "we optimistically write to the OS' cache"). Mode 0600; a file that others may
-read and that holds a password is refused (design D14). Nothing here loads SQLAlchemy (D16).
+a crash of the process (WL#2775 REQ-3: "we optimistically write to the OS' cache"). Some file systems then show a file
+without its data, empty or zeroed: `.relay-log.info.synced`, a link to the last durable record, is read instead.
+Mode 0600; a file that others may read and that holds a password is refused (design D14). Nothing here loads SQLAlchemy
+(D16).
 """
 
 from __future__ import annotations
@@ -46,6 +48,11 @@ class FileRepository(Generic[Info]):
         return self._record.path(self._channel)
 
     @property
+    def synced_path(self) -> Path:
+        """The last durable record; counts only while `path` has lost its data."""
+        return self.path.with_name(f".{self.path.name}.synced")
+
+    @property
     def where(self) -> str:
         return str(self.path)
 
@@ -67,7 +74,9 @@ class FileRepository(Generic[Info]):
 
     def stored(self) -> Info | None:
         """The record, cleared or not; None when there is no file or an empty one."""
-        data = self._load()
+        data = self._load(self.path)
+        if data is not None and not data.strip(b"\0"):
+            data = self._load(self.synced_path)
         if not data:
             return None
         try:
@@ -88,23 +97,24 @@ class FileRepository(Generic[Info]):
             raise self._record.damaged(self._channel.name, str(error)) from None
         with self._mapped_errors():
             private_folder(self.path.parent)
-            replace_file(self.path, data, durable=due, guard=self.guard)
+            replace_file(self.path, data, durable=due, guard=self.guard, keep=self.synced_path)
         if due:
             self._events_since_sync = 0
 
     def remove(self) -> None:
         with self._mapped_errors():
+            self.synced_path.unlink(missing_ok=True)
             remove_file(self.path)
 
     def is_transactional(self) -> bool:
         return False
 
-    def _load(self) -> bytes:
-        """The file's bytes, b'' when there is none. A pipe or device in its place is refused, not waited for."""
+    def _load(self, path: Path) -> bytes | None:
+        """The file's bytes, None when there is none. A pipe or device in its place is refused, not waited for."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            return b""
+            return None
         except PermissionError:
             raise ConfigError(
                 f"{self.where} cannot be read: permission denied", hint=f"run as the owner of {self.path.parent}"

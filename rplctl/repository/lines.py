@@ -6,7 +6,11 @@
     34..36   using_gtid= do_domain_ids=           16..17  rplctl_master_id= rplctl_gtid_executed=
              ignore_domain_ids=  (MariaDB)
     then     rplctl_master_id= …                  then    rplctl_…= for an empty, not NULL, value
-    last     END_MARKER                           last    END_MARKER
+    last     END_MARKER                           then    END_MARKER
+                                                  last    prepared: … (PREPARED), in two-phase commit only
+
+`prepared: pos456 Xid<xid> relay=./relay-bin.000001 source=binlog.000003:12456 gtid=…` (WL#3970) stands behind the
+marker, where no server looks; blanks and other odd characters in names are percent-encoded.
 
 Read besides: MySQL before 4.1.1 (7 and 4 lines without a count), 5.6 (23, 7), 5.7 (25, 7 although it writes a ninth
 line), 8.0.x (26 to 33), MariaDB 10.0 to 12 (22 fixed lines, blank lines, keys in any order). Servers rewrite these
@@ -16,10 +20,14 @@ the section written here, up to END_MARKER. Line 23 tells the vendors apart: MyS
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
-from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, PreparedPosition, RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository.fields import (
     MARIADB_KEYS,
     MASTER_INFO_KEYS,
@@ -32,6 +40,7 @@ from rplctl.repository.fields import (
 )
 
 END_MARKER = "END_MARKER"
+_PREPARED = re.compile(r"prepared: pos([0-9]{1,20}) Xid(\S+) relay=\./(\S+) source=(\S+) gtid=(\S*)")
 _FIRST_COUNTED_MASTER_INFO = 14  # a smaller first line is a log name of the 7-line form
 _FIRST_COUNTED_RELAY_LOG_INFO = 5
 _SHARED_LINES = 22  # of master.info, where MySQL and MariaDB agree
@@ -62,7 +71,7 @@ def format_relay_log_info(info: RelayLogInfo) -> bytes:
     """MySQL 8's 14 lines behind their count, then our keys."""
     lines = [str(len(RELAY_LOG_INFO_LINES)), *_value_lines(info, RELAY_LOG_INFO_LINES)]
     lines += _key_lines(info, RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
-    return _join(lines)
+    return _join(lines) + (_prepared_line(info.prepared) if info.prepared else b"")
 
 
 def parse_master_info(data: bytes) -> MasterInfo:
@@ -96,7 +105,29 @@ def parse_relay_log_info(data: bytes) -> RelayLogInfo:
     values = _read_lines(lines, RELAY_LOG_INFO_LINES[:count], first_line=2)
     if count == len(RELAY_LOG_INFO_LINES):
         values |= _read_section(lines[count + 1 :], RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
+        values["prepared"] = _read_prepared(lines)
     return RelayLogInfo(**values)
+
+
+def _prepared_line(prepared: PreparedPosition) -> bytes:
+    names = (f"./{prepared.relay.log_name}", str(prepared.source), prepared.gtid_executed)
+    relay, source, gtids = (quote(name, safe="/:,-.@") for name in names)
+    where = f"relay={relay} source={source} gtid={gtids}"
+    return f"prepared: pos{prepared.relay.log_pos} Xid{prepared.xid} {where}\n".encode()
+
+
+def _read_prepared(lines: list[str]) -> PreparedPosition | None:
+    """The line right behind END_MARKER, the file's last. Raises FieldError: half a decision must not pass for none."""
+    if len(lines) < 2 or lines[-2] != END_MARKER or not lines[-1].startswith("prepared:"):
+        return None
+    found = _PREPARED.fullmatch(lines[-1])
+    try:
+        if found:
+            relay = RelayLogPosition(unquote(found[3]), int(found[1]))
+            return PreparedPosition(found[2], relay, BinlogPosition.parse(unquote(found[4])), unquote(found[5]))
+    except UsageError:
+        pass
+    raise FieldError(f"line {len(lines)} (prepared): '{lines[-1][:80]}' is no prepared position")
 
 
 def _value_lines(info: object, fields: Sequence[Field]) -> list[str]:

@@ -16,7 +16,7 @@ from rplctl.errors import ConfigError
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from rplctl.target.base import Target
+    from rplctl.target.base import Target, TwoPhaseVerbs
 
 
 def open_engine(url: str) -> Engine:
@@ -53,6 +53,19 @@ def open_target(url: str) -> Target:
 
         return postgresql.PostgresqlTarget(open_engine(url))
     raise _unknown(url)
+
+
+def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
+    """What a kind of database has for two-phase commit, by SQLAlchemy's name of it; None when it cannot prepare."""
+    if dialect in ("mysql", "mariadb"):
+        from rplctl.target import mysql_xa
+
+        return mysql_xa
+    if dialect == "postgresql":
+        from rplctl.target import postgresql_xa
+
+        return postgresql_xa
+    return None
 
 
 def target_kind(url: str) -> str:

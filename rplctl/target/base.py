@@ -199,6 +199,37 @@ class StatementTarget(Target, Protocol):
         ...
 
 
+class TwoPhaseTarget(Target, Protocol):
+    """A target whose transactions can be prepared, and then committed or rolled back by name (WL#3970)."""
+
+    def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
+        """As Target.begin; a name makes it one branch of a transaction in two phases."""
+        ...
+
+
+class TwoPhaseVerbs(Protocol):
+    """What two-phase commit asks of a kind of server besides: mysql_xa.py, postgresql_xa.py."""
+
+    def prepare(self, connection: Connection) -> None: ...
+
+    def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
+
+    def commit_prepared(self, engine: Engine, xid: str) -> None: ...
+
+    def rollback_prepared(self, engine: Engine, xid: str) -> None: ...
+
+    def check(self, engine: Engine) -> list[str]: ...
+
+    def claim(self, connection: Connection, prefix: str) -> None: ...
+
+    def evict(self, engine: Engine, prefix: str) -> None: ...
+
+
+def two_phase_target(target: Target) -> TwoPhaseTarget:
+    """The target as one of a kind that `target.two_phase_verbs` knows."""
+    return cast("TwoPhaseTarget", target)
+
+
 def statement_target(target: Target) -> StatementTarget | None:
     """The target as one that executes statements, if it does."""
     return cast("StatementTarget", target) if target.executes_statements else None

@@ -117,13 +117,13 @@ class MysqlTarget:
                 hint="stop it there, or give this channel another name: the target keeps one position per channel",
             )
 
-    def begin(self, *, foreign_keys: bool) -> None:
+    def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._open()
         assert self._connection is not None
         self._foreign_keys = foreign_keys
         with mapped_errors():
             self._rows_session()
-            self._connection.begin()
+            self._connection.begin_twophase(xid) if xid else self._connection.begin()
 
     def commit(self) -> None:
         assert self._connection is not None

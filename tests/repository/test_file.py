@@ -115,4 +115,5 @@ def test_a_full_disk_leaves_the_old_record(
         with pytest.raises(RplError, match="No space left on device"):
             repository.flush(MASTER.with_read_position(MASTER.read_position), force=True)
     assert repository.read().host == MASTER.host
-    assert [path.name for path in channel.datadir.iterdir()] == [channel.master_info_path.name]
+    name = channel.master_info_path.name
+    assert sorted(path.name for path in channel.datadir.iterdir()) == [f".{name}.synced", name]

@@ -1,0 +1,304 @@
+"""Commit mode `xa` (WL#3970, design D3): the target and a position outside it commit together, in two phases.
+
+    1 XA START … changes … XA PREPARE        undone at the next start: crash_commit_before, crash_commit_after_prepare
+    2 position prepared, durable             the decision; from here on carried out: crash_commit_after_log
+    3 XA COMMIT                              crash_commit_between_engines, crash_commit_before_unlog
+    4 position committed                     crash_commit_after
+
+Invariant: a prepared transaction of this channel is committed if a participant's `recover` names it, else rolled back,
+before anything else is applied or the position is moved by anybody (`open_two_phase`, `settle_prepared`). What begins
+with another prefix is never touched. An error after step 2 is no failure: the transaction is finished on another
+connection, at the latest by the next start. Without a prepare line go DDL, groups on tables without transactions and
+groups without changes: `commit_after`, the position is written behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine
+
+from rplctl.channel import Channel
+from rplctl.commit.ledger import CommitMode, Ledger, at_marker, read_marker, remove_marker, taken_over
+from rplctl.commit.participant import LinePosition, PagePosition, PositionParticipant, RowPosition
+from rplctl.commit.xid import instance_name, xid_of, xid_prefix
+from rplctl.config import Config
+from rplctl.durable import Guard
+from rplctl.errors import ConfigError, TargetError
+from rplctl.failpoint import crash_point
+from rplctl.info import RelayLogInfo
+from rplctl.repository import open_repository
+from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.layout import engine_of
+from rplctl.repository.record import RELAY_LOG_INFO
+from rplctl.target import two_phase_verbs
+from rplctl.target.base import Target, TwoPhaseVerbs, two_phase_target
+
+CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each statement is durable and whole
+
+log = logging.getLogger(__name__)
+
+
+class XaLedger:
+    """See ledger.Ledger."""
+
+    mode = CommitMode.XA
+
+    def __init__(
+        self,
+        repository: InfoRepository[RelayLogInfo],
+        participant: PositionParticipant,
+        engine: Engine,
+        prefix: str,
+        verbs: TwoPhaseVerbs,
+    ) -> None:
+        self.guard: Guard = nullcontext
+        self.participant = participant
+        self.prefix = prefix
+        self.verbs = verbs
+        self.decided = ""
+        self._repository = repository
+        self._engine = engine
+        self._claimed: object = None  # the driver's connection that bears our mark
+
+    def open(self) -> RelayLogInfo:
+        """The participant's position; the marker's, when a crash in mode `marker` left it ahead."""
+        info = self.participant.open()
+        with self._engine.connect() as connection:
+            marker, in_step = read_marker(connection, info.channel_name)
+        if marker is not None:
+            if not in_step and info.exec_position.is_before(marker.exec_position):
+                info = at_marker(info, marker)
+                self.participant.write(info, durable=True)
+            remove_marker(info.channel_name, self._engine)
+        return info
+
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        """For groups without a prepare: nothing moves before `committed`."""
+        if not self._repository.read().is_at(expected):
+            raise taken_over(expected)
+
+    def stored(self, connection: Connection) -> RelayLogInfo | None:
+        return self._repository.read() if self._repository.exists() else None
+
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
+        self.participant.write(new, durable=True)
+
+    def close(self, last: RelayLogInfo) -> None:
+        self.participant.close(last)
+
+    def begin(self, target: Target, xid: str, *, foreign_keys: bool) -> None:
+        """Open the branch on a connection that bears this instance's mark."""
+        driver = target.connection.connection.driver_connection
+        if driver is not self._claimed:
+            self.verbs.claim(target.connection, self.prefix)
+            self._claimed = driver
+        two_phase_target(target).begin(foreign_keys=foreign_keys, xid=xid)
+
+    def pending(self) -> str:
+        """The transaction that may be decided and is not finished: nothing else may begin."""
+        return self.decided
+
+    def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        """The participant's vote. When it fails and cannot be taken back, the next start reads what it was."""
+        self.decided = xid
+        try:
+            self.participant.prepare(xid, expected, new)
+        except BaseException:
+            if self.participant.recover() == xid:
+                self.participant.rollback_by_xid(xid)
+            self.decided = ""
+            raise
+
+
+def commit_in_two_phases(
+    target: Target,
+    ledger: XaLedger,
+    step: tuple[RelayLogInfo, RelayLogInfo],
+    apply: Callable[[], None],
+    *,
+    foreign_keys: bool = True,
+) -> None:
+    """As transaction.commit_group. Tried again after an error past the decision, it finishes and does not apply."""
+    expected, new = step
+    xid = xid_of(ledger.prefix, new)
+    if pending := ledger.pending():
+        if pending != xid:
+            raise TargetError(f"{pending} is decided and not finished", hint="rplctl start finishes it first")
+        with ledger.guard():
+            _finish_elsewhere(ledger, target.engine, xid)
+        return
+    ledger.begin(target, xid, foreign_keys=foreign_keys)
+    try:
+        crash_point("crash_before_update_pos")
+        apply()
+        crash_point("crash_after_apply")
+        crash_point("crash_commit_before")
+        ledger.verbs.prepare(target.connection)
+        crash_point("crash_commit_after_prepare")
+        ledger.decide(xid, expected, new)
+    except BaseException:
+        if ledger.pending():
+            target.reconnect()  # leaves it prepared
+        else:
+            _undo(target)
+        raise
+    crash_point("crash_commit_after_log")
+    with ledger.guard():
+        try:
+            target.commit()
+        except TargetError:
+            target.reconnect()
+            _finish_elsewhere(ledger, target.engine, xid)
+            return
+        crash_point("crash_commit_between_engines")
+        crash_point("crash_commit_before_unlog")
+        ledger.participant.commit()
+        ledger.decided = ""
+    crash_point("crash_commit_after")
+
+
+def _finish_elsewhere(ledger: XaLedger, engine: Engine, xid: str) -> None:
+    """The decided transaction, when its own connection did not say that it is committed."""
+    ledger.verbs.commit_prepared(engine, xid)
+    ledger.participant.commit_by_xid(xid)
+    ledger.decided = ""
+
+
+def _undo(target: Target) -> None:
+    """Roll back; a branch that a deadlock has ended already lets nothing but a new connection help."""
+    try:
+        target.rollback()
+    except TargetError:
+        target.reconnect()
+
+
+def open_two_phase(
+    config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo]
+) -> XaLedger | None:
+    """The ledger of mode `xa`, None in another mode; in both, what a crash left between two phases is resolved.
+
+    Raises ConfigError when two-phase commit is wanted and the target cannot do it, TargetError.
+    """
+    verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
+    if verbs is None:
+        if wanted:
+            raise no_two_phase(engine.dialect.name)
+        return None
+    if not wanted and not instance_name(channel.datadir):
+        return None
+    prefix = xid_prefix(channel)
+    resolve_prepared(_participants(config, channel, engine, prefix), engine, prefix, verbs)
+    participant = _participant(config, channel, engine, repository, prefix) if wanted else None
+    if not isinstance(participant, PagePosition):
+        _forget_pages(config, channel)
+    if participant is None:
+        return None
+    for weakness in verbs.check(engine):
+        log.warning("commit_mode=xa: %s", weakness)
+    return XaLedger(repository, participant, engine, prefix, verbs)
+
+
+def resolve_prepared(
+    participants: Sequence[PositionParticipant], engine: Engine, prefix: str, verbs: TwoPhaseVerbs
+) -> None:
+    """Commit what a participant decided, roll back what none did; first in the target, then the position.
+
+    May be cut off anywhere and repeated: the decision is forgotten last.
+    """
+    decisions = {participant: participant.recover() for participant in participants}
+    for xid in verbs.prepared_xids(engine, prefix):
+        if xid in decisions.values():
+            verbs.commit_prepared(engine, xid)
+            log.info("prepared transaction %s was decided and is committed", xid)
+        else:
+            verbs.rollback_prepared(engine, xid)
+            log.info("prepared transaction %s was not decided and is rolled back", xid)
+    for participant, decision in decisions.items():
+        if decision is not None:
+            participant.commit_by_xid(decision)
+
+
+def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
+    """Before RelayLogInfo moves to another repository or goes: no prepared position may be left in the old one."""
+    if not instance_name(channel.datadir):
+        return
+    file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)
+    has_line = file.exists() and file.read().prepared is not None
+    if not has_line and not pages_path(channel).exists():
+        return
+    if (verbs := two_phase_verbs(engine().dialect.name)) is not None:
+        prefix = xid_prefix(channel)
+        resolve_prepared(_participants(config, channel, engine(), prefix), engine(), prefix, verbs)
+    _forget_pages(config, channel)
+
+
+def evict_predecessor(channel: Channel, engine: Engine) -> None:
+    """Before the fence, under the channel's lock: an old connection of ours that hangs holds it, and prepared rows."""
+    verbs = two_phase_verbs(engine.dialect.name)
+    if verbs is not None and instance_name(channel.datadir):
+        verbs.evict(engine, xid_prefix(channel))
+
+
+def shown_mode(config: Config, ledger: Ledger) -> str:
+    """For show-status: the mode, and why it is not the one that was asked for."""
+    if config.commit_mode != "xa" or ledger.mode is CommitMode.XA:
+        return ledger.mode.value
+    if ledger.mode is CommitMode.TRANSACTION:
+        return f"{ledger.mode.value} (not xa: the position is in the target's own transaction)"
+    return f"{ledger.mode.value} (not xa: the position's table keeps nothing through a crash)"
+
+
+def no_two_phase(kind: str) -> ConfigError:
+    return ConfigError(
+        f"commit_mode=xa: a target of kind {kind} cannot prepare a transaction",
+        hint="commit_mode=auto keeps a FILE crash-safe with a marker row in the target",
+    )
+
+
+def pages_path(channel: Channel) -> Path:
+    return channel.relay_log_info_path.with_suffix(".pages")
+
+
+def _participant(
+    config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
+) -> PositionParticipant | None:
+    """None: the position needs no second phase, or cannot be decided on."""
+    if repository.kind is RepositoryKind.FILE:
+        if config.prepared_position == "pages":
+            return PagePosition(repository, pages_path(channel))
+        return LinePosition(repository)
+    if repository.is_transactional():
+        return None
+    with engine.connect() as connection:
+        is_safe = engine_of(connection, RELAY_LOG_INFO.table).lower() in CRASH_SAFE_ENGINES
+    return RowPosition(repository, engine, prefix) if is_safe else None
+
+
+def _participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
+    """All that may hold a decision, whatever the options say now."""
+    file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
+    found: list[PositionParticipant] = [LinePosition(file)]
+    if pages_path(channel).exists():
+        found.append(PagePosition(file, pages_path(channel)))
+    if RELAY_LOG_INFO.kind(config) is RepositoryKind.TABLE:
+        table = open_repository(RELAY_LOG_INFO, RepositoryKind.TABLE, config, channel, lambda: engine)
+        found.append(RowPosition(table, engine, prefix))
+    return found
+
+
+def _forget_pages(config: Config, channel: Channel) -> None:
+    """Bring relay-log.info to what the shadow-page file says and remove that."""
+    path = pages_path(channel)
+    if path.exists():
+        file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, replace(config), channel, _no_engine)
+        pages = PagePosition(file, path)
+        pages.close(pages.open())
+
+
+def _no_engine() -> Engine:
+    raise AssertionError("a FILE asks no engine")

@@ -1,0 +1,96 @@
+"""One channel in commit mode `xa` on a real server: apply numbered transactions, be killed, look at what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import text
+
+from rplctl.channel import Channel
+from rplctl.commit.ledger import open_ledger
+from rplctl.commit.tables import create_own_tables
+from rplctl.commit.transaction import commit_group
+from rplctl.config import Config
+from rplctl.failpoint import ENVIRONMENT
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.repository import create_tables, open_relay_log_info
+from rplctl.target import open_engine, open_target
+from rplctl.target.base import Target
+
+DATABASE = "xa_probe"
+TABLE = f"{DATABASE}.probe"
+
+
+def at(number: int) -> RelayLogInfo:
+    info = RelayLogInfo(gtid_executed=f"0-1-{number}" if number else "")
+    return info.at(RelayLogPosition("relay-bin.000001", 10 * number + 4), BinlogPosition("bin.000001", number))
+
+
+def config_of(folder: Path, url: str, **options: str) -> Config:
+    return Config(folder, target=url, commit_mode="xa", **options)  # type: ignore[arg-type]  # names of options
+
+
+def prepare(config: Config, rep_engine: str = "") -> None:
+    """A fresh table of numbers and a channel at number 0."""
+    engine = open_engine(config.target_url)
+    schema = "SCHEMA" if engine.dialect.name == "postgresql" else "DATABASE"
+    cascade = " CASCADE" if schema == "SCHEMA" else ""
+    with engine.begin() as connection:
+        for name in (DATABASE, "rplctl"):
+            connection.execute(text(f"DROP {schema} IF EXISTS {name}{cascade}"))
+        connection.execute(text(f"CREATE {schema} {DATABASE}"))
+        connection.execute(text(f"CREATE TABLE {TABLE} (seq INTEGER PRIMARY KEY)"))
+    create_own_tables(engine)
+    create_tables(engine, rep_engine)
+    repository = open_relay_log_info(config, Channel("", config.datadir), lambda: engine)
+    repository.flush(at(0), force=True)
+    engine.dispose()
+
+
+def insert(target: Target, number: int) -> None:
+    target.connection.exec_driver_sql(f"INSERT INTO {TABLE} VALUES ({number})")
+
+
+def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) -> int:
+    """Start, apply one more transaction that writes its number, stop; the number."""
+    target = open_target(config.target_url)
+    try:
+        target.fence("")
+        ledger = open_ledger(config, Channel("", config.datadir), target.engine)
+        info = ledger.open()
+        number = info.master_log_pos + 1
+        commit_group(target, ledger, (info, at(number)), lambda: apply(target, number))
+        ledger.close(at(number))
+    finally:
+        target.close()
+    return number
+
+
+def killed_at(config: Config, point: str) -> None:
+    """Another process applies the next one and is killed at the crash point."""
+    options = {"commit_mode": "xa", "prepared_position": config.prepared_position}
+    options["relay_log_info_repository"] = config.relay_log_info_repository
+    program = (
+        "from tests.commit.xa_probe import *;"
+        f"apply_next(Config(Path({str(config.datadir)!r}), target={config.target!r}, **{options!r}))"
+    )
+    environment = {**os.environ, ENVIRONMENT: f"{point}=kill"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+
+
+def numbers(config: Config) -> list[int]:
+    engine = open_engine(config.target_url)
+    try:
+        with engine.connect() as connection:
+            return [int(n) for n in connection.execute(text(f"SELECT seq FROM {TABLE} ORDER BY 1")).scalars()]
+    finally:
+        engine.dispose()
