@@ -250,14 +250,34 @@ def _names(names: Iterable[str]) -> str:
 
 def rename_table(old: TableModel, new: TableModel) -> list[str]:
     """By way of a name of ours when the schema changes too: both half-way names may be taken."""
+    found = []
+    if (key := old.primary_key) is not None and has_prefix(key):  # all other indexes keep their names
+        name = f"{quote(old.database)}.{quote(index_of(old, key))}"
+        found.append(f"ALTER INDEX IF EXISTS {name} RENAME TO {quote(index_of(new, key))}")
     if old.database == new.database:
-        return [f"ALTER TABLE {table(old)} RENAME TO {quote(new.name)}"]
+        return [*found, f"ALTER TABLE {table(old)} RENAME TO {quote(new.name)}"]
     return [
+        *found,
         create_schema(new.database),
+        each_primary_key(old, "RENAME CONSTRAINT %1$I TO %2$I"),
         f"ALTER TABLE {table(old)} RENAME TO {quote(_PARKED)}",
         f"ALTER TABLE {quote(old.database)}.{quote(_PARKED)} SET SCHEMA {quote(new.database)}",
         f"ALTER TABLE {quote(new.database)}.{quote(_PARKED)} RENAME TO {quote(new.name)}",
     ]
+
+
+def each_primary_key(model: TableModel, action: str) -> str:
+    """ALTER TABLE for the primary key by whatever name: PostgreSQL chose it, or an operator who made the table.
+
+    `action` with %1$I for that name, %2$I for one that no other table has, in whatever schema.
+    """
+    head = text_literal(f"ALTER TABLE {table(model).replace('%', '%%')} {action}")
+    regclass = f"{text_literal(table(model))}::regclass"
+    return (
+        f"DO $rplctl$ DECLARE own name; BEGIN FOR own IN SELECT conname FROM pg_constraint WHERE conrelid = {regclass}"
+        f" AND contype = 'p' LOOP EXECUTE format({head}, own, 'rplctl_' || {regclass}::oid || '_pkey'); END LOOP;"
+        " END $rplctl$"
+    )
 
 
 def notes(plan: DdlPlan, catalog: Catalog) -> list[str]:

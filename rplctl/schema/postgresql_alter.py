@@ -21,12 +21,13 @@ from rplctl.schema.postgresql import (
     default_sql,
     drop_foreign_key,
     drop_index,
+    each_primary_key,
     has_prefix,
     indexes,
     primary_key_sql,
 )
 from rplctl.schema.postgresql_conversion import convert
-from rplctl.schema.postgresql_type import declared, index_of, literal, table, text_literal
+from rplctl.schema.postgresql_type import declared, index_of, literal, table
 from rplctl.schema.rebuild import FilledColumn, clustered_key
 from rplctl.schema.sqlite import Guard, is_enforceable
 from rplctl.schema.sqlite_type import quote
@@ -111,7 +112,7 @@ def alter_table(step: AlterStep, after: Catalog, context: DdlContext) -> list[st
     found += renames
     found += [drop_index(old, name) for name in stale]
     if keys_change and _primary(old):
-        found.append(_drop_primary_key(old))
+        found.append(each_primary_key(old, "DROP CONSTRAINT %1$I"))
     found += _alter_columns(old, new, columns, gone)
     if keys_change and _primary(new):
         found.append(f"ALTER TABLE {table(new)} ADD {_primary(new)}")
@@ -137,16 +138,6 @@ def _indexes_over(model: TableModel, columns: set[str]) -> set[str]:
 def _primary(model: TableModel) -> str:
     key = model.primary_key
     return "" if key is None or has_prefix(key) else primary_key_sql(key)
-
-
-def _drop_primary_key(model: TableModel) -> str:
-    """By whatever name: PostgreSQL chose it, or an operator who made the table."""
-    name = table(model)
-    return (
-        f"DO $rplctl$ BEGIN EXECUTE (SELECT format('ALTER TABLE {name.replace('%', '%%').replace(chr(39), chr(39) * 2)}"
-        f" DROP CONSTRAINT %I', conname) FROM pg_constraint WHERE conrelid = {text_literal(name)}::regclass"
-        " AND contype = 'p'); END $rplctl$"
-    )
 
 
 def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[str]:
