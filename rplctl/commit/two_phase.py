@@ -191,6 +191,7 @@ def open_two_phase(
         return None
     if not wanted and not instance_name(channel.datadir):
         return None
+    weaknesses = verbs.check(engine) if wanted else []
     prefix = xid_prefix(channel)
     resolve_prepared(_participants(config, channel, engine, prefix), engine, prefix, verbs)
     participant = _participant(config, channel, engine, repository, prefix) if wanted else None
@@ -198,7 +199,7 @@ def open_two_phase(
         _forget_pages(config, channel)
     if participant is None:
         return None
-    for weakness in verbs.check(engine):
+    for weakness in weaknesses:
         log.warning("commit_mode=xa: %s", weakness)
     return XaLedger(repository, participant, engine, prefix, verbs)
 

@@ -24,9 +24,17 @@ from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_
 from rplctl.errors import ConfigError, NotConfigured, RplError
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
+from rplctl.repository.lines import END_MARKER
 from rplctl.repository.record import Record
 
 MAX_FILE_BYTES = 64 << 20  # a GTID set can be long; more than this is not ours
+
+_BLOCK = 4096  # of every file system there is, or a multiple
+
+
+def _has_lost_data(data: bytes) -> bool:
+    """As a power cut leaves a file whose blocks never reached the disk: empty, with zeros, or cut at a block."""
+    return not data or b"\0" in data or (len(data) % _BLOCK == 0 and END_MARKER.encode() not in data)
 
 
 class FileRepository(Generic[Info]):
@@ -75,8 +83,8 @@ class FileRepository(Generic[Info]):
     def stored(self) -> Info | None:
         """The record, cleared or not; None when there is no file or an empty one."""
         data = self._load(self.path)
-        if data is not None and not data.strip(b"\0"):
-            data = self._load(self.synced_path)
+        if data is not None and _has_lost_data(data):
+            data = self._load(self.synced_path) or data
         if not data:
             return None
         try:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import text
 
+from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.commit.ledger import open_ledger
 from rplctl.commit.tables import create_own_tables
@@ -72,19 +71,18 @@ def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) ->
     return number
 
 
-def killed_at(config: Config, point: str) -> None:
-    """Another process applies the next one and is killed at the crash point."""
-    options = {"commit_mode": "xa", "prepared_position": config.prepared_position}
-    options["relay_log_info_repository"] = config.relay_log_info_repository
-    program = (
-        "from tests.commit.xa_probe import *;"
-        f"apply_next(Config(Path({str(config.datadir)!r}), target={config.target!r}, **{options!r}))"
-    )
-    environment = {**os.environ, ENVIRONMENT: f"{point}=kill"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+def killed_at(point: str, work: Callable[[], object]) -> None:
+    """A child process does the work and is killed at the crash point (`NAME` or `NAME=kill@N`)."""
+    child = os.fork()
+    if not child:
+        os.environ[ENVIRONMENT] = point if "=" in point else f"{point}=kill"
+        failpoint._armed = None
+        try:
+            work()
+        finally:
+            os._exit(1)  # not reached: the point was not passed, or the work failed before it
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, f"{point} was not passed"
 
 
 def numbers(config: Config) -> list[int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.durable import replace_file
+from rplctl.durable import replace_file, sync_count
 from rplctl.errors import ConfigError, NotConfigured, RplError
 from rplctl.info import MasterInfo
 from rplctl.repository.file import FileRepository
@@ -55,6 +57,44 @@ def test_a_hand_edited_file_is_honoured(channel: Channel) -> None:
     text = channel.relay_log_info_path.read_text().replace("\n2552\n", "\n4711\n")
     channel.relay_log_info_path.write_text(text)
     assert repository.read().master_log_pos == 4711
+
+
+@pytest.mark.parametrize(
+    "left",
+    [lambda data: b"", lambda data: bytes(len(data)), lambda data: data[:100] + bytes(300), lambda data: data[:8192]],
+    ids=["empty", "zeros", "zeros behind the first block", "cut at a block"],
+)
+@pytest.mark.parametrize("period", [0, 3])
+def test_a_power_cut_between_two_syncs_leaves_the_last_durable_record(
+    channel: Channel, left: Callable[[bytes], bytes], period: int
+) -> None:
+    """File systems may have the new name and not its data; the record before it, or a later one, never an error."""
+    repository = FileRepository(RELAY_LOG_INFO, channel, period)
+    long = replace(RELAY, gtid_executed=",".join(f"{number}-1-1" for number in range(2000)))
+    repository.flush(long, force=True)
+    syncs = sync_count.total()
+    for number in (1, 2):
+        repository.flush(replace(long, master_log_pos=number), force=False)
+        assert FileRepository(RELAY_LOG_INFO, channel, period).read().master_log_pos == number
+    assert sync_count.total() == syncs, "the link costs no fsync"
+    path = channel.relay_log_info_path
+    path.write_bytes(left(path.read_bytes()))
+    assert FileRepository(RELAY_LOG_INFO, channel, period).read() == replace(long, channel_name=channel.name)
+    repository.flush(replace(long, master_log_pos=3), force=False)
+    assert FileRepository(RELAY_LOG_INFO, channel, period).read().master_log_pos == 3
+    repository.remove()
+    assert not repository.exists() and list(channel.datadir.iterdir()) == []
+
+
+def test_a_damaged_file_that_no_power_cut_leaves_stays_an_error(channel: Channel) -> None:
+    repository = FileRepository(RELAY_LOG_INFO, channel, 0)
+    repository.flush(RELAY, force=True)
+    repository.flush(RELAY, force=False)
+    path = channel.relay_log_info_path
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(RplError) as caught:
+        repository.read()
+    assert caught.value.errno == 1872
 
 
 @pytest.mark.parametrize("name", ["fifo", "folder"])

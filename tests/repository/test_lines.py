@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.info import MasterInfo, PreparedPosition, RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository.fields import FieldError
 from rplctl.repository.lines import (
     format_master_info,
@@ -175,3 +176,30 @@ def test_any_values_come_back(host: str, password: str, tls: str | None, positio
     assert parse_master_info(format_master_info(master)) == master
     relay = RelayLogInfo(master_log_pos=position, privilege_checks_username=tls, gtid_executed=host)
     assert parse_relay_log_info(format_relay_log_info(relay)) == relay
+
+
+PREPARED = replace(
+    RELAY,
+    prepared=PreparedPosition(
+        "rplctl:00:11:22",
+        RelayLogPosition("relay bin%.000002", 456),
+        BinlogPosition("bin log.000003", 1 << 40),
+        "0-1-7,\n1-2-3",
+    ),
+)
+
+
+def test_a_prepared_position_is_a_line_behind_the_end_marker() -> None:
+    """WL#3970: prepare adds the line, everything before it stays what MySQL reads; commit takes it away."""
+    data = format_relay_log_info(PREPARED)
+    assert data.startswith(format_relay_log_info(RELAY))
+    line = data.removeprefix(format_relay_log_info(RELAY)).decode()
+    assert line.startswith("prepared: pos456 Xidrplctl:00:11:22 ") and line.count("\n") == 1
+    assert parse_relay_log_info(data) == PREPARED
+    assert parse_relay_log_info(data.replace(line.encode(), b"")) == RELAY
+
+
+@pytest.mark.parametrize("line", ["prepared: pos1", "prepared: pos1 Xidx relay=./r.000001 source=nowhere gtid="])
+def test_a_prepared_line_that_cannot_be_read_is_an_error_not_nothing(line: str) -> None:
+    with pytest.raises(FieldError, match="prepared"):
+        parse_relay_log_info(format_relay_log_info(RELAY) + f"{line}\n".encode())
