@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 
 from tests.private_server import PrivateServer, ServerUnavailable
-from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
+from tests.servers import Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
 
 Server = TypeVar("Server", bound=PrivateServer)
 Factory = Callable[..., Server]
@@ -22,6 +22,7 @@ Factory = Callable[..., Server]
 MARKER_OF_FIXTURE = {
     "mariadb": "mariadb",
     "mariadb_factory": "mariadb",
+    "mariadb_118": "mariadb",
     "mysql": "mysql",
     "mysql_factory": "mysql",
     "postgresql": "postgresql",
@@ -30,8 +31,9 @@ MARKER_OF_FIXTURE = {
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "huge" not in config.option.markexpr:  # gigabytes and minutes: only when asked for
-        items[:] = [item for item in items if item.get_closest_marker("huge") is None]
+    for marker in ("huge", "torture"):  # gigabytes and minutes: only when asked for
+        if marker not in config.option.markexpr:
+            items[:] = [item for item in items if item.get_closest_marker(marker) is None]
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
@@ -81,6 +83,11 @@ def _shared(kind: type[Server]) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MariadbServer]:
     yield from _shared(MariadbServer)
+
+
+@pytest.fixture(scope="session")
+def mariadb_118() -> Iterator[Mariadb118Server]:
+    yield from _shared(Mariadb118Server)
 
 
 @pytest.fixture(scope="session")

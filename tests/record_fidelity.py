@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import pymysql
 
-from tests.fidelity_scenario import MARIADB_ONLY, MYSQL_ONLY, SCENARIO, all_types, wide
-from tests.servers import MariadbServer, MysqlServer
+from tests.fidelity_scenario import MARIADB_118_ONLY, MARIADB_ONLY, MYSQL_ONLY, SCENARIO, all_types, wide
+from tests.servers import Mariadb118Server, MariadbServer, MysqlServer
 
 DATA = Path(__file__).parent / "data"
 MOST_BYTES = 600_000
@@ -36,6 +36,14 @@ MARIADB = {
         {"binlog_row_image": "MINIMAL", "binlog_alter_two_phase": "ON"},
     ),
     "full_zip": ({"log_bin_compress": "ON", "binlog_checksum": "CRC32"}, {"binlog_row_image": "FULL"}),
+}
+MARIADB_118 = {  # end positions are 0 inside groups (binlog_legacy_event_pos=OFF) in all of them
+    "full_none": ({"binlog_row_metadata": "NO_LOG"}, {"binlog_row_image": "FULL"}),
+    "minimal_alter": (
+        {"binlog_row_metadata": "FULL", "log_bin_compress": "ON", "log_bin_compress_min_len": "10"},
+        {"binlog_row_image": "MINIMAL", "binlog_alter_two_phase": "ON"},
+    ),
+    "full_dup": ({"binlog_row_metadata": "MINIMAL", "log_bin_compress": "OFF"}, {"binlog_row_image": "FULL_NODUP"}),
 }
 MYSQL = {
     "full_full": ({"binlog_row_metadata": "FULL", "binlog_checksum": "CRC32"}, {"binlog_row_image": "FULL"}),
@@ -79,7 +87,10 @@ def play(server: MariadbServer, database: str, options: tuple[dict[str, str], di
     quoted = ", ".join(f"{name}={value}" for name, value in session_settings.items())
     run(open_session(server), ";\n".join(f"SET GLOBAL {name}={value}" for name, value in settings.items()))
     own = MARIADB_ONLY if server.kind == "mariadb" else MYSQL_ONLY
-    for number, part in enumerate((all_types(server.kind), SCENARIO, wide(MOST_COLUMNS[server.kind]), own)):
+    parts = [all_types(server.kind), SCENARIO, wide(MOST_COLUMNS[server.kind]), own]
+    if server.version.startswith("11."):
+        parts.append(MARIADB_118_ONLY)
+    for number, part in enumerate(parts):
         first, second = open_session(server), open_session(server)
         for session in (first, second):
             run(session, f"SET {quoted}" if quoted else "")
@@ -148,11 +159,11 @@ def repr_of(value: object) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def record(server: MariadbServer, cases: dict[str, tuple[dict[str, str], dict[str, str]]]) -> None:
+def record(name: str, server: MariadbServer, cases: dict[str, tuple[dict[str, str], dict[str, str]]]) -> None:
     for database, options in cases.items():
         play(server, database, options)
     state = "".join(state_of(server, list(cases)))
-    path = DATA / f"fidelity-{server.kind}.xz"
+    path = DATA / f"fidelity-{name}.xz"
     with tarfile.open(path, "w:xz", preset=9) as archive:
         files = {log.name: log.read_bytes() for log in server.binlog_files}
         for name, content in {**files, "state.txt": state.encode()}.items():
@@ -165,10 +176,12 @@ def record(server: MariadbServer, cases: dict[str, tuple[dict[str, str], dict[st
 def main(kinds: list[str]) -> None:
     with contextlib.ExitStack() as stack:
         if "mariadb" in kinds:
-            record(stack.enter_context(MariadbServer(["--binlog-row-metadata=NO_LOG"])), MARIADB)
+            record("mariadb", stack.enter_context(MariadbServer(["--binlog-row-metadata=NO_LOG"])), MARIADB)
+        if "mariadb118" in kinds:
+            record("mariadb118", stack.enter_context(Mariadb118Server()), MARIADB_118)
         if "mysql" in kinds:
-            record(stack.enter_context(MysqlServer(["--binlog-row-metadata=MINIMAL"])), MYSQL)
+            record("mysql", stack.enter_context(MysqlServer(["--binlog-row-metadata=MINIMAL"])), MYSQL)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["mariadb", "mysql"])
+    main(sys.argv[1:] or ["mariadb", "mariadb118", "mysql"])

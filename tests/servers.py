@@ -157,6 +157,39 @@ class MariadbServer(PrivateServer):
         return row[0], int(row[1])
 
 
+class Mariadb118Server(MariadbServer):
+    """MariaDB 11.8, unpacked beside the system from Debian trixie (tests/fetch_mariadb.py)."""
+
+    own_options = (*MariadbServer.own_options, "--ssl=OFF")
+
+    @staticmethod
+    def _find_programs() -> dict[str, list[str]]:
+        from tests.fetch_mariadb import mariadb_programs
+
+        return mariadb_programs(CACHE)
+
+    def _location_options(self) -> list[str]:
+        root = Path(self.programs["root"][0])
+        share = root / "usr/share/mariadb"
+        return [
+            "--no-defaults",
+            f"--basedir={root / 'usr'}",
+            f"--lc-messages-dir={share}",
+            f"--character-sets-dir={share / 'charsets'}",
+            f"--plugin-dir={root / 'usr/lib/mysql/plugin'}",
+        ]
+
+    def _initialise(self, data: Path) -> None:
+        share = Path(self.programs["root"][0]) / "usr/share/mariadb"
+        data.mkdir(parents=True)
+        names = ("system_tables", "performance_tables", "system_tables_data")
+        tables = "".join((share / f"mariadb_{name}.sql").read_text() for name in names)
+        text = f"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n{tables}\nFLUSH PRIVILEGES;\n"
+        small = [f"--datadir={data}", "--user=root", "--innodb-log-file-size=16M", "--skip-log-bin"]
+        start = [*self.programs["server"], *self._location_options(), *small, "--bootstrap"]
+        run_quietly(start, stdin=text + self._users_sql())
+
+
 class MysqlServer(MariadbServer):
     """MySQL 9, unpacked beside the system from Debian sid (tests/fetch_mysql.py), run through its own loader."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from tests.fetch_mariadb import mariadb_programs
 from tests.fetch_mysql import mysql_programs
 from tests.private_server import CACHE, ServerUnavailable
 
@@ -62,8 +63,11 @@ class Dump:
 
 
 def tool_for(vendor: str) -> list[str]:
-    """Command prefix of the vendor's dump tool. Raises ServerUnavailable."""
-    return _mariadb() if vendor == "mariadb" else _mysql()
+    """Command prefix of the dump tool of `mariadb` (the installed one), `mariadb118` or `mysql`.
+
+    Raises ServerUnavailable.
+    """
+    return {"mariadb": _mariadb, "mariadb118": _mariadb_118, "mysql": _mysql}[vendor]()
 
 
 @cache
@@ -72,6 +76,11 @@ def _mariadb() -> list[str]:
     if found is None:
         raise ServerUnavailable("mariadb-binlog is not installed (apt-get install mariadb-client)")
     return [found, "--no-defaults"]
+
+
+@cache
+def _mariadb_118() -> list[str]:
+    return mariadb_programs(CACHE)["mariadb-binlog"]
 
 
 @cache
