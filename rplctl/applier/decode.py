@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.applier.left_out import check_generated, defaults_of
+from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.binlog.cells import cells_of, raw_cells
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
@@ -139,6 +139,8 @@ def _table_chunk(rows: TableRows) -> TableChunk:
                           cascades_logged)  # fmt: skip
     if _lacks_key(images, key):
         raise Inconsistent("an image without the columns of the key")
+    if not value_form(rows.target_kind).knows_defaults:
+        check_updates(model, images)
     net = net_changes(images, list(key))
     if net.conflict >= 0 or net.diff_without_base >= 0:
         raise Inconsistent(f"change {max(net.conflict, net.diff_without_base)} contradicts an earlier one")

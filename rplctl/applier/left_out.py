@@ -1,8 +1,8 @@
-"""Columns that a row image leaves out (binlog_row_image MINIMAL, NOBLOB), for targets that do not know their values.
+"""Columns that a row image leaves out (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), where the target cannot tell.
 
 An INSERT leaves out what it said nothing of: the column's default. An UPDATE leaves out what it did not change.
-Invariant: no value is guessed. MariaDB never logs a virtual column in MINIMAL images: where it may have changed, the
-target computes it (`schema.generated`) or the channel stops. (Manual: binlog_row_image.)
+Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images:
+where it may have changed, the target computes it (`schema.generated`) or the channel stops. (Manual: binlog_row_image.)
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import numpy as np
+
+from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
@@ -45,6 +48,20 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
         words = {(a or b).replace("``", "`").casefold() for a, b in _NAME.findall(column.generated)}
         if words & names:
             raise _unknown(model, column.name, "it is generated from columns that changed")
+
+
+def check_updates(model: TableModel, images: Images) -> None:
+    """`check_generated` for each UPDATE of a table.
+
+    FULL_NODUP leaves a virtual column out of the after image although the before image, or an earlier INSERT of the
+    row, has its old value: net changes would keep that.
+    """
+    afters = images.after[(images.before >= 0) & (images.after >= 0)]
+    held = images.cell_start[afters] != NOT_IN_IMAGE
+    if held.all() or not any(column.generated is not None for column in model.columns):
+        return
+    for pattern in np.unique(held, axis=0):
+        check_generated(model, np.flatnonzero(pattern).tolist())
 
 
 def _unknown(model: TableModel, column: str, why: str) -> RplError:

@@ -114,6 +114,17 @@ def test_mariadb_logs_of_every_option_give_the_sources_state_but_for_virtual_col
 
 
 @pytest.mark.slow
+def test_logs_of_mariadb_118_give_the_sources_state_but_for_virtual_columns_it_did_not_log(tmp_path: Path) -> None:
+    """End positions of 0, VECTOR, UUIDs of all versions, ALTERs in two phases, FULL_NODUP images, later TIMESTAMPs."""
+    paths, state = recorded("mariadb118", tmp_path / "source")
+    unlogged = frozenset({"minimal_alter.gent", "full_dup.gent"})
+    ignored = ",".join(unlogged | LEFT_OUT)
+    instance = apply_all(tmp_path, paths, replicate_wild_ignore_table="%.wmost", replicate_ignore_table=ignored)
+    assert different(instance, state, frozenset({"wmost"}) | unlogged) == []
+    instance.target.close()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("vendor", "database"), [("mariadb", "minimal_none"), ("mysql", "minimal_json")])
 def test_minimal_images_do_without_what_earlier_batches_knew(tmp_path: Path, vendor: str, database: str) -> None:
     """Every transaction is a batch of its own, so that updates, moves and JSON diffs meet rows of the target."""
@@ -157,6 +168,19 @@ def test_a_virtual_column_that_mariadb_does_not_log_stops_with_its_name(
     assert error.errno == 1364 and "minimal_none.gent leaves out column 'v'" in error.message
     assert "binlog_row_image=FULL" in error.hint
     assert instance.query("SELECT count(*) FROM minimal_none__gent") == [(0,)]
+    instance.target.close()
+
+
+def test_a_virtual_column_that_an_after_image_leaves_out_is_not_kept_from_an_earlier_image(tmp_path: Path) -> None:
+    """FULL_NODUP: the INSERT in the same batch has its value, the UPDATE of what it hangs on does not."""
+    paths, _ = recorded("mariadb118", tmp_path / "source")
+    error, instance = stopped(
+        tmp_path,
+        [path for path in paths if b"CREATE DATABASE full_dup" in path.read_bytes()],
+        replicate_wild_ignore_table="%.wmost,%.t0__,%.t1__",
+    )
+    assert error.errno == 1364 and "full_dup.gent leaves out column 'v'" in error.message
+    assert instance.query("SELECT v FROM full_dup__gent") == [("x!",)]
     instance.target.close()
 
 
