@@ -23,6 +23,7 @@ from rplctl.schema.model import (
     TEXT_BYTES,
     Column,
 )
+from rplctl.schema.postgresql_type import declared
 from rplctl.schema.sqlite_type import affinity
 
 MAN = Path(__file__).parents[1] / "man"
@@ -119,11 +120,25 @@ def test_the_types_page_says_what_each_type_is_declared_as_in_sqlite() -> None:
         **{f"as {word}": word for word in ("INT", "REAL", "TEXT", "BLOB")},
     }
     unsigned = {"bigint unsigned": Column("c", "bigint", unsigned=True), "bit(64)": Column("c", "bit", length=64)}
-    for name, declared in documented.items():
+    for name, how in documented.items():
         column = unsigned.get(name, Column("c", name))
-        assert affinity(column) == (name.upper() if words[declared] is None else words[declared]), name
+        assert affinity(column) == (name.upper() if words[how] is None else words[how]), name
     known = {*INTEGER_BITS, *TEXT_BYTES, *BINARY_TYPES, *GEOMETRY_TYPES, *TEMPORAL_TYPES, *CHARACTER_TYPES}
     assert known <= documented.keys()
+
+
+def test_the_types_page_says_what_each_type_is_declared_as_in_postgresql() -> None:
+    items = re.findall(
+        r"^\.TP\n\.B (.+)\nDeclared as (.+)\.$", sections(plain("rplctl-types.7"), "SH")["POSTGRESQL"], re.MULTILINE
+    )
+    documented = {name.lower(): words for names, words in items for name in names.split(", ")}
+    for name, words in documented.items():
+        kind, _, unsigned = name.partition(" ")
+        length, scale = (9, 4) if kind == "decimal" else (3, None)
+        expected = words.replace("(n)", "(3)").replace("(p,s)", "(9,4)")
+        assert declared(Column("c", kind, length, scale, unsigned=bool(unsigned))) == expected, name
+    known = {*INTEGER_BITS, *TEXT_BYTES, *BINARY_TYPES, *GEOMETRY_TYPES, *TEMPORAL_TYPES, *CHARACTER_TYPES}
+    assert known | {f"{name} unsigned" for name in INTEGER_BITS} <= documented.keys()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -55,17 +55,16 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
 
 def _write(target: object) -> Iterator[Finding]:
     """A write that hits no row: rights and read-only modes show, nothing changes."""
-    from sqlalchemy import text
+    from sqlalchemy import false, update
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rplctl.commit.tables import own_schema
+    from rplctl.commit.tables import commit_marker, own_schema
 
     engine = target.engine  # type: ignore[attr-defined]
-    schema = own_schema(engine)
-    name = f"{schema}.rplctl_commit_marker" if schema else "rplctl_commit_marker"
+    marker = commit_marker(own_schema(engine))
     try:
         with engine.begin() as connection:
-            connection.execute(text(f"UPDATE {name} SET File_in_step = File_in_step WHERE 1 = 0"))
+            connection.execute(update(marker).where(false()).values(File_in_step=marker.c.File_in_step))
     except (SQLAlchemyError, TargetError) as error:
         reason = error.message if isinstance(error, TargetError) else _reason(error)
         yield found("target_refuses_writes", f"the target refuses our writes: {reason}", "see PRIVILEGES in rplctl(1)")

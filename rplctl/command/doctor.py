@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.command.instance import all_channels, engine_of, open_repositories, running
@@ -20,9 +21,12 @@ from rplctl.info import MasterInfo
 from rplctl.secret import KEY_FILE
 from rplctl.target_url import url_without_password
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
 MIN_FREE_BYTES = 1 << 30
-_MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "zstandard", "cryptography")
+_MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +118,35 @@ def _target(config: Config) -> Iterator[Finding]:
     try:
         with engine_of(config)().connect() as connection:
             connection.execute(text("SELECT 1"))
+            more = list(_postgresql(connection)) if connection.dialect.name == "postgresql" else []
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or type(error).__name__)
         yield Finding("target", FAIL, f"{shown}: {reason}", "rplctl init --target URL")
         return
     yield Finding("target", OK, shown)
+    yield from more
+
+
+def _postgresql(connection: Connection) -> Iterator[Finding]:
+    """Encoding, the right to make schemas, the right to let foreign keys rest."""
+    from sqlalchemy import text
+
+    def ask(sql: str) -> str:
+        return str(connection.execute(text(sql)).scalar())
+
+    encoding = ask("SHOW server_encoding")
+    is_utf8 = encoding == "UTF8"
+    hint = "" if is_utf8 else "createdb -E UTF8 -T template0 NAME, then rplctl init --target URL"
+    yield Finding("target encoding", OK if is_utf8 else FAIL, encoding, hint)
+    may_create = ask("SELECT has_database_privilege(current_database(), 'CREATE')") == "True"
+    hint = "" if may_create else "GRANT CREATE ON DATABASE to the target's user: each source database is a schema"
+    yield Finding("target schemas", OK if may_create else WARN, "" if may_create else "cannot make schemas", hint)
+    may_rest = ask("SELECT current_setting('is_superuser')") == "on"
+    if not may_rest and int(ask("SHOW server_version_num")) >= 150000:
+        may_rest = ask("SELECT has_parameter_privilege('session_replication_role', 'SET')") == "True"
+    hint = "" if may_rest else "GRANT SET ON PARAMETER session_replication_role TO the target's user"
+    detail = "" if may_rest else "checked even where the source ran with foreign_key_checks=0"
+    yield Finding("target foreign keys", OK if may_rest else WARN, detail, hint)
 
 
 def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Iterator[Finding]:

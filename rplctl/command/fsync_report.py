@@ -2,7 +2,8 @@
 
 The same small transaction is committed N times without a position and then in each variant; the difference per
 transaction is what the position costs. Files of ours are counted by durable.py; SQLite, an engine inside this process,
-by strace of a child process; MySQL and MariaDB by their own counter. Invariant: what is made on a target is removed.
+by strace of a child process; MySQL, MariaDB and PostgreSQL by their own counter. Invariant: what is made on a target
+is removed.
 
     variant 4                         RelayLogInfo TABLE, same engine as the data                     0 (WL#5125)
     marker, sync_relay_log_info = N   RelayLogInfo FILE: marker row with the data, the file follows   0; 2 every N
@@ -138,6 +139,8 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
         with run.target.engine.connect() as connection:
 
             def engine_count() -> int:
+                if run.target.kind == "postgresql":
+                    return _wal_syncs(run.target)
                 rows = {str(name).lower(): int(value) for name, value in connection.execute(text(_ENGINE_COUNTERS))}
                 if not rows:
                     raise RplError("not counted: the target has no counter of its log's fsyncs")
@@ -149,6 +152,24 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
             return engine_count() - before + sync_count.total() - ours_before
     finally:
         run.remove()
+
+
+def _wal_syncs(target: Target) -> int:
+    """PostgreSQL's count for its whole log. A backend tells what it did when it is asked to, on its own connection."""
+
+    def ask(sql: str) -> str:
+        answer = str(target.connection.exec_driver_sql(sql).scalar())
+        target.rollback()  # figures stay the same within a transaction
+        return answer
+
+    version = int(ask("SHOW server_version_num"))
+    if version < 150000:
+        raise RplError("not counted: PostgreSQL counts them at need from version 15 on")
+    if ask("SHOW fsync") != "on":
+        raise RplError("not counted: fsync is off on the target")
+    ask("SELECT pg_stat_force_next_flush()")
+    in_io = "SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
+    return int(ask(in_io if version >= 180000 else "SELECT wal_sync FROM pg_stat_wal"))
 
 
 def probe(folder: str, variant: str, transactions: int) -> None:

@@ -1,4 +1,4 @@
-"""WL#5125's numbers, counted: on SQLite through strace, on MariaDB by its own counter."""
+"""WL#5125's numbers, counted: on SQLite through strace, on MariaDB and PostgreSQL by their own counters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from rplctl.command.fsync_report import NOT_MEASURED, VARIANTS, FsyncLine, fsync_report
 from rplctl.config import Config
 from rplctl.errors import UsageError
-from tests.servers import MariadbServer
+from tests.servers import MariadbServer, PostgresqlServer
 
 EXPECTED = [("4", 0), ("-", 0), ("-", 2)]
 
@@ -41,6 +41,20 @@ def test_mariadb_adds_no_fsync_in_the_same_engine_and_leaves_nothing_behind(
     assert server.sql("SELECT COUNT(*) FROM rplctl.slave_relay_log_info")[0][0] == 0
     assert server.sql("SELECT COUNT(*) FROM rplctl.rplctl_commit_marker")[0][0] == 0
     assert "rplctl_fsync_probe" not in server.tables("rplctl")
+
+
+@pytest.mark.slow
+@pytest.mark.postgresql
+def test_postgresql_adds_no_fsync_in_the_same_engine(
+    tmp_path: Path, postgresql: PostgresqlServer, postgresql_factory: Callable[..., PostgresqlServer]
+) -> None:
+    server = postgresql_factory("-c", "fsync=on", "-c", "autovacuum=off")
+    lines = fsync_report(Config(tmp_path, target=server.url()), 50, on_target=True)
+    assert counted(lines) == EXPECTED, lines
+    assert float(lines[0].Note.split()[0]) >= 1, "the engine syncs each commit"
+    assert "rplctl_fsync_probe" not in server.tables("rplctl")
+    without = fsync_report(Config(tmp_path, target=postgresql.url()), 1, on_target=True)
+    assert "fsync is off" in without[0].Note
 
 
 def test_what_cannot_be_measured_yet_is_said_with_the_worklogs_number() -> None:

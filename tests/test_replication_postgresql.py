@@ -1,0 +1,136 @@
+"""End to end into PostgreSQL: a live MariaDB source, the command line, a real Spark, a real server.
+
+The tables are compared value by value with what the source prints of them (`record_fidelity.state_of`).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.postgresql_state import connect, differences, new_database
+from tests.record_fidelity import state_of
+from tests.replica import Replica, wait_until
+from tests.servers import MariadbServer, PostgresqlServer
+from tests.test_replication import SCHEMA, Load
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+KILLS = 8  # with each kind of repository
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def source(mariadb: MariadbServer) -> MariadbServer:
+    mariadb.sql("RESET MASTER")
+    mariadb.sql(SCHEMA)
+    return mariadb
+
+
+def set_up(replica: Replica, source: MariadbServer, server: PostgresqlServer, repository: str) -> str:
+    """init with the target's URL on the command line and its password in a file; the URL with the password."""
+    url = new_database(server)
+    password = replica.datadir.parent / "target-password"
+    password.write_text("rpl\n")
+    password.chmod(0o600)
+    shown = url.replace("rpl:rpl@", "rpl@").replace("+psycopg", "")
+    kinds = ["--master-info-repository", repository, "--relay-log-info-repository", repository]
+    replica.set_up(source, "--target", shown, "--target-password-file", str(password), *kinds)
+    return url
+
+
+def assert_same(source: MariadbServer, url: str, replica: Replica) -> None:
+    """Every value, and the position."""
+    replica.wait_synced(source)
+    with connect(url) as target:
+        assert differences(target, "".join(state_of(source, ["shop"]))) == []
+        there = target.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'shop' ORDER BY 1").fetchall()
+    assert [row[0] for row in there] == source.tables("shop")
+    status = replica.status()
+    assert (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == source.master_status()
+    assert (status["Slave_IO_Running"], status["Slave_SQL_Running"]) == ("Yes", "Yes")
+
+
+@pytest.mark.parametrize("repository", ["table", "file"])
+def test_kill_9_of_the_applier_at_random_moments_loses_and_repeats_nothing(
+    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer, repository: str
+) -> None:
+    url = set_up(replica, source, postgresql, repository)
+    source.sql("CREATE TABLE shop.growing (id INT PRIMARY KEY, v INT); INSERT INTO shop.growing VALUES (1, 1)")
+    replica.run("start")
+    chance = random.Random(f"postgresql {repository}")
+    load = Load(source, 5)
+    load.start()
+    try:
+        for number in range(KILLS):
+            time.sleep(chance.random() * 2.5)
+            assert replica.kill("applier"), replica.logs()
+            if number % 3 == 0:
+                source.sql(f"ALTER TABLE shop.growing ADD COLUMN n{number} INT NOT NULL DEFAULT {number} AFTER id")
+            replica.run("start")
+    finally:
+        load.finish()
+    assert_same(source, url, replica)
+    mode = {"table": "transaction", "file": "marker"}[repository]
+    assert replica.status()["Commit_Mode"].lower() == mode
+    replica.run("stop")
+    replica.run("check")
+    findings = {row["Check"]: row["Result"] for row in json.loads(replica.run("doctor", "--json").stdout)}
+    assert findings["target"] == findings["target foreign keys"] == "OK"
+
+
+def test_stop_and_start_under_load_and_a_target_that_crashes(
+    replica: Replica, source: MariadbServer, postgresql_factory: Callable[..., PostgresqlServer]
+) -> None:
+    server = postgresql_factory()
+    url = set_up(replica, source, server, "table")
+    replica.run("start")
+    load = Load(source, 6)
+    load.start()
+    try:
+        time.sleep(0.5)
+        replica.run("stop")
+        replica.run("start")
+        wait_until(lambda: server.sql("SELECT 1 FROM pg_tables WHERE tablename = 'audit'", url.rpartition("/")[2]))
+        server.kill()
+        server.start()
+        time.sleep(0.5)
+    finally:
+        load.finish()
+    assert_same(source, url, replica)
+    assert replica.status()["Last_SQL_Errno"] == 0
+
+
+def test_a_channel_that_starts_in_mid_log_makes_its_tables_from_the_source(
+    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
+) -> None:
+    url = set_up(replica, source, postgresql, "table")
+    name, position = source.master_status()
+    replica.change_master(source, "--master-log-file", name, "--master-log-pos", str(position))
+    source.sql("INSERT INTO shop.customers (name, credit) VALUES ('Zoë', 18446744073709551615)")
+    failed = replica.run("start", "--until-synced", expect=7)
+    assert "1146" in failed.stderr
+    assert "load-schema" in failed.stderr
+    replica.run("load-schema", "--from-source")
+    replica.run("start")
+    assert_same(source, url, replica)
+
+
+def test_a_statement_event_stops_with_its_way_out(
+    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
+) -> None:
+    set_up(replica, source, postgresql, "table")
+    source.sql("SET SESSION binlog_format='STATEMENT'; INSERT INTO shop.audit VALUES ('s', NULL)")
+    failed = replica.run("start", "--until-synced", expect=1)
+    assert "binlog_format=ROW" in failed.stderr
+    assert "INSERT INTO shop.audit" in failed.stderr
