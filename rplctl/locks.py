@@ -78,9 +78,22 @@ class FileLock:
             os.close(self._descriptor)
         self._descriptor, self._depth = -1, 0
 
-    def leave_to(self) -> int:
-        """The descriptor, for a child process that is to hold the lock from now on."""
+    @property
+    def descriptor(self) -> int:
+        """For a child process that is to hold the lock from now on: it does, once we `close`."""
         return self._descriptor
+
+    def note(self, text: str) -> None:
+        """Write into the file who holds it. Caller does."""
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, text.encode(), 0)
+
+    def noted(self) -> str:
+        """What its holder wrote last; '' when there never was one."""
+        try:
+            return self.path.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -133,8 +146,8 @@ class RwLock:
             if is_held:
                 self.release_shared()
 
-    def descriptors(self) -> tuple[int, int]:
-        return self._gate.leave_to(), self._lock.leave_to()
+    def descriptors(self) -> tuple[int, ...]:
+        return self._gate.descriptor, self._lock.descriptor
 
     def close(self) -> None:
         self._lock.close()
@@ -161,9 +174,9 @@ class InstanceLock:
         for lock in (self._backups, self._verbs, self._gate):
             lock.close()
 
-    def descriptor(self) -> int:
+    def descriptors(self) -> tuple[int, ...]:
         """Of the backup lock that is held."""
-        return self._backups.leave_to()
+        return (self._backups.descriptor,)
 
     def _enter(self, mine: FileLock, theirs: FileLock, patience_s: float) -> bool:
         """Under the gate the other kind must be absent for an instant; after it, it is they who find us."""

@@ -22,7 +22,7 @@ Factory = Callable[..., Server]
 MARKER_OF_FIXTURE = {
     "mariadb": "mariadb",
     "mariadb_factory": "mariadb",
-    "mariadb_118": "mariadb",
+    "mariadb_118_factory": "mariadb",
     "mysql": "mysql",
     "mysql_factory": "mysql",
     "postgresql": "postgresql",
@@ -64,6 +64,11 @@ def mariadb_factory() -> Iterator[Factory[MariadbServer]]:
 
 
 @pytest.fixture(scope="module")
+def mariadb_118_factory() -> Iterator[Factory[Mariadb118Server]]:
+    yield from _factory(Mariadb118Server)
+
+
+@pytest.fixture(scope="module")
 def mysql_factory() -> Iterator[Factory[MysqlServer]]:
     yield from _factory(MysqlServer)
 
@@ -83,11 +88,6 @@ def _shared(kind: type[Server]) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MariadbServer]:
     yield from _shared(MariadbServer)
-
-
-@pytest.fixture(scope="session")
-def mariadb_118() -> Iterator[Mariadb118Server]:
-    yield from _shared(Mariadb118Server)
 
 
 @pytest.fixture(scope="session")

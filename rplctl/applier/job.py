@@ -27,6 +27,7 @@ from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import RplError
+from rplctl.locks import InstanceLock, read_lock
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.status import read_status
@@ -48,6 +49,7 @@ class Applier:
         self._options = options
         self._skips = SkipList(channel.run_folder, options.skip_count)
         self.stop = threading.Event()
+        self._read_lock = read_lock(config.datadir)
 
     def run(self) -> None:
         """Apply until stopped, until a condition is met or until an error. Raises RplError; the position is then
@@ -119,21 +121,34 @@ class Applier:
             for batch in batches:
                 if self.stop.is_set():
                     return
-                self._report.begins(batch)
-                try:
-                    changes = work.apply(batch)
-                finally:
-                    self._report.counted(work.retried, work.passed_over)
+                with self._read_lock.shared(stop=self.stop.is_set) as may_write:
+                    if not may_write:
+                        return
+                    self._report.begins(batch)
+                    try:
+                        changes = work.apply(batch)
+                    finally:
+                        self._report.counted(work.retried, work.passed_over)
                 self._report.applied(work.info, batch, changes)
                 self._skipped(batch, work)
             if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay
             if not batches:
                 self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
-            if self._config.relay_log_purge and work.info.relay_log_name != purged_to:
+            if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
+                purged_to = work.info.relay_log_name
+
+    def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:
+        """False while the instance is locked for a backup: no file goes then, a later round tries again."""
+        lock = InstanceLock(self._config.datadir)
+        try:
+            may_purge = lock.acquire_verb(0)
+            if may_purge:
                 ledger.committed(work.info, force=True)
                 purge_applied(self._channel, work.info.relay_log_position)
-                purged_to = work.info.relay_log_name
+        finally:
+            lock.close()
+        return may_purge
 
     def _ready(self, groups: RelayGroups | None, work: BatchApplier) -> tuple[list[Batch], float]:
         """The batches that UNTIL and the delay let through, and how long to wait when there are none."""

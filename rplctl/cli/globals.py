@@ -11,6 +11,7 @@ from pathlib import Path
 from rplctl.config import Config, default_datadir, load_config
 from rplctl.errors import UsageError
 
+LOG_FORMATS = ("seed", "mysql8")  # of --format behind log-status: not a layout but names
 FORMATS = ("table", "vertical", "tsv", "json")
 COLORS = ("auto", "always", "never")
 # flag → takes a value
@@ -67,14 +68,15 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         if word == "--":
             rest += [word, *words]
             break
-        flag, equals, _ = word.partition("=")
+        flag, equals, value = word.partition("=")
         if flag not in GLOBAL_FLAGS or (equals and not flag.startswith("--")):
             rest.append(word)
             continue
-        front.append(word)
+        taken = [word]
         if GLOBAL_FLAGS[flag] and not equals:
-            value = next(words, None)
-            if value is None:
+            following = next(words, None)
+            if following is None:
                 raise UsageError(f"Option '{flag}' requires an argument.", hint="rplctl --help")
-            front.append(value)
+            taken.append(value := following)
+        (rest if rest and flag == "--format" and value in LOG_FORMATS else front).extend(taken)
     return front + rest

@@ -1,0 +1,60 @@
+"""`backup` and `restore`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import options_of
+from rplctl.cli.output import many, say, say_notes
+
+
+def backup(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is empty, or not there yet.")],
+    without_key: Annotated[
+        bool, typer.Option("--without-key", help="Leave out rplctl.key: stored passwords cannot be read then.")
+    ] = False,
+) -> None:
+    """Copy the instance while it runs.
+
+    Repositories, relay logs and a SQLite target, all of one moment.
+    """
+    from rplctl.command.backup import backup as run
+
+    options = options_of(context)
+    result = run(options.config, folder.absolute(), with_key=not without_key)
+    channels = result.log_status["CHANNELS"]["channels"]
+    where = ", ".join(f"{c['channel_name'] or chr(39) * 2} {c['relay_log_file']}:{c['relay_log_position']}"
+                      for c in channels)  # fmt: skip
+    text = f"{many(result.files, 'file')}, {result.size} bytes in {result.folder}; relay logs up to {where or 'none'}"
+    row = {
+        "Folder": str(result.folder),
+        "Files": result.files,
+        "Bytes": result.size,
+        "Has_Target": result.has_target,
+        "Has_Key": result.has_key,
+        "Log_Status": result.log_status,
+    }
+    say(options, text, row)
+    if not result.has_target and not options.quiet:
+        sys.stderr.write("Note: the target's data are not in it; dump them with the target's own tools\n")
+    if options.verbose:
+        sys.stderr.write(f"held {result.held_s * 1000:.1f} ms\n")
+
+
+def restore(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What backup made.")],
+) -> None:
+    """Make an instance folder from a backup."""
+    from rplctl.command.restore import restore as run
+
+    options = options_of(context)
+    result = run(folder.absolute(), options.datadir)
+    say_notes(options, result.notes)
+    row = {"Datadir": str(result.datadir), "Files": result.files, "Log_Status": result.log_status}
+    say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", row)

@@ -1,0 +1,203 @@
+"""`backup DIR`: a copy of a running instance from which `restore` and `start` go on (WL#9452).
+
+    DIR/backup.json                      what is here, with sizes and digests; written last: without it DIR is no backup
+    DIR/rplctl.toml, rplctl.key, …       as they are
+    DIR/master*.info                     MasterInfo as it was flushed with the relay coordinates collected
+    DIR/relay-bin*.NNNNNN, *.index       relay logs, the last one cut at those coordinates
+    DIR/target.db                        a SQLite target: the snapshot of the same moment
+    DIR/relay-log*.info                  RelayLogInfo at the position that this snapshot says it is at
+    DIR/run/CHAN/…                       what unfinished commands left for the next start
+
+A TABLE repository is in the target. Data of a server are for its own tools; then the coordinates are printed.
+Invariant: the position in DIR is never ahead of the data in DIR. Nothing is stopped: the locks of the collection are
+held for milliseconds, the backup lock keeps files from being purged and commands from changing them while we copy.
+All files are 0600: they hold data, perhaps passwords, and the key that the stored passwords are encrypted with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rplctl.channel import Channel
+from rplctl.command.instance import APPLIER, running
+from rplctl.command.log_status import Configs, collected_logs, row_of
+from rplctl.config import INSTANCE_FILE, Config
+from rplctl.durable import private_folder, replace_file, sync, write_all
+from rplctl.errors import RplError, UsageError
+from rplctl.info import RelayLogInfo
+from rplctl.locks import PATIENCE_S, InstanceLock, lock_wait_timeout, read_lock
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.repository import RepositoryKind, open_relay_log_info, open_repository
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
+from rplctl.secret import KEY_FILE
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from rplctl.log_status import ChannelLog, Collected
+
+MANIFEST = "backup.json"
+MANIFEST_VERSION = 1
+TARGET_FILE = "target.db"
+_INSTANCE_FILES = (INSTANCE_FILE, KEY_FILE, "rplctl.log")
+_RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the next start finishes what they say
+_PIECE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BackupResult:
+    folder: Path
+    files: int
+    size: int  # bytes
+    log_status: dict[str, Any]
+    has_target: bool
+    has_key: bool
+    held_s: float
+
+
+def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupResult:
+    """Copy the instance into an empty or new folder. Raises UsageError, LockBusy 1205, what log-status raises."""
+    options = config("")
+    refuse_filled(folder)
+    lock = InstanceLock(options.datadir)
+    try:
+        if not lock.acquire_backup(PATIENCE_S):
+            raise lock_wait_timeout("a command that changes files runs", "rplctl backup")
+        private_folder(folder)
+        with collected_logs(config) as (collected, log):
+            from rplctl.target.engine_log import snapshot_of
+
+            has_target = snapshot_of(log, folder / TARGET_FILE)
+            if not has_target:
+                _refuse_moving(config, collected)
+            for channel in collected.channels:
+                _copy_channel(config(channel.name), channel, folder, has_target=has_target)
+        names = [name for name in _INSTANCE_FILES if with_key or name != KEY_FILE]
+        for name in names:
+            _copy(options.datadir / name, folder / name)
+    finally:
+        lock.close()
+    row = row_of(options, collected, "")
+    manifest = {
+        "version": MANIFEST_VERSION,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "log_status": row,
+        "has_target": has_target,
+        "has_key": (folder / KEY_FILE).exists(),
+        "files": dict(_described(folder)),
+    }
+    replace_file(folder / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
+    files = manifest["files"]
+    assert isinstance(files, dict)
+    size = sum(entry["size"] for entry in files.values())
+    return BackupResult(folder, len(files), size, row, has_target, bool(manifest["has_key"]), collected.held_s)
+
+
+def refuse_filled(folder: Path) -> None:
+    """Raises UsageError for anything but a new or an empty folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not an empty folder", hint="name a folder that is not there yet")
+
+
+def _refuse_moving(config: Configs, collected: Collected) -> None:
+    """A FILE and a server's own dump belong together only when no applier moves in between. Raises UsageError."""
+    datadir = config("").datadir
+    for log in collected.channels:
+        options, channel = config(log.name), Channel(log.name, datadir)
+        if RELAY_LOG_INFO.kind(options) is not RepositoryKind.FILE or APPLIER not in running(channel):
+            continue
+        lock = read_lock(datadir)
+        try:
+            with lock.shared(0) as is_free:
+                if is_free:
+                    raise UsageError(
+                        f"RelayLogInfo of channel '{log.name}' is a FILE and its applier runs: a dump of the target "
+                        "would not be of the same moment",
+                        channel=log.name,
+                        hint="rplctl lock-tables -- sh -c 'rplctl backup DIR && DUMP-THE-TARGET'",
+                    )
+        finally:
+            lock.close()
+
+
+def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: bool) -> None:
+    here, there = Channel(log.name, config.datadir), Channel(log.name, folder)
+    for name in log.relay_logs:
+        is_last = name == log.relay_log_file
+        if not _copy(config.datadir / name, folder / name, log.relay_log_position if is_last else None):
+            raise RplError(f"relay log {name} was removed while it was copied", channel=log.name, hint="rplctl backup")
+    if log.relay_logs:
+        RelayLogIndex(there).replace(log.relay_logs)
+    if MASTER_INFO.kind(config) is RepositoryKind.FILE and log.master_info is not None:
+        open_repository(MASTER_INFO, RepositoryKind.FILE, config, there, _no_engine).flush(log.master_info, force=True)
+    if RELAY_LOG_INFO.kind(config) is RepositoryKind.FILE:
+        stored = open_relay_log_info(config, here, _no_engine)
+        if stored.exists():
+            info = stored.read()
+            if has_target:
+                info = _at_snapshot(info, folder / TARGET_FILE)
+            open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, there, _no_engine).flush(info, force=True)
+    for pattern in _RUN_FILES:
+        for path in sorted(here.run_folder.glob(pattern)):
+            _copy(path, private_folder(there.run_folder) / path.name)
+
+
+def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
+    """The record at the snapshot's marker. When that was left in step, no applier has run since: the file counts."""
+    from sqlalchemy import inspect
+
+    from rplctl.commit.ledger import at_marker, read_marker
+    from rplctl.target import open_engine
+
+    engine = open_engine(f"sqlite:///{target}")
+    try:
+        if not inspect(engine).has_table("rplctl_commit_marker"):
+            return info
+        with engine.connect() as connection:
+            marker, in_step = read_marker(connection, info.channel_name)
+    finally:
+        engine.dispose()
+    return info if marker is None or in_step else at_marker(info, marker)
+
+
+def _no_engine() -> Engine:
+    raise AssertionError("a FILE needs no engine")
+
+
+def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
+    """Up to `size` bytes, durable later (`_described`); less when the file is shorter. False when there is no file."""
+    try:
+        reader = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        writer = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            at = 0
+            while piece := os.pread(reader, _PIECE if size is None else min(_PIECE, size - at), at):
+                write_all(writer, piece)
+                at += len(piece)
+        finally:
+            os.close(writer)
+    finally:
+        os.close(reader)
+    return True
+
+
+def _described(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(relative name, size and SHA-256) of every file, each made durable."""
+    for path in folder.glob(".*.synced"):  # second names of what was just written (repository/file.py)
+        path.unlink()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with open(path, "rb") as file:
+                sync(file.fileno(), path.name)
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                yield str(path.relative_to(folder)), {"size": file.tell(), "sha256": digest}

@@ -1,0 +1,106 @@
+"""`log-status`: the row of WL#9452's table, with its privilege."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rplctl.channel import Channel
+from rplctl.command.instance import engine_of
+from rplctl.config import Config
+from rplctl.errors import NotConfigured, RplError, UsageError
+from rplctl.receiver.identity import replica_identity
+
+if TYPE_CHECKING:
+    from rplctl.log_status import Collected
+    from rplctl.target.engine_log import EngineLog
+
+# --format → the names of columns 2 and 3, the key of the relay log position
+FORMATS: dict[str, tuple[str, str, str]] = {
+    "": ("MASTER", "CHANNELS", "relay_log_position"),  # the worklog's table as its sample shows it
+    "seed": ("MASTER", "CHANNELS", "relay_log_pos"),  # and as its text does
+    "mysql8": ("LOCAL", "REPLICATION", "relay_log_position"),
+}
+
+Configs = Callable[[str], Config]
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatus:
+    row: dict[str, Any]  # column → text or JSON document
+    held_s: float  # for how long others were kept out
+    waited_s: float  # for locks before that
+
+
+def log_status(config: Configs, layout: str = "") -> LogStatus:
+    """`config` gives a channel's options. Raises RplError 1227, 3722, LockBusy 1205, NotConfigured."""
+    if layout not in FORMATS:
+        raise UsageError(f"--format {layout}: write seed or mysql8")
+    with collected_logs(config) as (collected, _):
+        return LogStatus(row_of(config(""), collected, layout), collected.held_s, collected.waited_s)
+
+
+@contextmanager
+def collected_logs(config: Configs) -> Iterator[tuple[Collected, EngineLog | None]]:
+    """What was collected, and the target's log, which keeps its snapshot of that moment for the block."""
+    from rplctl.log_status import STORAGE_ENGINES, UNABLE_TO_COLLECT, collect_log_status
+    from rplctl.target.engine_log import ACCESS_DENIED, access_denied, open_engine_log
+
+    try:
+        options = config("")
+        is_there = options.datadir.is_dir()
+    except PermissionError as error:
+        raise access_denied(f"run as the owner of {error.filename}") from None
+    if not is_there:
+        raise NotConfigured(f"{options.datadir} is no instance folder", errno=1200, hint="rplctl init")
+    if not os.access(options.datadir, os.R_OK | os.W_OK | os.X_OK):
+        raise access_denied(f"run as the owner of {options.datadir}")
+    engine = engine_of(options)
+    try:
+        file = sqlite_file(options)
+        log = open_engine_log(engine()) if file is None or file.exists() else None  # opening would make the file
+    except RplError as error:
+        if error.errno == ACCESS_DENIED:
+            raise access_denied(error.hint) from None
+        raise RplError(
+            f"Unable to collect information for column '{STORAGE_ENGINES}': {error.message[:192]}.",
+            errno=UNABLE_TO_COLLECT,
+            hint=error.hint or "rplctl doctor",
+        ) from None
+    try:
+        yield collect_log_status(config, engine, log), log
+    except PermissionError:
+        raise access_denied(f"run as the owner of {options.datadir}") from None
+    finally:
+        if log is not None:
+            log.unlock()
+            log.close()
+
+
+def sqlite_file(config: Config) -> Path | None:
+    """The target's file when it is SQLite."""
+    kind, _, path = config.target_url.partition(":///")
+    return Path(path.partition("?")[0]) if kind.partition("+")[0] == "sqlite" else None
+
+
+def row_of(config: Config, collected: Collected, layout: str) -> dict[str, Any]:
+    """The row under the names of that format."""
+    master, channels, position = FORMATS[layout]
+    rows = [
+        {
+            "channel_name": log.name,
+            "relay_log_file": log.relay_log_file,
+            position: log.relay_log_position,
+        }
+        for log in collected.channels
+    ]
+    return {
+        "SERVER_UUID": replica_identity(config, Channel("", config.datadir)).uuid,
+        master: collected.master,
+        channels: {"channels": rows},
+        "STORAGE_ENGINES": collected.storage_engines,
+    }

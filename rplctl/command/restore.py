@@ -1,0 +1,106 @@
+"""`restore DIR`: an instance from what `backup` copied; the next `start` goes on where the backup was taken.
+
+Invariant: nothing can start before everything is there. The order is relay logs and data, options, and the info files,
+without which a channel does not exist, last; a restore that is killed leaves a folder that the next one refuses.
+Server id and uuid are derived from the instance folder, so the copy and the original may run at the same time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rplctl.command.backup import MANIFEST, MANIFEST_VERSION, TARGET_FILE, refuse_filled
+from rplctl.command.instance import Note
+from rplctl.command.journal import append_journal
+from rplctl.config import INSTANCE_FILE, Config, read_file, to_toml
+from rplctl.durable import PRIVATE_FILE, private_folder, replace_file, sync, sync_folder
+from rplctl.errors import RplError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreResult:
+    datadir: Path
+    files: int
+    log_status: dict[str, Any]
+    notes: tuple[Note, ...]
+
+
+def restore(folder: Path, datadir: Path) -> RestoreResult:
+    """Fill an empty or new instance folder. Raises UsageError, RplError when the backup is not whole."""
+    refuse_filled(datadir)
+    manifest = read_manifest(folder)
+    private_folder(datadir)
+    names = sorted(manifest["files"], key=_order)
+    for name in names:
+        _copy(folder / name, datadir / name, manifest["files"][name], replaced=_options(folder, name, manifest))
+    sync_folder(datadir)
+    append_journal(Config(datadir), f"'RESTORE' of {folder}, taken {manifest['created']}")
+    return RestoreResult(datadir, len(names), manifest["log_status"], tuple(_notes(manifest)))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the folder says it holds. Raises UsageError when it is no finished backup."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        is_known = manifest["version"] == MANIFEST_VERSION and isinstance(manifest["files"], dict)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{folder} is no backup, or one that was not finished: no {MANIFEST}") from None
+    except (ValueError, KeyError, TypeError):
+        is_known = False
+    if not is_known:
+        raise UsageError(f"{folder / MANIFEST} is not of this version of rplctl, or damaged")
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in manifest["files"]):
+        raise UsageError(f"{folder / MANIFEST} names files outside of the backup")
+    return dict(manifest)
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Data, options, info files."""
+    if name == INSTANCE_FILE:
+        return 1, name
+    return (2 if name.endswith(".info") else 0), name
+
+
+def _copy(source: Path, destination: Path, entry: dict[str, Any], *, replaced: bytes | None) -> None:
+    """One file, checked against its digest on the way. Raises RplError."""
+    private_folder(destination.parent)
+    try:
+        with open(source, "rb") as reader:
+            digest = hashlib.file_digest(reader, "sha256").hexdigest()
+            if digest != entry["sha256"]:
+                raise RplError(f"{source} is not what was backed up: its SHA-256 differs", hint="use another backup")
+            if replaced is not None:
+                replace_file(destination, replaced)
+                return
+            reader.seek(0)
+            with open(destination, "xb") as writer:
+                destination.chmod(PRIVATE_FILE)
+                shutil.copyfileobj(reader, writer, 4 << 20)
+                writer.flush()
+                sync(writer.fileno(), destination.name)
+    except FileNotFoundError:
+        raise RplError(f"{source} is missing from the backup", hint="use another backup") from None
+
+
+def _options(folder: Path, name: str, manifest: dict[str, Any]) -> bytes | None:
+    """The options without the place of the original's SQLite file: ours is in the instance folder."""
+    if name != INSTANCE_FILE or not manifest["has_target"]:
+        return None
+    stored = read_file(folder / name)
+    for section in (stored, *stored.get("channel", {}).values()):
+        section.pop("target", None)
+    return to_toml(stored).encode()
+
+
+def _notes(manifest: dict[str, Any]) -> list[Note]:
+    notes = []
+    if not manifest["has_target"] and TARGET_FILE not in manifest["files"]:
+        notes.append(Note(0, "load the target's own dump, taken with this backup, before rplctl start"))
+    if not manifest["has_key"]:
+        notes.append(Note(0, "the backup holds no rplctl.key: put the original's here, or set the passwords again"))
+    return notes

@@ -1,0 +1,254 @@
+"""WL#9452: a consistent picture of positions, GTIDs and the target's own log, taken while everything runs.
+
+Steps of one collection, as the worklog's make_row: privilege; `log_status` lock; channel map; resources in the order
+channels → GTIDs → target, each locked, then each collected, then unlocked in reverse, also after an error; the first
+resource that fails ends it with 3722 and its column. What may take long (connecting, asking for the privilege) comes
+before the first lock. A lock that is not to be had at once is not waited for with others held: all are given back and
+taken again, so nobody is held up for longer than one round (`Collected.held_s`).
+
+Relay coordinates are those that MasterInfo was flushed with: they are fields of its record, so the two cannot differ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.locks import PATIENCE_S, FileLock, channel_map, collector_lock, gtid_map, lock_wait_timeout
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.repository import list_channels, open_master_info, open_relay_log_info
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from rplctl.target.engine_log import EngineLog
+
+UNABLE_TO_COLLECT = 3722
+MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
+ROUND_PATIENCE_S = 0.02  # for one lock of a round
+_PAUSE_S = 0.005
+_MAX_TEXT = 192
+
+Document = dict[str, Any]
+
+
+class LogResource(Protocol):
+    """What takes part (the worklog's Instance_log_resource). `lock` says whether it was to be had in that time."""
+
+    column: str
+
+    def lock(self, patience_s: float) -> bool: ...
+
+    def collect(self) -> None:
+        """Raises RplError."""
+        ...
+
+    def unlock(self) -> None: ...
+
+
+@dataclass(slots=True)
+class ChannelLog:
+    """One channel: where its relay log was when MasterInfo was flushed last, and that record."""
+
+    name: str
+    master_info: MasterInfo | None = None
+    relay_log_file: str = ""
+    relay_log_position: int = 0
+    relay_logs: tuple[str, ...] = ()  # in the index, up to that file
+
+
+@dataclass(slots=True)
+class Collected:
+    """One row. `held_s`: for how long the longest round kept others out; `waited_s`: until the last lock was had."""
+
+    gtid_executed: str = ""
+    channels: list[ChannelLog] = field(default_factory=list)
+    storage_engines: Document = field(default_factory=dict)
+    held_s: float = 0.0
+    waited_s: float = 0.0
+
+    @property
+    def master(self) -> Document:
+        """MASTER without a binary log of our own, as a server without one gives it."""
+        return {"gtid_executed": self.gtid_executed}
+
+
+class _ChannelResource:
+    column = CHANNELS
+
+    def __init__(self, config: Config, channel: Channel, engine: Callable[[], Engine], into: ChannelLog) -> None:
+        self._channel = channel
+        self._repository = open_master_info(config, channel, engine)
+        self._lock = FileLock(channel.lock_path("data"))
+        self._into = into
+
+    def lock(self, patience_s: float) -> bool:
+        return self._lock.acquire(patience_s=patience_s)
+
+    def unlock(self) -> None:
+        self._lock.close()
+
+    def collect(self) -> None:
+        info = self._repository.read()
+        into, index = self._into, RelayLogIndex(self._channel)
+        into.master_info = info
+        names = index.names()
+        if info.flushed_relay_log_name not in names:
+            return  # nothing was received yet, or recovery has removed it and it is fetched again
+        size = index.path(info.flushed_relay_log_name).stat().st_size
+        into.relay_log_file = info.flushed_relay_log_name
+        into.relay_log_position = min(info.flushed_relay_log_pos, size)  # less after recovery cut a torn tail
+        into.relay_logs = tuple(names[: names.index(info.flushed_relay_log_name) + 1])
+
+
+class _GtidResource:
+    column = MASTER
+
+    def __init__(self, config: Callable[[str], Config], engine: Callable[[], Engine], into: Collected) -> None:
+        self._into = into
+        self._lock = gtid_map(config("").datadir)
+        self._stored = [
+            open_relay_log_info(config(log.name), Channel(log.name, config("").datadir), engine)
+            for log in into.channels
+        ]
+
+    def lock(self, patience_s: float) -> bool:
+        return self._lock.acquire_exclusive(patience_s)
+
+    def unlock(self) -> None:
+        self._lock.close()
+
+    def collect(self) -> None:
+        records = [stored.read() for stored in self._stored if stored.exists()]
+        self._into.gtid_executed = executed_by_all(records)
+
+
+class _EngineResource:
+    column = STORAGE_ENGINES
+
+    def __init__(self, log: EngineLog, into: Document) -> None:
+        self._log = log
+        self._into = into
+
+    def lock(self, patience_s: float) -> bool:
+        self._log.lock()
+        return True
+
+    def unlock(self) -> None:
+        """A snapshot is kept for `and_then`; the log's owner closes it."""
+
+    def collect(self) -> None:
+        self._into[self._log.name] = self._log.collect()
+
+
+def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
+    """GTID_EXECUTED of the instance: what its channels applied, MySQL's sets and MariaDB's positions."""
+    mysql, mariadb = MysqlGtidSet(), MariadbGtidState()
+    for record in records:
+        text = record.gtid_executed
+        if ":" in text:
+            mysql = mysql.union(MysqlGtidSet.parse(text))
+        elif text:
+            mariadb = mariadb.union(MariadbGtidState.parse(text))
+    return ",".join(filter(None, (str(mysql), str(mariadb))))
+
+
+def collect_log_status(
+    config: Callable[[str], Config],
+    engine: Callable[[], Engine],
+    log: EngineLog | None,
+    patience_s: float = PATIENCE_S,
+) -> Collected:
+    """`config` gives a channel's options; `log` is the target's, its user's privilege checked already.
+
+    A snapshot that `log` holds when this returns is of the moment collected. Raises RplError 3722, LockBusy 1205.
+    """
+    datadir = config("").datadir
+    list_channels(config(""), engine)  # connects, where a repository is a TABLE: not under the locks
+    began = time.monotonic()
+    deadline = began + patience_s
+    longest = 0.0
+    collector = collector_lock(datadir)
+    try:
+        if not collector.acquire(patience_s=patience_s):
+            raise lock_wait_timeout("another log-status runs", "rplctl log-status")
+        while True:
+            with _map_held(datadir, deadline):
+                round_began = time.monotonic()
+                collected = _round(config, engine, log)
+                longest = max(longest, time.monotonic() - round_began)
+            if collected is not None:
+                collected.held_s = longest
+                collected.waited_s = time.monotonic() - began - longest
+                return collected
+            if time.monotonic() > deadline:
+                raise lock_wait_timeout("a receiver or applier keeps its lock", "rplctl show-status")
+            time.sleep(_PAUSE_S)
+    finally:
+        collector.close()
+
+
+@contextmanager
+def _map_held(datadir: Any, deadline: float) -> Iterator[None]:
+    channels = channel_map(datadir)
+    try:
+        if not channels.acquire_exclusive(max(0.0, deadline - time.monotonic())):
+            raise lock_wait_timeout("a command on a channel runs", "rplctl log-status")
+        yield
+    finally:
+        channels.close()
+
+
+def _round(config: Callable[[str], Config], engine: Callable[[], Engine], log: EngineLog | None) -> Collected | None:
+    """Lock, collect, unlock in reverse; None when a lock was not to be had. Caller holds the channel map."""
+    collected = Collected()
+    resources: list[LogResource] = []
+    locked: list[LogResource] = []
+    try:
+        with _named(CHANNELS):
+            names = list_channels(config(""), engine)
+            collected.channels = [ChannelLog(name) for name in names]
+            for into in collected.channels:
+                options = config(into.name)
+                resources.append(_ChannelResource(options, Channel(into.name, options.datadir), engine, into))
+        resources.append(_GtidResource(config, engine, collected))
+        if log is not None:
+            resources.append(_EngineResource(log, collected.storage_engines))
+        for resource in resources:
+            with _named(resource.column):
+                if not resource.lock(ROUND_PATIENCE_S):
+                    return None
+            locked.append(resource)
+        for resource in resources:
+            with _named(resource.column):
+                resource.collect()
+        return collected
+    finally:
+        for resource in reversed(locked):
+            with suppress(OSError):
+                resource.unlock()
+
+
+@contextmanager
+def _named(column: str) -> Iterator[None]:
+    """3722 with the column and the reason, as long as the server lets a reason be."""
+    try:
+        yield
+    except PermissionError:
+        raise  # no failure of the resource: the caller is not the owner
+    except (RplError, OSError, ValueError) as error:
+        reason = error.message if isinstance(error, RplError) else str(error)
+        raise RplError(
+            f"Unable to collect information for column '{column}': {reason[:_MAX_TEXT].rstrip('.')}.",
+            errno=UNABLE_TO_COLLECT,
+            channel=getattr(error, "channel", None),
+            hint=getattr(error, "hint", "") or "rplctl check",
+        ) from None

@@ -1,0 +1,64 @@
+"""A restore that is cut off leaves nothing that could start, whatever file it was at (WL#9452)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rplctl.command import restore as restoring
+from rplctl.command.backup import backup
+from rplctl.command.change_master import change_master
+from rplctl.command.change_options import MasterChanges
+from rplctl.command.instance import all_channels
+from rplctl.command.restore import read_manifest, restore
+from rplctl.config import load_config, store_options
+from rplctl.errors import UsageError
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Two channels, options and a filter: a restore without the options would replicate too much."""
+    datadir = tmp_path / "instance"
+    datadir.mkdir()
+    store_options(datadir, "", {"replicate_do_db": "shop"})
+    for name in ("", "west"):
+        change_master(load_config(datadir, name), name, MasterChanges(master_host="db1", master_user="u"))
+    backup(lambda name: load_config(datadir, name), tmp_path / "backup")
+    return tmp_path / "backup"
+
+
+def test_a_channel_is_there_only_when_all_that_it_needs_is(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = len(read_manifest(copy)["files"])
+    whole = restoring._copy
+    states = []
+    for stop_after in range(count + 1):
+        done = iter(range(stop_after))
+
+        def cut_off(*arguments: object, **options: object) -> None:
+            if next(done, None) is None:  # noqa: B023 - used up within the round
+                raise KeyboardInterrupt
+            whole(*arguments, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(restoring, "_copy", cut_off)
+        datadir = tmp_path / f"again{stop_after}"
+        if stop_after == count:
+            restore(copy, datadir)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                restore(copy, datadir)
+            if stop_after:
+                with pytest.raises(UsageError, match="not an empty folder"):
+                    restore(copy, datadir)
+        channels = all_channels(load_config(datadir)) if datadir.exists() else []
+        states.append(len(channels))
+        assert not channels or load_config(datadir).replicate_do_db == "shop"
+    assert states[0] == 0 and states[-1] == 2 and states == sorted(states)
+
+
+def test_what_is_no_backup_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no backup"):
+        restore(tmp_path, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
