@@ -33,6 +33,7 @@ from rplctl.schema.postgresql_type import (
     check_names,
     declared,
     index_of,
+    is_odd_date,
     literal,
     short_name,
     table,
@@ -141,9 +142,9 @@ def default_sql(column: Column) -> str:
         return ""
     try:
         value = default_value(column, DdlContext(time_zone="?"))
-    except NotComputable:
+        return "" if value is None or is_odd_date(value, column) else literal(value, column)
+    except (NotComputable, TargetError):  # a text that PostgreSQL has not: rows that hold it will say so
         return ""
-    return "" if value is None else literal(value, column)
 
 
 def primary_key_sql(key: Key) -> str:

@@ -20,6 +20,7 @@ a zero in them ('2024-00-07') and NUL characters in text have no form here: such
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 
 from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
@@ -63,6 +64,17 @@ def declared(column: Column) -> str:
 def is_zero_date(text: str) -> bool:
     """'0000-00-00', with or without a time of zeros."""
     return text.startswith("0000-00-00") and not text.strip("0-:. ")
+
+
+def is_odd_date(value: Value, column: Column) -> bool:
+    """True for a date with a zero in it, or in no calendar: PostgreSQL has none of them."""
+    if column.type not in DATED or not isinstance(value, str) or is_zero_date(value):
+        return False
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return True
+    return False
 
 
 def literal(value: Value, column: Column) -> str:

@@ -1,7 +1,8 @@
 """Connections to a PostgreSQL target: what every one of them is set to, and the server's errors as MySQL's numbers.
 
 Invariant: a committed position survives a crash of the server (synchronous_commit is never off), values are read and
-written as the source prints them (UTC, ISO dates), and no error text of ours holds a statement: it would hold data.
+written as the source prints them (UTC, ISO dates), a password is never sent readable unless the connection is verified,
+and no error text of ours holds a statement: it would hold data.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ _SETTINGS = {
     "client_connection_check_interval": "1s",  # a killed applier's statement ends, its locks with it
 }
 _SESSION = (
-    "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items()) + ","
-    " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
-    " ELSE current_setting('synchronous_commit') END, false)"
+    "SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES "
+    + ", ".join(f"('{name}', '{value}')" for name, value in _SETTINGS.items())
+    + ") AS wanted (known_as, value) ON lower(name) = known_as"
+    " WHERE name <> 'client_connection_check_interval' OR version() ~ 'linux'"
+    " UNION ALL SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') = 'off'"
 )
+_FIRST_LIBPQ_TO_REFUSE = 160000
 _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
 _LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
@@ -57,7 +62,7 @@ _STATES: dict[str, tuple[int, bool, str]] = {
     "53100": (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
     "53300": (1040, True, "raise max_connections on the target"),
     "28P01": (1045, False, "check the target's user and password: rplctl init --target-password-file FILE"),
-    "28000": (1045, False, "check the target's user, password and pg_hba.conf"),
+    "28000": (1045, False, "check the target's user and pg_hba.conf; a readable password needs sslmode=verify-full"),
     "54000": (1071, False, _LONG_KEY),
     "54011": (1117, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
     "22001": (1406, False, ""),
@@ -69,6 +74,12 @@ _STATES: dict[str, tuple[int, bool, str]] = {
     "2BP01": (1451, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
     "0A000": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
 }
+_REFUSALS = {
+    "authentication failed": "28P01",
+    "no pg_hba.conf": "28000",
+    "cleartext password": "28000",
+    "does not exist": "3D000",
+}
 _CLASSES: dict[str, tuple[int, bool, str]] = {
     "08": (2013, True, ""),
     "57": (2013, True, ""),  # shutdown, crash, starting up
@@ -78,19 +89,26 @@ _CLASSES: dict[str, tuple[int, bool, str]] = {
 
 def open_engine(url: str) -> Engine:
     """An engine whose sessions are set as above. Options of libpq go behind the question mark of the URL."""
-    engine = create_engine(
-        with_driver(make_url(url)),
-        connect_args={"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"},
-        hide_parameters=True,
-        pool_pre_ping=True,
-    )
+    parsed = with_driver(make_url(url))
+    options = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8", **_password_rule(parsed)}
+    engine = create_engine(parsed, connect_args=options, hide_parameters=True, pool_pre_ping=True)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
-        connection.execute(_SESSION)
+        # a prepared statement keeps its parameters' types although the column's may change
+        connection.prepare_threshold = None
+        connection.execute(_SESSION.encode())
         connection.commit()
 
     return engine
+
+
+def _password_rule(url: URL) -> dict[str, str]:
+    """No readable password unless TLS has verified who gets it (design D14); libpq knows the rule since 16."""
+    is_verified = str(url.query.get("sslmode")) in ("verify-ca", "verify-full")
+    if is_verified or "require_auth" in url.query or psycopg.pq.version() < _FIRST_LIBPQ_TO_REFUSE:
+        return {}
+    return {"require_auth": "!password"}
 
 
 def with_driver(url: URL) -> URL:
@@ -112,7 +130,7 @@ def target_error(error: psycopg.Error) -> TargetError:
 
 def _unreachable(text: str) -> TargetError:
     """Errors of connecting have no SQLSTATE: only the text tells a wrong password from a server that is away."""
-    for words, state in (("authentication failed", "28P01"), ("no pg_hba.conf", "28000"), ("does not exist", "3D000")):
+    for words, state in _REFUSALS.items():
         if words in text:
             errno, transient, hint = _STATES[state]
             return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import psycopg
 from psycopg import errors
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import Key, TableModel
-from rplctl.schema.postgresql_type import DATED, index_of, is_zero_date, table
+from rplctl.schema.postgresql_type import index_of, is_odd_date, table
 from rplctl.schema.sqlite_type import quote
 from rplctl.target.base import RowChange, RowSet
 from rplctl.target.postgresql_connection import target_error
@@ -58,10 +56,5 @@ def _violated(model: TableModel, index: str) -> Key | None:
 
 def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:
     """(column, text) of the first date that is in no calendar."""
-    for column, value in zip(image.columns, image.rows[0], strict=True):
-        if model.columns[column].type in DATED and isinstance(value, str) and not is_zero_date(value):
-            try:
-                datetime.fromisoformat(value)
-            except ValueError:
-                return column, value
-    return None
+    pairs = zip(image.columns, image.rows[0], strict=True)
+    return next(((c, str(value)) for c, value in pairs if is_odd_date(value, model.columns[c])), None)

@@ -12,7 +12,7 @@ from rplctl.schema import postgresql as emitter
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.schema.postgresql_type import declared, index_of, literal, short_name
+from rplctl.schema.postgresql_type import declared, index_of, literal, short_name, table
 from tests.schema.postgresql_tables import PostgresqlTables
 from tests.schema.recorded_ddl import recorded
 from tests.servers import PostgresqlServer
@@ -33,7 +33,7 @@ def columns_of(replica: PostgresqlTables, model: TableModel) -> dict[str, tuple[
     """Name → (type as PostgreSQL prints it, NOT NULL)."""
     rows = replica.query(
         "SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid ="
-        f" '{emitter.table(model)}'::regclass AND attnum > 0 AND NOT attisdropped"
+        f" '{table(model)}'::regclass AND attnum > 0 AND NOT attisdropped"
     )
     return {name: (kind, required) for name, kind, required in rows}
 
@@ -348,6 +348,16 @@ def test_databases_and_their_tables_go_together(replica: PostgresqlTables) -> No
     replica.run('CREATE TABLE `Shop%s`.`it"s` (`a%b` INT PRIMARY KEY)')
     replica.run("DROP DATABASE `Shop%s`")
     assert replica.query("SELECT to_regnamespace('\"Shop%s\"')") == [(None,)]
+
+
+def test_a_default_that_postgresql_has_not_is_left_out(replica: PostgresqlTables) -> None:
+    replica.run("CREATE TABLE t (a DATE DEFAULT '2024-00-07', b DATE DEFAULT '0000-00-00', c TEXT DEFAULT ('x'),"
+                " d TIMESTAMP(3) NULL DEFAULT CURRENT_TIMESTAMP(3), e DATETIME DEFAULT NOW())")  # fmt: skip
+    found = dict(
+        replica.query("SELECT column_name, column_default FROM information_schema.columns WHERE table_schema = 'sd'")
+    )
+    assert found == {"a": None, "b": "'-infinity'::date", "c": "'x'::text", "d": "CURRENT_TIMESTAMP(3)",
+                     "e": "LOCALTIMESTAMP(0)"}  # fmt: skip
 
 
 def test_text_with_a_nul_has_no_literal() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
+from sqlalchemy.engine import TwoPhaseTransaction
 
 from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.context import DdlContext
@@ -99,7 +100,7 @@ def rows_of(count: int) -> list[Row]:
 def test_few_and_many_rows_come_and_go_the_same_way(shop: Shop, count: int) -> None:
     shop.ddl(TABLE)
     shop.apply(insert("t", rows_of(count)))
-    rows = [(None, f"[{n}]", b"", n, f"p\t{n}") for n in range(0, count, 2)]
+    rows: list[Row] = [(None, f"[{n}]", b"", n, f"p\t{n}") for n in range(0, count, 2)]
     keys: list[Row] = [(n, f"p\t{n}") for n in range(1, count, 2)]
     shop.apply(chunk("t", absent=[(-n, "x") for n in range(1, count)], deletes=keys, updates=[RowSet((2, 3, 4), rows)]))
     assert shop.query("SELECT id, part, u, doc::text, raw FROM shop.t ORDER BY 1") == [
@@ -128,7 +129,7 @@ def test_one_row_that_is_not_as_expected_is_a_mismatch(shop: Shop, count: int, w
 def test_rows_trade_values_of_a_unique_key_with_one_image_or_many(shop: Shop, count: int) -> None:
     shop.ddl(TABLE)
     shop.apply(insert("t", rows_of(count)))
-    swapped = [((n + 1) % count, None, None, n, f"p\t{n}") for n in range(count)]
+    swapped: list[Row] = [((n + 1) % count, None, None, n, f"p\t{n}") for n in range(count)]
     shop.apply(chunk("t", updates=[RowSet((2, 3, 4), swapped)]))
     assert shop.query("SELECT id, u FROM shop.t ORDER BY 1") == [(n, (n + 1) % count) for n in range(count)]
 
@@ -207,6 +208,44 @@ def test_each_misfit_has_mysqls_number_and_names_the_row(shop: Shop) -> None:
         "Incorrect date value: '2024-00-07' for column 'b': PostgreSQL has no such date",
     ]
     assert [position for _, _, position in found[4:]] == ["id=5", "id=6", "id=7", "id=9"]
+
+
+@pytest.mark.parametrize("count", [1, MANY])
+def test_a_nul_stops_it_wherever_it_is(shop: Shop, count: int) -> None:
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, c TEXT)")
+    with pytest.raises(TargetError, match="NUL") as caught:
+        shop.apply(insert("t", [(n, "a\0b" if n == count - 1 else "x") for n in range(count)]))
+    assert caught.value.errno == 1366
+    assert shop.query("SELECT count(*) FROM shop.t") == [(0,)]
+
+
+def test_a_column_that_grows_takes_its_new_values_at_once(shop: Shop) -> None:
+    model = shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, v TINYINT)")
+    for number in range(12):  # drivers prepare what they see often, with the types of then
+        shop.apply(insert("t", [(number, 1)]))
+        shop.apply(chunk("t", updates=[RowSet((1,), [(2, number)])]))
+    shop.ddl("ALTER TABLE t MODIFY v BIGINT")
+    shop.apply(insert("t", [(99, 2**40)]), chunk("t", updates=[RowSet((1,), [(2**41, 1)])]))
+    assert shop.query("SELECT id, v FROM shop.t WHERE v > 2 ORDER BY 1") == [(1, 2**41), (99, 2**40)]
+    assert model.columns[1].type == "tinyint"
+
+
+def test_a_transaction_in_two_phases_is_prepared_with_its_bulk(shop: Shop) -> None:
+    """PREPARE TRANSACTION refuses what has touched a temporary table."""
+    shop.ddl(TABLE)
+    shop.apply(insert("t", rows_of(MANY)))
+    shop.target.begin(foreign_keys=True, xid="rplctl-test")
+    updates = [RowSet((3,), [("[]", n, f"p\t{n}") for n in range(MANY // 2)])]
+    deletes = [(n, f"p\t{n}") for n in range(MANY // 2, MANY)]
+    more = [RowSet((0, 1), [(n, "new") for n in range(MANY)])]
+    absent = [(-n, "x") for n in range(1, MANY)]
+    shop.target.apply_chunks([chunk("t", absent=absent, deletes=deletes, updates=updates, inserts=more)],
+                             shop.catalog.tables)  # fmt: skip
+    transaction = shop.target.connection.get_transaction()
+    assert isinstance(transaction, TwoPhaseTransaction)
+    transaction.prepare()
+    transaction.commit()
+    assert shop.query("SELECT count(*), count(doc) FROM shop.t") == [(MANY + MANY // 2, MANY // 2)]
 
 
 def test_a_date_in_no_calendar_is_kept_once_its_column_is_text(shop: Shop) -> None:
@@ -332,6 +371,22 @@ def test_why_it_cannot_connect_is_said(postgresql: PostgresqlServer, user: str, 
     with pytest.raises(TargetError) as caught:
         target.begin(foreign_keys=True)
     assert (caught.value.errno, caught.value.transient) == (errno, False)
+    target.close()
+
+
+def test_no_readable_password_without_verified_tls(postgresql_factory: Callable[..., PostgresqlServer]) -> None:
+    server = postgresql_factory()
+    server.sql("CREATE ROLE clear LOGIN PASSWORD 'secret'")
+    rules = server.data / "pg_hba.conf"
+    rules.write_text("host all clear 127.0.0.1/32 password\n" + rules.read_text())
+    server.sql("SELECT pg_reload_conf()")
+    with psycopg.connect(f"host=127.0.0.1 port={server.port} user=clear password=secret dbname=postgres") as usual:
+        assert usual.execute("SELECT 1").fetchone() == (1,)
+    target = open_target(f"postgresql://clear:secret@127.0.0.1:{server.port}/postgres")
+    with pytest.raises(TargetError, match="cleartext") as caught:
+        target.begin(foreign_keys=True)
+    assert (caught.value.errno, caught.value.transient) == (1045, False)
+    assert "verify-full" in caught.value.hint
     target.close()
 
 
