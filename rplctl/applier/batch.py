@@ -163,6 +163,7 @@ class BatchApplier:
                 str(self._channel.spool_folder),
                 self._target.kind,
                 self._rules,
+                self._target.bulk_rows,
             )
             for piece in split_rows(events.data, events.start, events.end, size, events.description)
         ]

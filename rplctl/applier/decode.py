@@ -9,6 +9,7 @@ applier then goes through the same range one source transaction at a time and fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.binlog.cells import cells_of, raw_cells
+from rplctl.binlog.fields import Fields, encode_rows, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
@@ -24,7 +26,7 @@ from rplctl.binlog.table_map import ColumnType
 from rplctl.binlog.values import decode_column
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
+from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Row, RowChange, RowSet, TableChunk, Value, key_of
 from rplctl.target.value_form import value_form
 
 _OPAQUE_TYPE = b"\x0f"
@@ -34,11 +36,14 @@ class Inconsistent(Exception):
     """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
 
 
-def net_chunks(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> list[TableChunk]:
-    """The net changes of a run, one chunk per table. Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677."""
+def net_chunks(run: EventRun, catalog: Catalog, target_kind: str = "sqlite", bulk_rows: int = 0) -> list[TableChunk]:
+    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more.
+
+    Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
+    """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
-    chunks = [_table_chunk(rows) for rows in read_tables(run, catalog, target_kind)]
+    chunks = [_table_chunk(rows, bulk_rows) for rows in read_tables(run, catalog, target_kind)]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
         raise Inconsistent("one table under two definitions")
     return chunks
@@ -126,9 +131,10 @@ class _Completion:
         return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
 
 
-def _table_chunk(rows: TableRows) -> TableChunk:
+def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
     model, images = rows.model, rows.images
-    if value_form(rows.target_kind).keeps_json_types and _has_typed_json(rows):
+    form = value_form(rows.target_kind)
+    if form.keeps_json_types and _has_typed_json(rows):
         raise Inconsistent("a JSON document with typed values")
     count = len(images.ops)
     unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
@@ -139,7 +145,7 @@ def _table_chunk(rows: TableRows) -> TableChunk:
                           cascades_logged)  # fmt: skip
     if _lacks_key(images, key):
         raise Inconsistent("an image without the columns of the key")
-    if not value_form(rows.target_kind).knows_defaults:
+    if not form.knows_defaults:
         check_updates(model, images)
     net = net_changes(images, list(key))
     if net.conflict >= 0 or net.diff_without_base >= 0:
@@ -152,8 +158,11 @@ def _table_chunk(rows: TableRows) -> TableChunk:
     else:
         moved, kept = ~gone & (net.origin >= 0) & (net.origin != entries), ~gone & (net.origin == entries)
         deleted, added = present & ~np.isin(entries, net.origin[~gone]), ~gone & (net.origin < 0)
-        if (moved.any() or (deleted & added).any()) and not value_form(rows.target_kind).moves_keys:
+        if (moved.any() or (deleted & added).any()) and not form.moves_keys:
             raise Inconsistent("a row moved to another key and its image is partial")
+    if net.cell_image is None and 0 < bulk_rows <= len(net) and form.encodes(rows.formats, model):
+        bulk = _bulk_rows(rows, net, key)
+        return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
     return TableChunk(
         model.database,
         model.name,
@@ -166,6 +175,33 @@ def _table_chunk(rows: TableRows) -> TableChunk:
         foreign_keys_off=unchecked,
         cascades_logged=cascades_logged,
     )
+
+
+def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRows:
+    """Whole images only, so that a row that moves is one that is deleted and one that is inserted."""
+    gone, present = net.final_image < 0, net.expect_present
+    whole = tuple(range(rows.images.column_count))
+    values_then_key = tuple(c for c in whole if c not in key) + key
+
+    def encoded(wanted: npt.NDArray[np.bool_], columns: tuple[int, ...], *, final: bool) -> EncodedRows:
+        entries = np.flatnonzero(wanted)
+        if not len(entries):
+            return EncodedRows(columns, 0, b"")
+        images = (net.final_image if final else net.key_image)[entries]
+        return EncodedRows(columns, len(entries), encode_rows([_fields(rows, images, c) for c in columns]))
+
+    return BulkRows(
+        absent=encoded(~present & gone, key, final=False),
+        deletes=encoded(present & gone, key, final=False),
+        updates=encoded(present & ~gone, values_then_key, final=True),
+        inserts=encoded(~present & ~gone, whole, final=True),
+    )
+
+
+def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
+    form = value_form(rows.target_kind)
+    how = form.format_for(rows.formats[column], rows.model.columns[column])
+    return fields_of(rows.images, images, column, how, partial(form.field_text, how))
 
 
 def _lacks_key(images: Images, key: tuple[int, ...]) -> bool:

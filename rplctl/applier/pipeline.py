@@ -26,7 +26,16 @@ from rplctl.demo.warm_up import warm_up
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import NO_SUCH_TABLE, ChangeKind, RowChange, RowSet, TableChunk, no_such_table
+from rplctl.target.base import (
+    NO_SUCH_TABLE,
+    BulkRows,
+    ChangeKind,
+    EncodedRows,
+    RowChange,
+    RowSet,
+    TableChunk,
+    no_such_table,
+)
 
 if TYPE_CHECKING:
     from pyspark import Broadcast, SparkContext
@@ -46,6 +55,7 @@ class Split:
     spool_folder: str
     target_kind: str = "sqlite"
     rules: ReplicationFilter = ReplicationFilter()
+    bulk_rows: int = 0  # Target.bulk_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,7 @@ class UnknownTables(TargetError):
 
 
 class Pipeline:
-    """Runs batches on one SparkContext; the catalog travels as a broadcast that changes only with DDL."""
+    """Runs batches on one SparkContext, which is the caller's; the catalog travels as a broadcast that changes only with DDL."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
@@ -99,13 +109,6 @@ class Pipeline:
     def parallelism(self) -> int:
         return self._context.defaultParallelism
 
-    def cancel(self) -> None:
-        """End the running job, from another thread; `decode` then raises."""
-        self._context.cancelAllJobs()
-
-    def close(self) -> None:
-        self._context.stop()
-
 
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
     """The task. Reads only its part of the file (memory map)."""
@@ -113,7 +116,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
-        encoded = encode_chunks(net_chunks(run, catalog, split.target_kind))
+        encoded = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows))
     except Inconsistent:
         return SplitResult()
     except RplError as error:
@@ -138,16 +141,15 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
     return marshal.dumps(
         [
             (
-                c.database,
-                c.table,
-                c.absent,
-                c.deletes,
-                [(s.columns, s.rows) for s in c.updates],
-                [(s.columns, s.rows) for s in c.inserts],
-                [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
-                c.change_count,
-                c.foreign_keys_off,
-                c.cascades_logged,
+                (c.database, c.table),
+                (c.absent, c.deletes),
+                (
+                    [(s.columns, s.rows) for s in c.updates],
+                    [(s.columns, s.rows) for s in c.inserts],
+                    [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
+                ),
+                c.bulk and [(e.columns, e.count, e.text) for e in c.bulk.parts],
+                (c.change_count, c.foreign_keys_off, c.cascades_logged),
             )
             for c in chunks
         ]
@@ -156,19 +158,22 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
 
 def decode_chunks(encoded: bytes) -> list[TableChunk]:
     """The inverse of `encode_chunks`."""
-    return [
-        TableChunk(
-            database,
-            table,
-            absent,
-            deletes,
-            [RowSet(*s) for s in updates],
-            [RowSet(*s) for s in inserts],
-            [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
-            *flags,
-        )
-        for database, table, absent, deletes, updates, inserts, ordered, *flags in marshal.loads(encoded)
-    ]
+    return [_chunk(*plain) for plain in marshal.loads(encoded)]
+
+
+def _chunk(
+    name: tuple[str, str], keys: tuple[Any, Any], rows: tuple[Any, Any, Any], bulk: Any, facts: Any
+) -> TableChunk:
+    updates, inserts, ordered = rows
+    return TableChunk(
+        *name,
+        *keys,
+        [RowSet(*s) for s in updates],
+        [RowSet(*s) for s in inserts],
+        [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
+        *facts,
+        bulk=bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
+    )
 
 
 def _plain(rows: RowSet | None) -> tuple[Any, ...] | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from rplctl.applier.table_shape import check_shape, formats_of
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.column import ColumnFormat
+from rplctl.binlog.distinct import distinct_ranges
 from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.binlog.header import HEADER_LENGTH, EventType
 from rplctl.binlog.images import Images, walk_images
@@ -147,17 +148,9 @@ def model_of(table_map: TableMap, catalog: Catalog) -> TableModel:
 
 def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
     """Each different table map parsed once; which of them each TABLE_MAP event is."""
-    seen: dict[bytes, int] = {}
-    maps: list[TableMap] = []
-    which = np.empty(len(numbers), np.int64)
-    for i, number in enumerate(numbers):
-        event = run.event(number)
-        body = event[HEADER_LENGTH : len(event) - run.description.checksum_length]
-        if (known := seen.get(body)) is None:
-            known = seen[body] = len(maps)
-            maps.append(parse_table_map(event, run.description))
-        which[i] = known
-    return maps, which
+    body_lengths = run.lengths[numbers] - HEADER_LENGTH - run.description.checksum_length
+    firsts, which = distinct_ranges(run.data, run.starts[numbers] + HEADER_LENGTH, body_lengths)
+    return [parse_table_map(run.event(number), run.description) for number in numbers[firsts]], which
 
 
 def _map_of_events(

@@ -17,6 +17,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.binlog.text_sheet import TextSheet, new_sheet
+
 DIGITS_PER_GROUP: Final = 9
 _BYTES_OF_DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
@@ -56,7 +58,7 @@ def _groups(precision: int, scale: int) -> list[int]:
     return [*sizes, rest] if rest else sizes
 
 
-def decimal_texts(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> list[str]:
+def decimal_sheet(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> TextSheet:
     """The texts of n packed decimals, [n, decimal_size(precision, scale)] bytes."""
     raw = packed.copy()
     raw[:, 0] ^= 0x80
@@ -65,7 +67,7 @@ def decimal_texts(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> 
     whole = precision - scale
     shown = max(whole, 1)
     width = 1 + shown + (1 + scale if scale else 0)
-    sheet = np.full((len(raw), width), ord("0"), np.uint8)  # a place for the sign, then all digits
+    sheet = new_sheet(len(raw), width)  # a place for the sign, then all digits
     at = 1 if whole else 2  # behind the zero of 0.5
     position = 0
     for count in _groups(precision, scale):
@@ -85,6 +87,4 @@ def decimal_texts(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> 
     first = np.minimum(zeros, shown - 1)
     rows = np.flatnonzero(negative)
     sheet[rows, first[rows]] = ord("-")
-    text = sheet.tobytes().decode("ascii")
-    starts = (np.arange(len(raw)) * width + first + ~negative).tolist()
-    return [text[start:end] for start, end in zip(starts, range(width, len(text) + 1, width), strict=True)]
+    return TextSheet(sheet, first + ~negative)

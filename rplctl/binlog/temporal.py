@@ -24,6 +24,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.binlog.text_sheet import TextSheet, new_sheet
+
 Unsigned = npt.NDArray[np.uint64]
 Signed = npt.NDArray[np.int64]
 
@@ -31,15 +33,15 @@ _DATETIME_WIDTH: Final = 19
 _FRACTION: Final = 1 << 24
 
 
-def date_texts(packed: Unsigned) -> list[str]:
+def date_sheet(packed: Unsigned) -> TextSheet:
     """DATE and NEWDATE."""
     value = packed.astype(np.int64)
-    out = _sheet(len(value), 10)
+    out = new_sheet(len(value), 10)
     _write_date(out, value >> 9, (value >> 5) & 15, value & 31)
-    return _lines(out, 10)
+    return _whole(out)
 
 
-def datetime2_texts(stored: Unsigned, digits: int) -> list[str]:
+def datetime2_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """DATETIME2; `stored` is the whole cell, big-endian."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64) - (np.int64(1) << (39 + fraction_bits))
@@ -47,7 +49,7 @@ def datetime2_texts(stored: Unsigned, digits: int) -> list[str]:
     return _datetimes(whole >> 17, whole & 0x1FFFF, (value & ((1 << fraction_bits) - 1)) * scale, digits)
 
 
-def time2_texts(stored: Unsigned, digits: int) -> list[str]:
+def time2_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """TIME2; `stored` is the whole cell, big-endian."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64) - (np.int64(1) << (23 + fraction_bits))
@@ -57,14 +59,14 @@ def time2_texts(stored: Unsigned, digits: int) -> list[str]:
     return _times(value < 0, (whole >> 12) & 0x3FF, (whole >> 6) & 63, whole & 63, micros, digits)
 
 
-def timestamp2_texts(stored: Unsigned, digits: int) -> list[str]:
+def timestamp2_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """TIMESTAMP2; `stored` is the whole cell, big-endian. UTC; zero is '0000-00-00 00:00:00'."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64)
-    return timestamp_texts(value >> fraction_bits, (value & ((1 << fraction_bits) - 1)) * scale, digits)
+    return timestamp_sheet(value >> fraction_bits, (value & ((1 << fraction_bits) - 1)) * scale, digits)
 
 
-def timestamp_texts(seconds: Signed, micros: Signed, digits: int) -> list[str]:
+def timestamp_sheet(seconds: Signed, micros: Signed, digits: int) -> TextSheet:
     """Seconds since 1970 in UTC."""
     days, second = np.divmod(seconds, 86400)
     year, month, day = _civil(days)
@@ -74,7 +76,7 @@ def timestamp_texts(seconds: Signed, micros: Signed, digits: int) -> list[str]:
     return _datetimes(packed_day, time, micros, digits)
 
 
-def old_datetime_texts(value: Unsigned) -> list[str]:
+def old_datetime_sheet(value: Unsigned) -> TextSheet:
     """DATETIME before MySQL 5.6: yyyymmddhhmmss as a number."""
     number = value.astype(np.int64)
     day, time = np.divmod(number, 1_000_000)
@@ -83,7 +85,7 @@ def old_datetime_texts(value: Unsigned) -> list[str]:
     return _datetimes(packed_day, packed_time, np.zeros_like(number), 0)
 
 
-def old_time_texts(value: Unsigned) -> list[str]:
+def old_time_sheet(value: Unsigned) -> TextSheet:
     """TIME before MySQL 5.6: a signed 24-bit number hhmmss."""
     number = value.astype(np.int64)
     number = np.where(number >= 1 << 23, number - (1 << 24), number)
@@ -91,7 +93,7 @@ def old_time_texts(value: Unsigned) -> list[str]:
     return _times(number < 0, size // 10000, size // 100 % 100, size % 100, np.zeros_like(size), 0)
 
 
-def mariadb_datetime_texts(stored: Unsigned, digits: int) -> list[str]:
+def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """MariaDB's DATETIME(1-6) in the old format: units of the last digit since year 0 in months of 32 days."""
     unit = 10**digits
     value = stored.astype(np.int64)
@@ -101,7 +103,7 @@ def mariadb_datetime_texts(stored: Unsigned, digits: int) -> list[str]:
     return _datetimes(days, packed_time, fraction * (1_000_000 // unit), digits)
 
 
-def mariadb_time_texts(stored: Unsigned, digits: int) -> list[str]:
+def mariadb_time_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """MariaDB's TIME(1-6) in the old format: units of the last digit, counted from -838:59:59 minus a second."""
     unit = 10**digits
     value = stored.astype(np.int64) - (838 * 3600 + 59 * 60 + 59 + 1) * unit
@@ -110,18 +112,18 @@ def mariadb_time_texts(stored: Unsigned, digits: int) -> list[str]:
     return _times(value < 0, seconds // 3600, seconds // 60 % 60, seconds % 60, micros, digits)
 
 
-def mariadb_timestamp_texts(stored: Unsigned, digits: int) -> list[str]:
+def mariadb_timestamp_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """MariaDB's TIMESTAMP(1-6) in the old format: seconds since 1970, then units of the last digit."""
     width = (digits + 1) // 2
     value = stored.astype(np.int64)
     micros = (value & ((1 << (8 * width)) - 1)) * 10 ** (6 - digits)
-    return timestamp_texts(value >> (8 * width), micros, digits)
+    return timestamp_sheet(value >> (8 * width), micros, digits)
 
 
 def packed_datetime_text(packed: int) -> str:
     """A datetime inside JSON: always six digits."""
     whole = np.array([packed >> 24], np.int64)
-    return _datetimes(whole >> 17, whole & 0x1FFFF, np.array([packed % _FRACTION], np.int64), 6)[0]
+    return _datetimes(whole >> 17, whole & 0x1FFFF, np.array([packed % _FRACTION], np.int64), 6).texts()[0]
 
 
 def packed_date_text(packed: int) -> str:
@@ -134,7 +136,7 @@ def packed_time_text(packed: int) -> str:
     size = np.array([abs(packed)], np.int64)
     whole = size >> 24
     negative = np.array([packed < 0])
-    return _times(negative, (whole >> 12) & 0x3FF, (whole >> 6) & 63, whole & 63, size % _FRACTION, 6)[0]
+    return _times(negative, (whole >> 12) & 0x3FF, (whole >> 6) & 63, whole & 63, size % _FRACTION, 6).texts()[0]
 
 
 def _fraction_of(digits: int) -> tuple[int, int]:
@@ -149,10 +151,6 @@ def _civil(days: Signed) -> tuple[Signed, Signed, Signed]:
     months = dates.astype("datetime64[M]")
     year, month = np.divmod(months.astype(np.int64), 12)
     return year + 1970, month + 1, (dates - months.astype("datetime64[D]")).astype(np.int64) + 1
-
-
-def _sheet(rows: int, width: int) -> npt.NDArray[np.uint8]:
-    return np.full((rows, width), ord("0"), np.uint8)
 
 
 def _write(out: npt.NDArray[np.uint8], at: int, value: Signed, digits: int) -> None:
@@ -182,33 +180,30 @@ def _write_time(
         _write(out, at + 7, micros // 10 ** (6 - digits), digits)
 
 
-def _lines(out: npt.NDArray[np.uint8], width: int) -> list[str]:
-    text = out.tobytes().decode("ascii")
-    return [text[at : at + width] for at in range(0, len(text), width)]
+def _whole(out: npt.NDArray[np.uint8]) -> TextSheet:
+    return TextSheet(out, np.zeros(len(out), np.int64))
 
 
-def _datetimes(packed_day: Signed, packed_time: Signed, micros: Signed, digits: int) -> list[str]:
+def _datetimes(packed_day: Signed, packed_time: Signed, micros: Signed, digits: int) -> TextSheet:
     width = _DATETIME_WIDTH + (digits + 1 if digits else 0)
-    out = _sheet(len(packed_day), width)
+    out = new_sheet(len(packed_day), width)
     month = packed_day >> 5
     _write_date(out, month // 13, month % 13, packed_day & 31)
     out[:, 10] = ord(" ")
     _write(out, 11, packed_time >> 12, 2)
     _write_time(out, 13, (packed_time >> 6) & 63, packed_time & 63, micros, digits)
-    return _lines(out, width)
+    return _whole(out)
 
 
 def _times(
     negative: npt.NDArray[np.bool_], hour: Signed, minute: Signed, second: Signed, micros: Signed, digits: int
-) -> list[str]:
+) -> TextSheet:
     """`[-]hh[h]:mm:ss[.ffffff]`: hours have two digits, or three."""
     width = 10 + (digits + 1 if digits else 0)
-    out = _sheet(len(hour), width)
+    out = new_sheet(len(hour), width)
     _write(out, 1, hour, 3)
     _write_time(out, 4, minute, second, micros, digits)
     first = np.where(hour < 100, 2, 1)
     rows = np.flatnonzero(negative)
     out[rows, first[rows] - 1] = ord("-")
-    text = out.tobytes().decode("ascii")
-    starts = np.arange(len(hour)) * width + first - negative
-    return [text[start:end] for start, end in zip(starts.tolist(), range(width, len(text) + 1, width), strict=True)]
+    return TextSheet(out, first - negative)

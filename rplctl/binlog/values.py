@@ -22,14 +22,15 @@ from rplctl.binlog.address import inet4_text, inet6_text, uuid_text
 from rplctl.binlog.cells import Cells, cells_of, gather, raw_cells, signed_cells, unsigned_cells
 from rplctl.binlog.charset import decode_text, is_single_byte, is_utf8
 from rplctl.binlog.column import ColumnFormat, char_length, fraction_digits
-from rplctl.binlog.decimal import decimal_texts
+from rplctl.binlog.decimal import decimal_sheet
 from rplctl.binlog.images import Images
 from rplctl.binlog.json import apply_diffs, json_text, parse_json, print_json
 from rplctl.binlog.rows import Ints
 from rplctl.binlog.table_map import ColumnType
+from rplctl.binlog.text_sheet import TextSheet
 from rplctl.errors import BinlogFormatError
 
-_INTEGER_WIDTH: Final = {
+INTEGER_WIDTH: Final = {
     ColumnType.TINY: 1,
     ColumnType.SHORT: 2,
     ColumnType.INT24: 3,
@@ -61,9 +62,11 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     kind = fmt.real_type
     if not len(cells):
         return []
-    if kind in _INTEGER_WIDTH:
-        width = _INTEGER_WIDTH[ColumnType(kind)]
+    if kind in INTEGER_WIDTH:
+        width = INTEGER_WIDTH[ColumnType(kind)]
         return _listed(unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, width))
+    if kind in SHEETS:
+        return list(SHEETS[kind](cells, fmt).texts())
     decode = _DECODERS.get(kind)
     if decode is None:
         raise BinlogFormatError(f"Unknown column type {kind}", errno=1610)
@@ -92,41 +95,41 @@ def _bits(cells: Cells, _: ColumnFormat) -> list[Any]:
     return _listed(unsigned_cells(cells, big_endian=True))
 
 
-def _decimals(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+def _decimals(cells: Cells, fmt: ColumnFormat) -> TextSheet:
     buffer, _ = gather(cells)
-    return decimal_texts(buffer.reshape(len(cells), -1), fmt.metadata >> 8, fmt.metadata & 0xFF)
+    return decimal_sheet(buffer.reshape(len(cells), -1), fmt.metadata >> 8, fmt.metadata & 0xFF)
 
 
-def _dates(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return temporal.date_texts(unsigned_cells(cells))
+def _dates(cells: Cells, _: ColumnFormat) -> TextSheet:
+    return temporal.date_sheet(unsigned_cells(cells))
 
 
-def _datetimes(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+def _datetimes(cells: Cells, fmt: ColumnFormat) -> TextSheet:
     digits = fraction_digits(fmt)
     if fmt.type_code == ColumnType.DATETIME2:
-        return temporal.datetime2_texts(unsigned_cells(cells, big_endian=True), digits)
+        return temporal.datetime2_sheet(unsigned_cells(cells, big_endian=True), digits)
     if digits:
-        return temporal.mariadb_datetime_texts(unsigned_cells(cells, big_endian=True), digits)
-    return temporal.old_datetime_texts(unsigned_cells(cells))
+        return temporal.mariadb_datetime_sheet(unsigned_cells(cells, big_endian=True), digits)
+    return temporal.old_datetime_sheet(unsigned_cells(cells))
 
 
-def _times(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+def _times(cells: Cells, fmt: ColumnFormat) -> TextSheet:
     digits = fraction_digits(fmt)
     if fmt.type_code == ColumnType.TIME2:
-        return temporal.time2_texts(unsigned_cells(cells, big_endian=True), digits)
+        return temporal.time2_sheet(unsigned_cells(cells, big_endian=True), digits)
     if digits:
-        return temporal.mariadb_time_texts(unsigned_cells(cells, big_endian=True), digits)
-    return temporal.old_time_texts(unsigned_cells(cells))
+        return temporal.mariadb_time_sheet(unsigned_cells(cells, big_endian=True), digits)
+    return temporal.old_time_sheet(unsigned_cells(cells))
 
 
-def _timestamps(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+def _timestamps(cells: Cells, fmt: ColumnFormat) -> TextSheet:
     digits = fraction_digits(fmt)
     if fmt.type_code == ColumnType.TIMESTAMP2:
-        return temporal.timestamp2_texts(unsigned_cells(cells, big_endian=True), digits)
+        return temporal.timestamp2_sheet(unsigned_cells(cells, big_endian=True), digits)
     if digits:
-        return temporal.mariadb_timestamp_texts(unsigned_cells(cells, big_endian=True), digits)
+        return temporal.mariadb_timestamp_sheet(unsigned_cells(cells, big_endian=True), digits)
     seconds = unsigned_cells(cells).astype(np.int64)
-    return temporal.timestamp_texts(seconds, np.zeros_like(seconds), 0)
+    return temporal.timestamp_sheet(seconds, np.zeros_like(seconds), 0)
 
 
 def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
@@ -160,9 +163,9 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     """CHAR, VARCHAR, TEXT and their binary sisters."""
-    if fmt.sql_type in _TEXT_OF_BYTES:
+    if fmt.sql_type in TEXT_OF_BYTES:
         length = char_length(fmt.metadata)  # zeros at the end are not logged
-        return [_TEXT_OF_BYTES[fmt.sql_type](raw.ljust(length, b"\0")) for raw in raw_cells(cells)]
+        return [TEXT_OF_BYTES[fmt.sql_type](raw.ljust(length, b"\0")) for raw in raw_cells(cells)]
     if fmt.charset is None or fmt.charset == "binary":
         if fmt.type_code == ColumnType.STRING:
             length = char_length(fmt.metadata)
@@ -243,17 +246,12 @@ def _nulls(cells: Cells, _: ColumnFormat) -> list[Any]:
     return [None] * len(cells)
 
 
-_TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {
+TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {
     "inet4": inet4_text,
     "inet6": inet6_text,
     "uuid": uuid_text,
 }
-_DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
-    ColumnType.NULL: _nulls,
-    ColumnType.FLOAT: _floats,
-    ColumnType.DOUBLE: _doubles,
-    ColumnType.YEAR: _years,
-    ColumnType.BIT: _bits,
+SHEETS: Final[dict[int, Callable[[Cells, ColumnFormat], TextSheet]]] = {
     ColumnType.NEWDECIMAL: _decimals,
     ColumnType.DATE: _dates,
     ColumnType.NEWDATE: _dates,
@@ -263,6 +261,13 @@ _DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
     ColumnType.DATETIME2: _datetimes,
     ColumnType.TIMESTAMP: _timestamps,
     ColumnType.TIMESTAMP2: _timestamps,
+}
+_DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
+    ColumnType.NULL: _nulls,
+    ColumnType.FLOAT: _floats,
+    ColumnType.DOUBLE: _doubles,
+    ColumnType.YEAR: _years,
+    ColumnType.BIT: _bits,
     ColumnType.ENUM: _enums,
     ColumnType.SET: _sets,
     ColumnType.STRING: _strings,

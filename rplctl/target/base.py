@@ -58,12 +58,36 @@ class RowChange:
 
 
 @dataclass(frozen=True, slots=True)
+class EncodedRows:
+    """Rows as text for LOAD DATA and COPY (`binlog.fields`). `columns` as in RowSet; in updates the key's are last."""
+
+    columns: tuple[int, ...]
+    count: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRows:
+    """A keyed table's net changes, encoded: what the lists of a TableChunk hold otherwise. All rows are whole."""
+
+    absent: EncodedRows
+    deletes: EncodedRows
+    updates: EncodedRows
+    inserts: EncodedRows
+
+    @property
+    def parts(self) -> tuple[EncodedRows, EncodedRows, EncodedRows, EncodedRows]:
+        return self.absent, self.deletes, self.updates, self.inserts
+
+
+@dataclass(frozen=True, slots=True)
 class TableChunk:
     """Net changes of one table over a piece of a batch, with what each expects (D2).
 
     Keyed tables: `absent` keys must be absent and stay; `deletes` are keys of rows that must exist; `updates`
     replace columns of rows that must exist (RowSet.columns name the columns set, the key columns follow in each row);
     `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
+    `bulk`: many rows, encoded by the task; the lists are empty then.
     """
 
     database: str
@@ -76,6 +100,7 @@ class TableChunk:
     change_count: int  # row changes of the source that this chunk stands for
     foreign_keys_off: bool  # some of them ran under foreign_key_checks=0
     cascades_logged: bool = False  # what foreign keys made of them on the source is in the log too (MySQL 9.6)
+    bulk: BulkRows | None = None
 
 
 class Target(Protocol):
@@ -84,6 +109,7 @@ class Target(Protocol):
     kind: str  # sqlite, mysql, postgresql
     has_transactional_ddl: bool
     executes_statements: bool  # True: it is a StatementTarget too
+    bulk_rows: int  # net changes of a table from which on it wants them encoded (`TableChunk.bulk`); 0: never
     engine: Engine
 
     @property

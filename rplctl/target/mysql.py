@@ -25,6 +25,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
+from rplctl.target.mysql_bulk import BulkLoader, Loaded, has_one_unique_key
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_kill import Killer
 from rplctl.target.mysql_rows import (
@@ -41,6 +42,7 @@ from rplctl.target.mysql_session import ServerKind, Session
 from rplctl.target.mysql_statement import after_event_ddl, changes_only_rows, judge, names_a_database, stripped, text_of
 from rplctl.target.mysql_values import quote
 
+BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
 LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
@@ -66,10 +68,13 @@ class MysqlTarget:
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._triggers: frozenset[tuple[str, str]] | None = None
         self._cascades: frozenset[tuple[str, str]] | None = None
+        self._parents: frozenset[tuple[str, str]] | None = None
         self._engines: dict[str, bool] | None = None
+        self._bulk = BulkLoader(self._send, self._load)
         self._collations: dict[int, str] | None = None
         self.server = ServerKind(False, 0)
         self.server_version = ""
+        self.bulk_rows = 0
 
     # connection and transaction
 
@@ -84,7 +89,9 @@ class MysqlTarget:
         if self._connection is None or self._session is None:
             with mapped_errors():
                 self._connection = self.engine.connect()
-                self.server_version = str(self._query("SELECT @@version")[0][0])
+                version, local_infile = self._query("SELECT @@version, @@local_infile")[0]
+                self.server_version = str(version)
+                self.bulk_rows = BULK_ROWS if local_infile else 0
                 self._connection.rollback()
             self._killer.watch(self._driver.thread_id())  # type: ignore[no-untyped-call]
             context = DdlContext(server_version=self.server_version)
@@ -174,6 +181,17 @@ class MysqlTarget:
         finally:
             driver.local_data = None
 
+    def _load(self, sql: bytes, data: bytes) -> Loaded:
+        driver = self._driver
+        driver.local_data = [data]
+        try:
+            with driver.cursor() as cursor:
+                cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
+                message = cursor._result.message  # type: ignore[attr-defined]  # PyMySQL shows it nowhere else
+        finally:
+            driver.local_data = None
+        return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
+
     def _query(self, sql: str | bytes) -> list[tuple[Any, ...]]:
         """Outside a transaction it leaves none behind: no snapshot, no metadata lock."""
         with self._driver.cursor() as cursor:
@@ -195,12 +213,18 @@ class MysqlTarget:
         self._rows_session(lenient=lenient)
         try:
             for chunk, model in reversed(work):
+                if chunk.bulk is not None:
+                    self._bulk.remove(chunk, model)
                 self._delete(model, chunk.absent, 0)
                 self._delete(model, chunk.deletes, len(chunk.deletes))
             for chunk, model in work:
+                if chunk.bulk is not None:
+                    self._bulk.update(chunk, model, may_replace=self._may_replace(model))
                 for update in chunk.updates:
                     self._update(model, update)
             for chunk, model in work:
+                if chunk.bulk is not None:
+                    self._bulk.insert(chunk, model)
                 for insert in chunk.inserts:
                     self._insert(model, insert)
         except err.IntegrityError as error:
@@ -332,7 +356,7 @@ class MysqlTarget:
         except (err.Error, OSError) as error:
             failure = target_error(error)
         if not changes_only_rows(query.sql_bytes):
-            self._triggers = self._cascades = None
+            self._triggers = self._cascades = self._parents = None
             session.forget_database()
         judge(query, failure)
 
@@ -383,6 +407,14 @@ class MysqlTarget:
                 f" WHERE DELETE_RULE IN {actions} OR UPDATE_RULE IN {actions}"
             )
         return self._cascades
+
+    def _may_replace(self, model: TableModel) -> bool:
+        """REPLACE would delete a row that a foreign key points at before it inserts the new one."""
+        if self._parents is None:
+            self._parents = self._names(
+                "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
+            )
+        return has_one_unique_key(model) and (model.database, model.name) not in self._parents
 
     def is_transactional(self, model: TableModel) -> bool:
         if self._engines is None:

@@ -75,6 +75,7 @@ class SqliteTarget:
     kind = "sqlite"
     has_transactional_ddl = True
     executes_statements = False
+    bulk_rows = 0
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

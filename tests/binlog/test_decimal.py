@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from rplctl.binlog.decimal import decimal_size, decimal_text, decimal_texts
+from rplctl.binlog.decimal import decimal_sheet, decimal_size, decimal_text
 
 
 def packed(text: str, precision: int, scale: int) -> bytes:
@@ -53,4 +53,4 @@ def test_every_precision_and_scale_gives_exact_text_both_ways() -> None:
             cells = [packed(text, precision, scale) for text in texts]
             assert [decimal_text(cell, precision, scale) for cell in cells] == texts
             matrix = np.frombuffer(b"".join(cells), np.uint8).reshape(len(cells), -1)
-            assert decimal_texts(matrix, precision, scale) == texts
+            assert decimal_sheet(matrix, precision, scale).texts() == texts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -23,8 +24,10 @@ from rplctl.target.base import (
     statement_target,
 )
 from tests.servers import MariadbServer, PostgresqlServer
+from tests.target.encoded import in_bulk
 
 KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"
+IN_BULK: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
 UNKEYED = "CREATE TABLE t (a INT, b VARCHAR(20))"
 
 
@@ -32,7 +35,9 @@ UNKEYED = "CREATE TABLE t (a INT, b VARCHAR(20))"
     params=[
         "sqlite",
         pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("mariadb-bulk", marks=pytest.mark.mariadb),
         pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.slow]),
+        pytest.param("mysql-bulk", marks=[pytest.mark.mysql, pytest.mark.slow]),
         pytest.param("postgresql", marks=pytest.mark.postgresql),
     ]
 )
@@ -44,9 +49,13 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
         postgresql.sql("DROP SCHEMA IF EXISTS shop CASCADE")
         opened = open_target(postgresql.url())
     else:
-        server: MariadbServer = request.getfixturevalue(request.param)
-        server.sql("DROP DATABASE IF EXISTS shop; CREATE DATABASE shop CHARACTER SET utf8mb4")
+        server: MariadbServer = request.getfixturevalue(request.param.partition("-")[0])
+        server.sql(
+            "DROP DATABASE IF EXISTS shop; CREATE DATABASE shop CHARACTER SET utf8mb4;"
+            " CREATE DATABASE IF NOT EXISTS rplctl"
+        )
         opened = open_target(server.url())
+    IN_BULK[opened] = "bulk" in request.param
     yield opened
     opened.rollback()
     opened.close()
@@ -75,8 +84,9 @@ def chunk(model: TableModel, **parts: object) -> TableChunk:
 
 def apply(target: Target, model: TableModel, *chunks: TableChunk) -> None:
     target.begin(foreign_keys=True)
+    given = [in_bulk(c, model, target.kind) if IN_BULK[target] else c for c in chunks]
     try:
-        target.apply_chunks(list(chunks), {(model.database, model.name): model})
+        target.apply_chunks(given, {(model.database, model.name): model})
     except BaseException:
         target.rollback()
         raise

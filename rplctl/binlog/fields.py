@@ -1,0 +1,181 @@
+r"""Rows as text that LOAD DATA and COPY read: fields end with a tab, rows with a newline, `\N` is NULL.
+
+Invariant: a field's bytes come back exactly: backslash, tab, newline, carriage return and NUL are escaped, every other
+byte stands for itself. Cells whose text is their bytes are copied once, from the relay log into the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.binlog.cells import Cells, cells_of, signed_cells, unsigned_cells
+from rplctl.binlog.column import ColumnFormat
+from rplctl.binlog.images import IS_NULL, Images
+from rplctl.binlog.jit import ByteArray, byte_view, lean_kernel
+from rplctl.binlog.rows import Ints
+from rplctl.binlog.table_map import ColumnType
+from rplctl.binlog.values import INTEGER_WIDTH, SHEETS, TEXT_OF_BYTES, decode_column
+
+_DIGITS = 20  # of the longest 64-bit number, sign included
+_WITH_OWN_LENGTH = frozenset(
+    {
+        *(ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.BLOB, ColumnType.TINY_BLOB, ColumnType.MEDIUM_BLOB),
+        *(ColumnType.LONG_BLOB, ColumnType.GEOMETRY, ColumnType.VECTOR),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """One column of n rows: the bytes data[starts : starts + lengths], start -1 = NULL. `plain`: none needs escapes."""
+
+    data: ByteArray
+    starts: Ints
+    lengths: npt.NDArray[np.int32]
+    plain: bool = False
+
+
+def fields_of(images: Images, rows: Ints, column: int, fmt: ColumnFormat, text_of: Callable[[Any], bytes]) -> Fields:
+    """The column in the images numbered `rows`; values without a text of their own become one by `text_of`.
+
+    Raises BinlogFormatError as `decode_column` does.
+    """
+    kind = fmt.real_type
+    if (
+        kind in _WITH_OWN_LENGTH
+        and (fmt.charset is None or fmt.charset == "binary")
+        and fmt.sql_type not in TEXT_OF_BYTES
+    ):
+        starts = np.where(rows >= 0, images.cell_start[rows, column], IS_NULL)
+        return Fields(images.data, np.maximum(starts, IS_NULL), images.cell_length[rows, column])
+    if kind in INTEGER_WIDTH:
+        cells = cells_of(images, rows, column)
+        values = unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, INTEGER_WIDTH[ColumnType(kind)])
+        return _spread(cells, *_integers(values))
+    if kind in SHEETS:
+        cells = cells_of(images, rows, column)
+        if len(cells):
+            return _spread(cells, *SHEETS[kind](cells, fmt).spans())
+    return text_fields(
+        [None if value is None else text_of(value) for value in decode_column(images, rows, column, fmt)]
+    )
+
+
+def encode_rows(columns: Sequence[Fields]) -> bytes:
+    """All rows of the columns (at least one), one behind another."""
+    count = len(columns[0].starts)
+    ends = np.zeros(count, np.int64)
+    for column in columns:
+        _measure(column.data, column.starts, column.lengths, column.plain, ends)
+    np.cumsum(ends, out=ends)
+    out = np.empty(int(ends[-1]) if count else 0, np.uint8)
+    cursor = np.zeros(count, np.int64)
+    cursor[1:] = ends[:-1]
+    for number, column in enumerate(columns):
+        separator = 10 if number == len(columns) - 1 else 9
+        _put(column.data, column.starts, column.lengths, column.plain, np.uint8(separator), out, cursor)
+    return out.tobytes()
+
+
+def _spread(cells: Cells, data: npt.NDArray[np.uint8], starts: Ints, lengths: npt.NDArray[np.int32]) -> Fields:
+    """Texts of the cells that are there, NULL for the other rows."""
+    view = byte_view(data)
+    if len(cells) == cells.total:
+        return Fields(view, starts, lengths, plain=True)
+    all_starts, all_lengths = np.full(cells.total, IS_NULL, np.int64), np.zeros(cells.total, np.int32)
+    all_starts[cells.valid], all_lengths[cells.valid] = starts, lengths
+    return Fields(view, all_starts, all_lengths, plain=True)
+
+
+def _integers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint8], Ints, npt.NDArray[np.int32]]:
+    sheet = np.empty(len(values) * _DIGITS, np.uint8)
+    starts, lengths = np.empty(len(values), np.int64), np.empty(len(values), np.int32)
+    _print_integers(values.view(np.int64), values.dtype == np.uint64, sheet, starts, lengths)
+    return sheet, starts, lengths
+
+
+def text_fields(texts: Sequence[bytes | None]) -> Fields:
+    """Fields of ready texts, None = NULL."""
+    lengths = np.array([0 if text is None else len(text) for text in texts], np.int32)
+    starts = np.zeros(len(texts), np.int64)
+    np.cumsum(lengths[:-1], out=starts[1:])
+    starts[[text is None for text in texts]] = IS_NULL
+    return Fields(byte_view(b"".join(text for text in texts if text is not None)), starts, lengths)
+
+
+@lean_kernel
+def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths: Any) -> None:
+    for i in range(len(values)):
+        negative = values[i] < 0 and not unsigned
+        rest = np.uint64(values[i])
+        if negative:
+            rest = ~rest + np.uint64(1)
+        at = (i + 1) * 20
+        while True:
+            at -= 1
+            next_rest = rest // np.uint64(10)
+            sheet[at] = np.uint8(48 + np.int64(rest - next_rest * np.uint64(10)))
+            rest = next_rest
+            if rest == 0:
+                break
+        if negative:
+            at -= 1
+            sheet[at] = 45
+        starts[i] = at
+        lengths[i] = (i + 1) * 20 - at
+
+
+@lean_kernel
+def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> None:
+    """Add each field's encoded length, its separator included."""
+    for i in range(len(starts)):
+        p = starts[i]
+        if p < 0:
+            sizes[i] += 3
+            continue
+        extra = 1
+        if not plain:
+            for k in range(p, p + lengths[i]):
+                byte = data[k]
+                if byte == 92 or byte == 13 or byte == 10 or byte == 9 or byte == 0:
+                    extra += 1
+        sizes[i] += lengths[i] + extra
+
+
+@lean_kernel
+def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: Any, cursor: Any) -> None:
+    """Write each field at its row's cursor and move that on."""
+    for i in range(len(starts)):
+        p = starts[i]
+        at = cursor[i]
+        if p < 0:
+            out[at] = 92
+            out[at + 1] = 78
+            at += 2
+        elif plain:
+            for k in range(lengths[i]):
+                out[at + k] = data[p + k]
+            at += lengths[i]
+        else:
+            for k in range(p, p + lengths[i]):
+                byte = data[k]
+                if byte == 92 or byte == 13 or byte == 10 or byte == 9 or byte == 0:
+                    out[at] = 92
+                    at += 1
+                    if byte == 13:
+                        byte = np.uint8(114)
+                    elif byte == 10:
+                        byte = np.uint8(110)
+                    elif byte == 9:
+                        byte = np.uint8(116)
+                    elif byte == 0:
+                        byte = np.uint8(48)
+                out[at] = byte
+                at += 1
+        out[at] = separator
+        cursor[i] = at + 1

@@ -1,0 +1,162 @@
+"""Net changes into MySQL and MariaDB by LOAD DATA LOCAL, from memory: no file on either side.
+
+Invariant (design D2): nothing is upserted unseen. LOCAL makes the server forgive (it skips duplicates and turns errors
+into warnings), so what it reports decides: records as sent, none skipped, no warning, as many rows replaced, deleted or
+matched as the source changed. Anything else is CountMismatch; the applier rolls back and finds the exact transaction.
+
+    deletes   keys → temporary table, DELETE … JOIN
+    updates   LOAD DATA REPLACE where the primary key is the only unique key and no foreign key points at the table;
+              else, or when the server replaced fewer rows than sent (it does not count rows that stay the same),
+              rows → temporary table, UPDATE … JOIN; where rows trade values of another unique key, DELETE and INSERT
+    inserts   LOAD DATA
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pymysql import err
+
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import CountMismatch, EncodedRows, TableChunk, key_of
+from rplctl.target.mysql_rows import table_name
+from rplctl.target.mysql_values import quote
+
+_STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
+_NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
+_DUPLICATE = 1062
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the server says of a LOAD DATA."""
+
+    records: int
+    deleted: int
+    skipped: int
+    warnings: int
+
+
+class BulkLoader:
+    """`send` executes statements and tells the rows each matched; `load` sends data with a LOAD DATA LOCAL."""
+
+    def __init__(self, send: Callable[[bytes], Sequence[int]], load: Callable[[bytes, bytes], Loaded]) -> None:
+        self._send = send
+        self._load = load
+
+    def remove(self, chunk: TableChunk, model: TableModel) -> None:
+        """Delete what must be deleted; keys that must be absent are."""
+        assert chunk.bulk is not None
+        for keys, expected in ((chunk.bulk.absent, 0), (chunk.bulk.deletes, chunk.bulk.deletes.count)):
+            if keys.count:
+                with self._staged(keys, model):
+                    self._expect("delete from", model, self._delete_staged(model), expected)
+
+    def update(self, chunk: TableChunk, model: TableModel, *, may_replace: bool) -> None:
+        """Bring rows that exist to their new values."""
+        assert chunk.bulk is not None
+        rows = chunk.bulk.updates
+        if not rows.count:
+            return
+        if may_replace:
+            self._send(b"SAVEPOINT rplctl_bulk")
+            if self._into(table_name(model), rows, model, b" REPLACE").deleted == rows.count:
+                return
+            self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
+        with self._staged(rows, model):
+            self._update_staged(rows, model)
+
+    def insert(self, chunk: TableChunk, model: TableModel) -> None:
+        """Insert rows whose keys are absent."""
+        assert chunk.bulk is not None
+        if chunk.bulk.inserts.count:
+            self._into(table_name(model), chunk.bulk.inserts, model)
+
+    @contextmanager
+    def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:
+        """The rows in a temporary table whose columns are as the table's, so that indexes fit."""
+        names = b", ".join(quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
+        columns = b"SELECT %s FROM %s WHERE FALSE" % (names, table_name(model))
+        self._send(b"CREATE TEMPORARY TABLE %s %s" % (_STAGE, columns))
+        try:
+            self._into(_STAGE, rows, model)
+            yield
+        finally:
+            self._send(b"DROP TEMPORARY TABLE %s" % _STAGE)
+
+    def _into(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
+        places, sets = [], []
+        for number in rows.columns:
+            column = model.columns[number]
+            if column.generated is not None:
+                places.append(b"@rplctl_unused")
+                continue
+            value = _converted(column, b"@rplctl_%d" % number)
+            places.append(quote(column.name) if value is None else b"@rplctl_%d" % number)
+            if value is not None:
+                sets.append(quote(column.name) + b"=" + value)
+        sql = b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)" % (
+            how,
+            table,
+            b", ".join(places),
+        )
+        loaded = self._load(sql + (b" SET " + b", ".join(sets) if sets else b""), rows.text)
+        if (loaded.records, loaded.skipped, loaded.warnings) != (rows.count, 0, 0):
+            raise CountMismatch(f"load into {model.qualified_name}: {loaded}, expected {rows.count} records")
+        return loaded
+
+    def _delete_staged(self, model: TableModel) -> int:
+        table = table_name(model)  # no alias: MySQL would look for that in the default database
+        statement = b"DELETE FROM %s USING %s AS s STRAIGHT_JOIN %s ON %s"
+        return self._send(statement % (table, _STAGE, table, _same_key(model)))[0]
+
+    def _update_staged(self, rows: EncodedRows, model: TableModel) -> None:
+        key = key_of(model)
+        table = table_name(model)
+        names = [quote(model.columns[c].name) for c in rows.columns if c not in key and c not in _generated(model)]
+        sets = [b"%s.%s=s.%s" % (table, name, name) for name in names]
+        if not sets:  # nothing but the key: the rows are there, that is all
+            name = quote(model.columns[key[0]].name)
+            sets.append(b"%s.%s=s.%s" % (table, name, name))
+        statement = b"UPDATE %s AS s STRAIGHT_JOIN %s ON %s SET %s"
+        self._send(b"SAVEPOINT rplctl_bulk")
+        try:
+            found = self._send(statement % (_STAGE, table, _same_key(model), b", ".join(sets)))[0]
+            self._expect("update of", model, found, rows.count)
+        except err.IntegrityError as error:
+            if error.args[0] != _DUPLICATE:
+                raise
+            self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
+            self._expect("delete from", model, self._delete_staged(model), rows.count)
+            columns = b", ".join(quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
+            copy = b"INSERT INTO %s (%s) SELECT %s FROM %s" % (table, columns, columns, _STAGE)
+            self._expect("insert into", model, self._send(copy)[0], rows.count)
+
+    def _expect(self, what: str, model: TableModel, found: int, expected: int) -> None:
+        if found != expected:
+            raise CountMismatch(f"{what} {model.qualified_name}: {found} rows, expected {expected}")
+
+
+def has_one_unique_key(model: TableModel) -> bool:
+    """True when REPLACE can meet no row but the one with the same key."""
+    return sum(key.kind in ("primary", "unique") for key in model.keys) == 1
+
+
+def _generated(model: TableModel) -> frozenset[int]:
+    return frozenset(i for i, column in enumerate(model.columns) if column.generated is not None)
+
+
+def _same_key(model: TableModel) -> bytes:
+    names = [quote(model.columns[c].name) for c in key_of(model)]
+    return b" AND ".join(b"%s.%s=s.%s" % (table_name(model), name, name) for name in names)
+
+
+def _converted(column: Column, variable: bytes) -> bytes | None:
+    """What becomes of a field that LOAD DATA alone would not store as it is."""
+    if column.type in _NUMBERED:
+        return b"CAST(%s AS UNSIGNED)" % variable
+    if column.type == "json":
+        return b"CONVERT(%s USING utf8mb4)" % variable
+    return None

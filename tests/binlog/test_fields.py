@@ -1,0 +1,78 @@
+"""Cells become the text that LOAD DATA and COPY read, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rplctl.binlog.column import ColumnFormat
+from rplctl.binlog.distinct import distinct_ranges
+from rplctl.binlog.fields import encode_rows, fields_of, text_fields
+from rplctl.binlog.images import Images
+from rplctl.binlog.jit import byte_view
+from rplctl.binlog.table_map import ColumnType
+from rplctl.binlog.values import decode_column
+from tests.binlog.test_values import column
+
+UNESCAPED = {b"0": b"\0", b"t": b"\t", b"n": b"\n", b"r": b"\r", b"\\": b"\\"}
+
+
+def read_back(text: bytes) -> list[list[bytes | None]]:
+    """As the servers read it."""
+    return [
+        [
+            None if field == b"\\N" else re.sub(rb"\\(.)", lambda m: UNESCAPED[m[1]], field)
+            for field in line.split(b"\t")
+        ]
+        for line in text.split(b"\n")[:-1]
+    ]
+
+
+def shown(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def test_every_byte_comes_back_and_a_null_is_no_text() -> None:
+    everything = bytes(range(256))
+    columns = [text_fields([everything, None, b"", b"\\N"]), text_fields([b"a\tb", b"c\nd", None, everything * 3])]
+    assert read_back(encode_rows(columns)) == [
+        [everything, b"a\tb"],
+        [None, b"c\nd"],
+        [b"", None],
+        [b"\\N", everything * 3],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "fmt"),
+    [
+        ([b"\x80", None, b"\x7f", b"\x00"], ColumnFormat(ColumnType.TINY)),
+        ([b"\xff\xff\xff", b"\x01\0\0"], ColumnFormat(ColumnType.INT24)),
+        ([b"\0" * 7 + b"\x80", b"\xff" * 8, b"\0" * 8], ColumnFormat(ColumnType.LONGLONG)),
+        ([b"\0" * 7 + b"\x80", b"\xff" * 8], ColumnFormat(ColumnType.LONGLONG, unsigned=True)),
+        ([b"\x80\x00\x63", None, b"\x7f\xff\x9c"], ColumnFormat(ColumnType.NEWDECIMAL, 5 << 8 | 2)),
+        ([b"\x99\xb4\x5c\xf2\xc3", None], ColumnFormat(ColumnType.DATETIME2)),
+        ([b"\x80\x00\x01", b"\x7f\xff\xff"], ColumnFormat(ColumnType.TIME2)),
+        ([None, None], ColumnFormat(ColumnType.DATE)),
+        ([b"plain", b"tab\tnul\0", None], ColumnFormat(ColumnType.VARCHAR, 40)),
+        ([b"a", b""], ColumnFormat(ColumnType.STRING, 0xFE04, charset="binary")),
+        (["\u00e9".encode("latin1")], ColumnFormat(ColumnType.VARCHAR, 40, charset="latin1")),
+        ([b"\x02"], ColumnFormat(ColumnType.ENUM, 1, labels=("a", "b"))),
+    ],
+)
+def test_fields_are_the_values_as_text(cells: list[bytes | None], fmt: ColumnFormat) -> None:
+    images: Images = column(cells)
+    rows = np.arange(len(cells))
+    fields = fields_of(images, rows, 0, fmt, shown)
+    expected = [[None if value is None else shown(value)] for value in decode_column(images, rows, 0, fmt)]
+    assert read_back(encode_rows([fields])) == expected
+
+
+def test_equal_ranges_are_found_and_different_ones_kept_apart() -> None:
+    data = byte_view(b"abcabdabcab")
+    firsts, kinds = distinct_ranges(data, np.array([0, 3, 6, 9, 0]), np.array([3, 3, 3, 2, 3]))
+    assert firsts.tolist() == [0, 1, 3]
+    assert kinds.tolist() == [0, 1, 0, 2, 0]

@@ -1,0 +1,47 @@
+"""Net changes as a task encodes them for a bulk load, made from plain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rplctl.binlog.column import ColumnFormat
+from rplctl.binlog.fields import encode_rows, text_fields
+from rplctl.binlog.table_map import ColumnType
+from rplctl.schema.model import TableModel
+from rplctl.target.base import BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
+from rplctl.target.value_form import value_form
+
+
+def in_bulk(chunk: TableChunk, model: TableModel, kind: str) -> TableChunk:
+    """The same chunk, encoded; one whose rows are not all whole stays as it is."""
+    key = key_of(model)
+    whole = tuple(range(len(model.columns)))
+    full = all(set(rows.columns) | set(key) == set(whole) for rows in chunk.updates)
+    if not key or not full or not all(rows.columns == whole for rows in chunk.inserts):
+        return chunk
+    values_then_key = tuple(c for c in whole if c not in key) + key
+    updates = [row for rows in chunk.updates for row in _in_order(rows, key, values_then_key)]
+    bulk = BulkRows(
+        encoded(key, chunk.absent, model, kind),
+        encoded(key, chunk.deletes, model, kind),
+        encoded(values_then_key, updates, model, kind),
+        encoded(whole, [row for rows in chunk.inserts for row in rows.rows], model, kind),
+    )
+    return replace(chunk, absent=[], deletes=[], updates=[], inserts=[], bulk=bulk)
+
+
+def _in_order(rows: RowSet, key: tuple[int, ...], wanted: tuple[int, ...]) -> list[Row]:
+    at = {column: i for i, column in enumerate(rows.columns + key)}
+    return [tuple(row[at[column]] for column in wanted) for row in rows.rows]
+
+
+def encoded(columns: tuple[int, ...], rows: Sequence[Row], model: TableModel, kind: str) -> EncodedRows:
+    if not rows:
+        return EncodedRows(columns, 0, b"")
+    fields = []
+    for place, column in enumerate(columns):
+        fmt = ColumnFormat(ColumnType.YEAR if model.columns[column].type == "year" else ColumnType.LONG)
+        texts = [row[place] for row in rows]
+        fields.append(text_fields([None if v is None else value_form(kind).field_text(fmt, v) for v in texts]))
+    return EncodedRows(columns, len(rows), encode_rows(fields))
