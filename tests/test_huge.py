@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import lock_holder
+from rplctl.commit.prepared import PIECE_BYTES
 from tests.replica import Replica
 from tests.servers import MariadbServer, MysqlServer
 
@@ -83,15 +84,15 @@ def apply_measured(folder: Path, source: MariadbServer) -> tuple[int, float]:
         replica.close()
 
 
-def one_transaction(source: MariadbServer, rows: int, body: str, setting: str = "") -> None:
-    """A table filled by a single INSERT; `body` is a row's text, from `n`."""
+def one_transaction(source: MariadbServer, rows: int, body: str, setting: str = "", end: str = "") -> None:
+    """A table filled by a single INSERT between `setting` and `end`; `body` is a row's text, from `n`."""
     source.sql("CREATE DATABASE huge; CREATE TABLE huge.big (id INT PRIMARY KEY, body TEXT CHARACTER SET latin1)")
     digits = "(SELECT 0 d UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 "
     digits += "UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)"
     places = [f"{10**place} * t{place}.d" for place in range(7)]
     joined = ", ".join(f"{digits} t{place}" for place in range(7))
     numbers = f"SELECT {' + '.join(places)} n FROM {joined}"
-    source.sql(f"{setting} INSERT INTO huge.big SELECT n, {body} FROM ({numbers}) numbers WHERE n < {rows}")
+    source.sql(f"{setting} INSERT INTO huge.big SELECT n, {body} FROM ({numbers}) numbers WHERE n < {rows};{end}")
 
 
 KILOBYTE = "RPAD(n, 1000, CONCAT('row ', n, ' of a long transaction. '))"
@@ -104,6 +105,17 @@ def test_a_row_transaction_of_many_batches(
     monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(8 * MB))
     source = mariadb_factory()
     one_transaction(source, 60_000, KILOBYTE)
+    peak, _ = apply_measured(tmp_path, source)
+    assert peak < 1_000 * MB
+
+
+XA = ("XA START 'huge';", "XA END 'huge'; XA PREPARE 'huge'; XA COMMIT 'huge'")
+
+
+def test_a_prepared_transaction_of_many_pieces(tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]) -> None:
+    source = mariadb_factory()
+    one_transaction(source, 12_000, KILOBYTE, *XA)
+    assert 12_000_000 > 2 * PIECE_BYTES
     peak, _ = apply_measured(tmp_path, source)
     assert peak < 1_000 * MB
 
@@ -129,6 +141,19 @@ def test_a_row_transaction_of_2_gb_stays_below_the_limit(
     peak, seconds = apply_measured(tmp_path, source)
     record_property("measured", f"{peak / MB:.0f} MB in {seconds:.0f} s")
     assert peak < LIMIT, f"{peak / MB:.0f} MB in {seconds:.0f} s"
+
+
+@pytest.mark.huge
+@pytest.mark.timeout(4000)
+def test_a_prepared_transaction_of_200_mb_stays_below_the_limit(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], record_property: Callable[[str, object], None]
+) -> None:
+    source = mariadb_factory()
+    one_transaction(source, 220_000, KILOBYTE, *XA)
+    assert max(path.stat().st_size for path in source.binlog_files) > 200 * MB
+    peak, seconds = apply_measured(tmp_path, source)
+    record_property("measured", f"{peak / MB:.0f} MB in {seconds:.0f} s")
+    assert peak < 1_000 * MB, f"{peak / MB:.0f} MB in {seconds:.0f} s"
 
 
 @pytest.mark.huge

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -65,11 +66,20 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
     if batch.last - batch.first != 1 or not batch.has_payload or not _is_larger(batch, limit_bytes):
         yield lying
         return
-    path = private_folder(spool_folder) / f"{uuid.uuid4().hex}.events"
-    try:
-        _unfold(lying, path)
+    with spool_file(spool_folder) as path:
+        with path.open("wb") as file:
+            _unfold(lying, file)
         data = np.memmap(path, np.uint8, "r")
         yield EventRange(path, data, 0, len(data), replace(batch.description, checksum_algorithm=CHECKSUM_OFF))
+
+
+@contextmanager
+def spool_file(folder: Path) -> Iterator[Path]:
+    """A new file that only we can read, gone in the end."""
+    path = private_folder(folder) / f"{uuid.uuid4().hex}.events"
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
+        yield path
     finally:
         path.unlink(missing_ok=True)
 
@@ -85,7 +95,7 @@ def _payloads(data: ByteArray, batch: Batch) -> Iterator[tuple[int, int]]:
         yield batch.start + int(index.offsets[number]), batch.start + int(index.offsets[number + 1])
 
 
-def _unfold(events: EventRange, path: Path) -> None:
+def _unfold(events: EventRange, file: BinaryIO) -> None:
     piece = events.data[events.start : events.end]
     index = scan_events(piece)
     checksum = events.description.checksum_length
@@ -95,13 +105,11 @@ def _unfold(events: EventRange, path: Path) -> None:
             errno=1743,
             position=str(events.start + int(index.offsets[bad])),
         )
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
-    with os.fdopen(descriptor, "wb") as file:
-        for number, code in enumerate(index.type_codes.tolist()):
-            event = piece[index.offsets[number] : index.offsets[number + 1]]
-            if code == EventType.TRANSACTION_PAYLOAD:
-                unfold_payload(event, events.description, file, MAX_UNFOLDED)
-                continue
-            plain = bytearray(event[: len(event) - checksum].tobytes())
-            plain[9:13] = len(plain).to_bytes(4, "little")
-            file.write(plain)
+    for number, code in enumerate(index.type_codes.tolist()):
+        event = piece[index.offsets[number] : index.offsets[number + 1]]
+        if code == EventType.TRANSACTION_PAYLOAD:
+            unfold_payload(event, events.description, file, MAX_UNFOLDED)
+            continue
+        plain = bytearray(event[: len(event) - checksum].tobytes())
+        plain[9:13] = len(plain).to_bytes(4, "little")
+        file.write(plain)

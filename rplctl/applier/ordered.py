@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rplctl.applier.decode import row_changes
+from rplctl.applier.event_range import spool_file
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
@@ -30,6 +31,7 @@ from rplctl.binlog.rows import (
     RowsEvents,
     parse_rows_events,
 )
+from rplctl.channel import Channel
 from rplctl.commit.prepared import keep_prepared, take_prepared
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
@@ -83,6 +85,7 @@ class OrderedRange:
         self._cascades_lost = cascades_lost
         self._catalog = catalog
         self._channel = channel
+        self._spool_folder = Channel(channel, config.datadir).spool_folder
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
         self._statements = statements
         self._tolerance = Tolerance.from_config(config)
@@ -130,22 +133,20 @@ class OrderedRange:
         if prepare.one_phase:
             self.apply(inner)
             return
-        events = b"".join(run.event(n) for n in range(number))
+        events = (run.event(n) for n in range(number))
         keep_prepared(self._target.connection, self._channel, _xid_text(prepare.xid), events, run.description)
 
     def _end_xa(self, verb: str, xid: str, at: str) -> None:
-        kept = take_prepared(self._target.connection, self._channel, xid)
-        if kept is None:
-            raise RplError(
-                f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began "
-                "at",
-                errno=1397,
-                position=at,
-                hint="load the tables again from the source, then `rplctl skip` this transaction",
-            )
-        if verb == "COMMIT":
-            data = np.frombuffer(kept[0], np.uint8)
-            self.apply(read_run(data, 0, len(data), kept[1]))
+        with spool_file(self._spool_folder) as path:
+            with path.open("wb") as file:
+                description = take_prepared(
+                    self._target.connection, self._channel, xid, file if verb == "COMMIT" else None
+                )
+            if description is None:
+                raise _unknown_xid(verb, xid, at)
+            if path.stat().st_size:
+                data = np.memmap(path, np.uint8, "r")
+                self.apply(read_run(data, 0, len(data), description))
 
     def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
         table_id = _table_id(run, number)
@@ -270,6 +271,15 @@ def _holds_statements(run: EventRun) -> bool:
     )
     words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA)
     return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
+
+
+def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
+    return RplError(
+        f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began at",
+        errno=1397,
+        position=at,
+        hint="load the tables again from the source, then `rplctl skip` this transaction",
+    )
 
 
 def _unreplicated_error(statement: Unreplicated) -> RplError:

@@ -1,6 +1,7 @@
 """XA transactions of the source between XA PREPARE and XA COMMIT: their events wait in the target (mission map 3, row
 58).
 
+They are stored in pieces, so that neither their size in memory nor the target's limit on a row bounds a transaction.
 Invariant: the events are stored in the transaction that moves the position past XA PREPARE, and taken out in the one
 that applies or drops them, so they survive every crash and the purge of the relay log, and nothing is visible before
 XA COMMIT.
@@ -9,35 +10,59 @@ XA COMMIT.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from typing import BinaryIO
 
 from sqlalchemy import Connection, delete, insert, select
 
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.commit.tables import own_schema, prepared_xa
 
+PIECE_BYTES = 4 << 20  # below the smallest max_allowed_packet that servers start with
+
 
 def keep_prepared(
-    connection: Connection, channel: str, xid: str, events: bytes, description: FormatDescription
+    connection: Connection, channel: str, xid: str, events: Iterable[bytes], description: FormatDescription
 ) -> None:
     """Store the events of a prepared transaction; a left-over of the same name is replaced."""
     table = prepared_xa(own_schema(connection.engine))
     connection.execute(delete(table).where(table.c.Channel_name == channel, table.c.Xid == xid))
     text = json.dumps(asdict(description))
-    connection.execute(insert(table).values(Channel_name=channel, Xid=xid, Format_description=text, Events=events))
+    for number, piece in enumerate(_pieces(events)):
+        row = {"Channel_name": channel, "Xid": xid, "Piece": number, "Format_description": text, "Events": piece}
+        connection.execute(insert(table).values(row))
 
 
-def take_prepared(connection: Connection, channel: str, xid: str) -> tuple[bytes, FormatDescription] | None:
-    """The stored events, removed from the store; None when there are none of that name."""
+def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
+    """Of PIECE_BYTES each but the last; one at least. An event may lie in several."""
+    waiting = bytearray()
+    for event in events:
+        waiting += event
+        while len(waiting) > PIECE_BYTES:
+            yield bytes(waiting[:PIECE_BYTES])
+            del waiting[:PIECE_BYTES]
+    yield bytes(waiting)
+
+
+def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO | None) -> FormatDescription | None:
+    """Write the stored events to `out` and remove them from the store; the result is None when there are none of that
+    name. Without `out` they are only removed.
+    """
     table = prepared_xa(own_schema(connection.engine))
     where = (table.c.Channel_name == channel, table.c.Xid == xid)
-    row = connection.execute(select(table.c.Events, table.c.Format_description).where(*where)).first()
-    if row is None:
+    text = connection.execute(select(table.c.Format_description).where(*where, table.c.Piece == 0)).scalar()
+    if text is None:
         return None
+    number = 0
+    one = select(table.c.Events).where(*where)
+    while out is not None and (piece := connection.execute(one.where(table.c.Piece == number)).scalar()) is not None:
+        out.write(piece)
+        number += 1
     connection.execute(delete(table).where(*where))
-    fields = json.loads(row.Format_description)
+    fields = json.loads(text)
     fields["header_lengths"] = tuple(fields["header_lengths"])
-    return bytes(row.Events), FormatDescription(**fields)
+    return FormatDescription(**fields)
 
 
 def forget_prepared(connection: Connection, channel: str) -> None:

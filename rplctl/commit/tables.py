@@ -69,6 +69,7 @@ def prepared_xa(schema: str | None) -> Table:
         MetaData(schema=schema),
         Column("Channel_name", String(64), primary_key=True),
         Column("Xid", String(300), primary_key=True),  # as XA COMMIT spells it: X'gtrid',X'bqual',format
+        Column("Piece", Integer, primary_key=True, autoincrement=False),  # from 0
         Column("Format_description", _LONG_TEXT, nullable=False),  # JSON
         Column("Events", LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb"), nullable=False),
         comment="XA transactions of the source between XA PREPARE and XA COMMIT",

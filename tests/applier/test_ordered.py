@@ -11,6 +11,7 @@ from rplctl.applier.ordered import wants_foreign_keys
 from rplctl.applier.plan import plan_batches
 from rplctl.applier.row_stream import read_run
 from rplctl.binlog.scan import GroupKind
+from rplctl.commit import prepared as prepared_store
 from rplctl.commit.prepared import take_prepared
 from rplctl.errors import RplError, TargetError
 from tests.applier.instance import Instance
@@ -78,7 +79,11 @@ def test_rows_after_a_savepoint_are_taken_back_by_rollback_to(instance: Instance
     assert instance.query("SELECT * FROM savepoints__journal") == [(1,)]  # MyISAM on the source: kept there too
 
 
-def test_prepared_rows_are_not_visible_before_xa_commit_and_wait_over_a_restart(instance: Instance) -> None:
+@pytest.mark.parametrize("piece_bytes", [prepared_store.PIECE_BYTES, 33])
+def test_prepared_rows_are_not_visible_before_xa_commit_and_wait_over_a_restart(
+    instance: Instance, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepared_store, "PIECE_BYTES", piece_bytes)
     groups = scenario("xa")
     prepared, _, end_dropped, end_kept = numbers_of(groups, GroupKind.XA)
     apply_in_order(instance, groups, 0, prepared + 1)
@@ -92,7 +97,7 @@ def test_prepared_rows_are_not_visible_before_xa_commit_and_wait_over_a_restart(
     assert instance.query("SELECT id FROM xa__items ORDER BY id") == [(1,), (2,), (4,)]
     with instance.target.engine.connect() as connection:
         for name in ("kept", "dropped"):
-            assert take_prepared(connection, "", f"X'{name.encode().hex()}',X'',1") is None
+            assert take_prepared(connection, "", f"X'{name.encode().hex()}',X'',1", None) is None
 
 
 def test_xa_commit_of_what_was_prepared_before_the_channel_began_stops(instance: Instance) -> None:
