@@ -79,7 +79,7 @@ class UnknownTables(TargetError):
 
 
 class Pipeline:
-    """Runs batches on one SparkContext, which is the caller's; the catalog travels as a broadcast that changes only with DDL."""
+    """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
@@ -172,7 +172,7 @@ def _chunk(
         [RowSet(*s) for s in inserts],
         [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
         *facts,
-        bulk=bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
+        bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
     )
 
 
