@@ -75,7 +75,8 @@ class StatementRunner:
         """Whether all that the group does waits for its COMMIT: the source committed it by XID, and the tables of its
         rows have transactions here.
         """
-        if not np.size(run.types) or run.types[-1] != EventType.XID:
+        ends = run.types[np.isin(run.types, (EventType.XID, EventType.QUERY))]
+        if not np.size(ends) or ends[-1] != EventType.XID:
             return False
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)

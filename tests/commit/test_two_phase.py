@@ -152,8 +152,12 @@ def test_the_target_killed_between_prepare_and_commit(
     monkeypatch.setattr(ledger.participant, "prepare", kill_and_prepare)
     applied: list[int] = []
 
+    def apply() -> None:
+        applied.append(1)
+        insert(target, 2)
+
     def step() -> None:
-        commit_group(target, ledger, (info, at(2)), lambda: (applied.append(1), insert(target, 2))[1])
+        commit_group(target, ledger, (info, at(2)), apply)
 
     with pytest.raises((TargetError, OSError)):
         step()
@@ -292,13 +296,12 @@ def test_what_was_decided_is_settled_before_the_position_goes_elsewhere(
     channel = Channel("", tmp_path)
     auto = replace(config, commit_mode="auto")
     engine = open_engine(config.target_url)
-    for number, move in enumerate(
-        (
-            lambda: settle(config, channel, engine),
-            lambda: settle_prepared(config, channel, lambda: engine),
-            lambda: settle(auto, channel, engine),
-        )
-    ):
+    moves: tuple[Callable[[], None], ...] = (
+        lambda: settle(config, channel, engine),
+        lambda: settle_prepared(config, channel, lambda: engine),
+        lambda: settle(auto, channel, engine),
+    )
+    for number, move in enumerate(moves):
         prepare(config)
         killed_at("crash_commit_after_log", lambda: apply_next(config))
         move()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +85,14 @@ def killed_at(point: str, work: Callable[[], object]) -> None:
             os._exit(1)  # not reached: the point was not passed, or the work failed before it
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, f"{point} was not passed"
+
+
+def program_killed_at(point: str, program: str) -> None:
+    """As `killed_at` for work whose kernels have threads: they do not outlive a fork."""
+    environment = {**os.environ, ENVIRONMENT: f"{point}=kill"}
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=root, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
 
 
 def numbers(config: Config) -> list[int]:

@@ -71,14 +71,19 @@ def test_prepare_costs_two_fsyncs_and_commit_one(path: Path) -> None:
     pages.close()
 
 
+def prepare(pages: ShadowPageFile, record: bytes, xid: int) -> None:
+    pages.update(record)
+    pages.prepare(xid)
+
+
 STEPS: dict[str, tuple[Callable[[ShadowPageFile], None], set[tuple[bytes, int]]]] = {
-    "prepare": (lambda pages: (pages.update(NEW), pages.prepare(XID))[1], {(OLD, 0), (OLD, XID)}),
+    "prepare": (lambda pages: prepare(pages, NEW, XID), {(OLD, 0), (OLD, XID)}),
     "commit": (lambda pages: pages.commit(), {(OLD, XID), (NEW, 0)}),
     "rollback": (lambda pages: pages.rollback(), {(OLD, XID), (OLD, 0)}),
-    "prepare the next": (lambda pages: (pages.update(NEXT), pages.prepare(XID + 1))[1], {(NEW, 0), (NEW, XID + 1)}),
+    "prepare the next": (lambda pages: prepare(pages, NEXT, XID + 1), {(NEW, 0), (NEW, XID + 1)}),
     "commit the next": (lambda pages: pages.commit(), {(NEW, XID + 1), (NEXT, 0)}),
     "prepare after a rollback": (
-        lambda pages: (pages.update(NEXT), pages.prepare(XID + 1))[1],
+        lambda pages: prepare(pages, NEXT, XID + 1),
         {(OLD, 0), (OLD, XID + 1)},
     ),
 }

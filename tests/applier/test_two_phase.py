@@ -1,0 +1,209 @@
+"""WL#3970's kinds of groups in two-phase commit: recorded on a real MariaDB, applied to another, killed in between."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rplctl.applier.batch import BatchApplier
+from rplctl.applier.pipeline import Split, UnknownTables, run_split
+from rplctl.applier.plan import plan_batches
+from rplctl.binlog.scan import GroupKind, scan_groups
+from rplctl.channel import Channel
+from rplctl.commit.two_phase import XaLedger
+from rplctl.config import Config
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.plan import Catalog
+from rplctl.target import open_target
+from rplctl.target.base import TableChunk
+from tests.applier.instance import InProcessPipeline, Instance
+from tests.commit.xa_probe import killed_at, program_killed_at
+from tests.servers import MariadbServer
+
+POINTS = {
+    "crash_commit_before": False,
+    "crash_commit_after_prepare": False,
+    "crash_commit_after_log": True,
+    "crash_commit_between_engines": True,
+    "crash_commit_before_unlog": True,
+    "crash_commit_after": True,
+}
+KEY_POINTS = ("crash_commit_after_prepare", "crash_commit_after_log", "crash_commit_before_unlog")
+GROUPS = {
+    "statement": "SET binlog_format=STATEMENT; {insert}(1); {insert}(2); {insert}(3)",
+    "rows": "SET binlog_format=ROW; {insert}(1); {insert}(2); {insert}(3)",
+    "transaction": "SET binlog_format=STATEMENT; BEGIN; {insert}(1); UPDATE t SET v=v+10; COMMIT; {insert}(5)",
+    "savepoints": "SET binlog_format=ROW; BEGIN; {insert}(1); SAVEPOINT s; {insert}(2); ROLLBACK TO s; COMMIT",
+}
+
+
+@dataclass
+class Recorded:
+    groups: RelayGroups
+    rows: list[Any]
+    first: int  # group behind the DDL
+
+
+@pytest.fixture(scope="module")
+def target(mariadb_factory: Callable[..., MariadbServer]) -> MariadbServer:
+    return mariadb_factory("--skip-log-bin", "--skip-log-slave-updates")
+
+
+def record(source: MariadbServer, folder: Path, name: str, sql: str) -> Recorded:
+    """The binary log of these statements, after CREATE TABLE t and, in MyISAM, m."""
+    source.sql("FLUSH LOGS")
+    log = source.master_status()[0]
+    source.sql(f"CREATE DATABASE {name}")
+    table = "(id INT AUTO_INCREMENT PRIMARY KEY, v INT)"
+    source.sql(f"CREATE TABLE t {table} ENGINE=InnoDB; CREATE TABLE m {table} ENGINE=MyISAM", name)
+    source.sql(sql.format(insert="INSERT INTO t (v) VALUES "), name)
+    rows = [source.sql(f"SELECT * FROM {t} ORDER BY id", name) for t in ("t", "m")]
+    source.sql(f"FLUSH LOGS; DROP DATABASE {name}")
+    path = folder / log
+    shutil.copy(source.data / log, path)
+    groups = groups_of(path)
+    ddl = np.flatnonzero(groups.scan.kind == GroupKind.QUERY)
+    return Recorded(groups, rows, int(ddl[2]) + 1)
+
+
+def groups_of(path: Path) -> RelayGroups:
+    """The whole file, as if it were our first relay log."""
+    log = path.name
+    data = np.fromfile(path, np.uint8)
+    scan = scan_groups(data, 4, BinlogPosition(log, 4), len(data))
+    start, end = (RelayLogPosition("relay-bin.000001", at) for at in (4, int(scan.end[-1])))
+    description = scan.description_at(int(scan.end[-1]))
+    return RelayGroups(
+        path, start.log_name, data, scan, description, start, BinlogPosition(log, 4), end, scan.end_position
+    )
+
+
+@pytest.fixture(scope="module")
+def recorded(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recorded]:
+    folder = tmp_path_factory.mktemp("logs")
+    return {kind: record(mariadb, folder, f"xa_{kind}", sql) for kind, sql in GROUPS.items()}
+
+
+class AskingPipeline(InProcessPipeline):
+    """Names the tables that the target has to describe, as Spark's does: then rows go the bulk way."""
+
+    def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
+        if unknown := {name for split in splits for name in run_split(split, catalog).unknown}:
+            raise UnknownTables(sorted(unknown))
+        return super().decode(splits, catalog)
+
+
+class Started(Instance):
+    """On what another start left, in commit mode xa."""
+
+    def __init__(self, folder: Path, url: str, **options: Any) -> None:
+        self.config = Config(folder, target=url, commit_mode="xa", **options)
+        self.channel = Channel("", folder)
+        self.target = open_target(url)
+        self.pipeline = AskingPipeline()
+        self.stop = threading.Event()
+        self.applier = self.reopen()
+
+    def go_on(self, groups: RelayGroups) -> BatchApplier:
+        """Apply what is behind the stored position."""
+        at = self.applier.info.exec_position
+        ends = [groups.scan.source_position(n) for n in range(len(groups.scan))]
+        self.apply_from(groups, sum(not at.is_before(end) for end in ends))
+        return self.applier
+
+
+def prepare(server: MariadbServer, folder: Path, name: str, recorded: Recorded) -> None:
+    """The tables of the recorded log in an otherwise empty target."""
+    server.sql(f"DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS rplctl")
+    instance = Instance(
+        folder, recorded.groups, target=server.url(), commit_mode="xa", relay_log_info_repository="FILE"
+    )
+    instance.apply(recorded.groups, recorded.first)
+    instance.target.close()
+
+
+def rows(server: MariadbServer, name: str) -> list[Any]:
+    return [server.sql(f"SELECT * FROM {table} ORDER BY id", name) for table in ("t", "m")]
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize(
+    ("kind", "point"),
+    [(kind, point) for kind in GROUPS for point in POINTS if kind == "rows" or point in KEY_POINTS],
+)
+def test_each_kind_of_group_is_whole_after_each_crash_point(
+    target: MariadbServer, recorded: dict[str, Recorded], tmp_path: Path, kind: str, point: str
+) -> None:
+    log, name = recorded[kind], f"xa_{kind}"
+    prepare(target, tmp_path, name, log)
+    if kind == "rows":
+        folder, path = str(tmp_path), str(log.groups.path)
+        opened = f"Started(Path({folder!r}), {target.url()!r})"
+        program_killed_at(
+            point, f"from tests.applier.test_two_phase import *; {opened}.go_on(groups_of(Path({path!r})))"
+        )
+    else:
+        killed_at(point, lambda: Started(tmp_path, target.url()).go_on(log.groups))
+    left = target.sql("XA RECOVER")
+    assert len(left) == (point in ("crash_commit_after_prepare", "crash_commit_after_log"))
+    started = Started(tmp_path, target.url())
+    assert target.sql("XA RECOVER") == []
+    assert bool(rows(target, name)[0]) == POINTS[point]
+    assert isinstance(started.applier._ledger, XaLedger)
+    assert started.go_on(log.groups).info.exec_position == log.groups.end_source
+    started.target.close()
+    assert rows(target, name) == log.rows
+    assert target.sql("XA RECOVER") == []
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("mode", ["auto", "xa"])
+def test_a_logged_rollback_moves_the_position_outside_the_transaction(
+    mariadb: MariadbServer, target: MariadbServer, tmp_path: Path, mode: str
+) -> None:
+    """WL#3970's second rollback, WL#2775 statement 23: what MyISAM keeps is kept, InnoDB's part is not."""
+    name = f"rolled_back_{mode}"
+    sql = (
+        "SET binlog_format=STATEMENT; INSERT INTO t (v) VALUES (1);"
+        " BEGIN; UPDATE t SET v=99; INSERT INTO m (v) VALUES (2); ROLLBACK; INSERT INTO t (v) VALUES (3)"
+    )
+    log = record(mariadb, tmp_path, name, sql)
+    assert GroupKind.ROLLED_BACK in log.groups.scan.kind
+    number = int(np.flatnonzero(log.groups.scan.kind == GroupKind.ROLLED_BACK)[0])
+    target.sql("DROP DATABASE IF EXISTS rplctl")
+    instance = Instance(
+        tmp_path / "i", log.groups, target=target.url(), commit_mode=mode, relay_log_info_repository="FILE"
+    )
+    for batch in plan_batches(log.groups, number + 1, has_rollbacks=True):
+        instance.applier.apply(batch)
+    assert instance.applier.info.exec_position == log.groups.scan.source_position(number)
+    assert rows(target, name) == [[(1, 1)], [(1, 2)]]
+    instance.apply_from(log.groups, number + 1)
+    assert rows(target, name) == log.rows
+    assert b"prepared:" not in (tmp_path / "i/relay-log.info").read_bytes()
+    instance.target.close()
+
+
+@pytest.mark.mariadb
+def test_a_group_on_a_table_without_transactions_has_no_prepare(
+    recorded: dict[str, Recorded], target: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """WL#3970: one participant cannot do it, so nobody prepares; the others of the log still do."""
+    log = recorded["rows"]
+    prepare(target, tmp_path, "xa_rows", log)
+    target.sql("ALTER TABLE t ENGINE=MyISAM", "xa_rows")
+    started = Started(tmp_path, target.url())
+    ledger = started.applier._ledger
+    assert isinstance(ledger, XaLedger)
+    monkeypatch.setattr(ledger.participant, "prepare", lambda *_: pytest.fail("prepared"))
+    assert started.go_on(log.groups).info.exec_position == log.groups.end_source
+    started.target.close()
+    assert rows(target, "xa_rows") == log.rows
