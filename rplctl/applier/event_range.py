@@ -28,7 +28,6 @@ from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError
 
 MAX_UNFOLDED = 64 << 30  # bytes
-_SMALLEST_SUSPECT = 64 << 10  # bytes of a compressed transaction that are worth asking what they unfold to
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +42,24 @@ class EventRange:
 
 
 def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
-    """The same groups, with each that unfolds to more than `limit_bytes` a batch of its own."""
-    suspects = np.flatnonzero(
-        batch.scan.has_payload[batch.first : batch.last]
-        & (batch.scan.end[batch.first : batch.last] - batch.scan.start[batch.first : batch.last] >= _SMALLEST_SUSPECT)
-    )
-    cuts = [batch.first]
-    for number in (suspects + batch.first).tolist():
-        if _is_larger(replace(batch, first=number, last=number + 1), limit_bytes):
-            cuts += [number, number + 1]
+    """The same groups in batches that unfold to at most `limit_bytes` each, or hold one group."""
+    holds = batch.scan.has_payload[batch.first : batch.last]
+    if not holds.any():
+        return [batch]
+    ends = batch.scan.end[batch.first : batch.last]
+    sizes = (ends - batch.scan.start[batch.first : batch.last]).tolist()
+    data = batch.groups.data
+    for start, end in _payloads(data, batch):
+        group = int(np.searchsorted(ends, start, side="right"))
+        sizes[group] += payload_size(data[start:end], batch.description)
+    cuts, held = [batch.first], 0
+    for number, size in enumerate(sizes, batch.first):
+        if held and held + size > limit_bytes:
+            cuts.append(number)
+            held = 0
+        held += size
     cuts.append(batch.last)
-    return [replace(batch, first=a, last=b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+    return [replace(batch, first=a, last=b) for a, b in zip(cuts, cuts[1:], strict=False)]
 
 
 @contextmanager

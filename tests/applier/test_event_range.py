@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from rplctl.applier import event_range as module
+from rplctl.applier import row_stream
+from rplctl.applier.batch import BatchApplier
 from rplctl.applier.event_range import apart, event_range
+from rplctl.applier.pipeline import Split
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
-from rplctl.binlog.payload import payload_size
+from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.header import EventType
+from rplctl.binlog.payload import expand_event, payload_size
 from rplctl.binlog.scan import scan_events
 from rplctl.errors import BinlogFormatError
+from rplctl.target.base import TableChunk
 from tests.applier.demo_log import groups_of
 from tests.applier.test_fidelity import apply_all, data_of, different, write_logs
 
@@ -19,9 +26,8 @@ CASE = "my97-torture-compress-l1"
 
 
 @pytest.fixture
-def bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
-    """Many compressed transactions, every one worth asking for its size."""
-    monkeypatch.setattr(module, "_SMALLEST_SUSPECT", 0)
+def bulk(tmp_path: Path) -> Batch:
+    """Many compressed transactions."""
     groups = groups_of(write_logs(tmp_path / "source", data_of(CASE))[0])
     batches = [batch for batch in plan_batches(groups, len(groups.scan)) if batch.kind is BatchKind.BULK]
     return max(batches, key=lambda batch: batch.last - batch.first)
@@ -32,6 +38,52 @@ def test_only_transactions_that_unfold_to_more_than_the_limit_are_set_apart(bulk
     alone = apart(bulk, 1)
     assert len(alone) == bulk.last - bulk.first
     assert [(part.first, part.last) for part in alone] == [(n, n + 1) for n in range(bulk.first, bulk.last)]
+
+
+def unfolded_bytes(batch: Batch) -> int:
+    """What the groups hold in the log, and what their payloads unfold to."""
+    raw = batch.groups.data[batch.start : batch.end]
+    index = scan_events(raw)
+    payloads = [n for n, code in enumerate(index.type_codes) if code == EventType.TRANSACTION_PAYLOAD]
+    plain = (expand_event(raw[index.offsets[n] : index.offsets[n + 1]].tobytes(), batch.description) for n in payloads)
+    return len(raw) + sum(map(len, plain))
+
+
+@pytest.mark.parametrize("limit", [1_000, 2_500, 10_000])
+def test_many_small_transactions_unfold_to_no_more_than_the_limit_together(bulk: Batch, limit: int) -> None:
+    parts = apart(bulk, limit)
+    assert (parts[0].first, parts[-1].last) == (bulk.first, bulk.last)
+    assert all(one.last == other.first for one, other in pairwise(parts))
+    sizes = [unfolded_bytes(part) for part in parts]
+    assert all(size <= limit or part.last - part.first == 1 for part, size in zip(parts, sizes, strict=True))
+    following = [replace(part, last=part.first + 1) for part in parts[1:]]
+    assert all(size + unfolded_bytes(one) > limit for size, one in zip(sizes, following, strict=False))
+    assert sum(sizes) > 3 * limit
+
+
+def test_a_job_decodes_no_more_bytes_than_a_batch_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted where payloads are expanded, per decoding of a batch."""
+    limit, expanded, jobs = 1_500, [0], list[int]()
+    decode = BatchApplier._decode
+
+    def counted(event: bytes, description: FormatDescription) -> bytes:
+        plain = expand_event(event, description)
+        expanded[0] += len(plain)
+        return plain
+
+    def decoded(applier: BatchApplier, splits: list[Split]) -> list[TableChunk]:
+        expanded[0] = 0
+        chunks = decode(applier, splits)
+        jobs.append(expanded[0])
+        return chunks
+
+    monkeypatch.setattr(row_stream, "expand_event", counted)
+    monkeypatch.setattr(BatchApplier, "_decode", decoded)
+    paths = write_logs(tmp_path / "source", data_of(CASE))
+    instance = apply_all(tmp_path, paths, max_batch_bytes=limit)
+    assert different(instance, data_of(f"{CASE}.state").decode()) == []
+    instance.target.close()
+    assert max(jobs) <= limit < sum(jobs) // 2
 
 
 def test_the_unfolded_events_are_those_of_the_payload_and_the_file_is_removed(bulk: Batch, tmp_path: Path) -> None:
@@ -62,10 +114,7 @@ def test_a_damaged_payload_is_refused_and_leaves_no_file(bulk: Batch, tmp_path: 
     assert list((tmp_path / "spool").iterdir()) == []
 
 
-def test_a_log_of_unfolded_transactions_gives_the_sources_state(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_SMALLEST_SUSPECT", 0)
+def test_a_log_of_unfolded_transactions_gives_the_sources_state(tmp_path: Path) -> None:
     paths = write_logs(tmp_path / "source", data_of(CASE))
     instance = apply_all(tmp_path, paths, max_batch_bytes=1)
     assert different(instance, data_of(f"{CASE}.state").decode()) == []
