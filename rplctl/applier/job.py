@@ -87,15 +87,18 @@ class Applier:
             warming.start()
             context = open_session(self._config, self._channel)
             warming.join()
-            pipeline = Pipeline(context)
             try:
-                with Interrupter(self.stop, (pipeline.cancel, target.interrupt)) as interrupter:
+                with Interrupter(self.stop, (context.cancelAllJobs, target.interrupt)) as interrupter:
+                    with interrupter.work():
+                        pipeline = Pipeline(context)
                     work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
                     work.on_retry = lambda: self._report.counted(work.retried, work.passed_over)
                     self._report.at(work.info)
                     self._run_until_stopped(work, ledger, target)
+            except Stopped:
+                log.info("STOP came while Spark was starting")
             finally:
-                pipeline.close()
+                context.stop()
         finally:
             target.close()
 
@@ -187,4 +190,7 @@ class Applier:
         wanted = self._options.until_source
         if wanted is not None and not work.info.exec_position.is_before(wanted):
             return True
-        return is_met(self._options.until, work.info)
+        met = is_met(self._options.until, work.info)
+        if met:
+            log.info("Slave SQL thread stopped because it reached its UNTIL %s", self._options.until.shown)
+        return met

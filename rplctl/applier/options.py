@@ -28,6 +28,11 @@ class Until:
         return BinlogPosition(self.log_name, self.log_pos) if self.kind == "master_pos" else None
 
     @property
+    def shown(self) -> str:
+        """As the server's log says it."""
+        return f"{self.kind.upper()} {self.gtids}" if self.gtids else f"position {self.log_pos} in {self.log_name}"
+
+    @property
     def relay_position(self) -> RelayLogPosition | None:
         return RelayLogPosition(self.log_name, self.log_pos) if self.kind == "relay_pos" else None
 
