@@ -47,10 +47,7 @@ def open_engine(url: str) -> Engine:
     path = make_url(url).database
     if not path or path == ":memory:":
         raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        raise TargetError(f"cannot open the target {path}: {error.strerror}", errno=1017) from error
+    _make_file(path)
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
 
     @event.listens_for(engine, "connect")
@@ -67,6 +64,20 @@ def open_engine(url: str) -> Engine:
         connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _make_file(path: str) -> None:
+    """Create it 0600 where it is missing. One that is there is not opened: with the first descriptor that a process
+    closes go all fcntl locks that SQLite holds on the file in it, and a reader may lose its write-ahead log.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        reason = "Is a directory" if os.path.isdir(path) else "Permission denied"
+        if not os.path.isfile(path) or not os.access(path, os.R_OK | os.W_OK):
+            raise TargetError(f"cannot open the target {path}: {reason}", errno=1017) from None
+    except OSError as error:
+        raise TargetError(f"cannot open the target {path}: {error.strerror}", errno=1017) from error
 
 
 class SqliteTarget:
