@@ -29,6 +29,7 @@ from rplctl.schema.plan import (
     Step,
     TruncateStep,
 )
+from rplctl.schema.postgresql_partition import value_sql
 from rplctl.schema.postgresql_type import (
     check_names,
     declared,
@@ -50,7 +51,7 @@ _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
     """The statements of a plan; `catalog` is the one before it. Raises TargetError for names PostgreSQL has not."""
-    from rplctl.schema.postgresql_alter import alter_table
+    from rplctl.schema.postgresql_alter import alter_table  # which builds on this module
 
     found: list[str] = []
     for database, defaults in plan.database_changes.items():
@@ -83,8 +84,6 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
             check_names(new)
             return rename_table(old, new)
         case DeletePartitionsStep(model, names):
-            from rplctl.schema.postgresql_partition import value_sql
-
             condition = partition_condition(model, names, context, value_sql, literal)
             return [f"DELETE FROM {table(model)}" + (f" WHERE {condition}" if condition else "")]
         case DeleteHistoryStep(model):

@@ -68,9 +68,13 @@ class PostgresqlTarget:
         if self._connection is None:
             with mapped_errors():
                 self._connection = self.engine.connect()
-            self._greet()
-            if self._fenced is not None:
-                self.fence(self._fenced)
+            try:
+                self._greet()
+                if self._fenced is not None:
+                    self.fence(self._fenced)
+            except BaseException:
+                self.reconnect()  # never one without the lock
+                raise
         return self._connection
 
     @property
@@ -104,8 +108,17 @@ class PostgresqlTarget:
         self._rows.forget_stages()
         self.connection.begin_twophase(xid) if xid else self.connection.begin()
         rests = not foreign_keys and self._may_rest_foreign_keys
-        with mapped_errors():
-            self._driver.execute((_BEGIN + (_FOREIGN_KEYS_OFF if rests else "")).encode(), prepare=False)
+        try:
+            with mapped_errors():
+                self._driver.execute((_BEGIN + (_FOREIGN_KEYS_OFF if rests else "")).encode())
+        except TargetError:
+            self.rollback()
+            raise
+
+    def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        if self._may_rest_foreign_keys:
+            self._rows.run(f"SET LOCAL session_replication_role = {'origin' if wanted else 'replica'}")
+        return self._may_rest_foreign_keys
 
     def commit(self) -> None:
         transaction = self.connection.get_transaction()
@@ -127,9 +140,11 @@ class PostgresqlTarget:
             return
         if self._driver.closed:
             return self.reconnect()  # the server has rolled back
-        if (transaction := self._connection.get_transaction()) is not None:
-            with mapped_errors():
+        with mapped_errors():
+            if (transaction := self._connection.get_transaction()) is not None:
                 transaction.rollback()
+            else:
+                self._driver.rollback()  # what `check_table` began
 
     def fence(self, channel: str) -> None:
         self._fenced = channel
@@ -193,10 +208,10 @@ class PostgresqlTarget:
         self._rows.forget_stages()
         with mapped_errors():
             for guard in guards(plan):
-                if self._driver.execute(guard.query.encode(), prepare=False).fetchone() is not None:
+                if self._driver.execute(guard.query.encode()).fetchone() is not None:
                     raise TargetError(guard.message, errno=1846, hint=guard.hint)
             for statement in emit(plan, catalog):
-                self._driver.execute(statement.encode(), prepare=False)
+                self._driver.execute(statement.encode())
 
     # net changes
 

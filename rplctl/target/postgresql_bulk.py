@@ -116,7 +116,7 @@ class RowWriter:
         return self._is_many(count) and self._may_stage()
 
     def run(self, sql: str, values: Parameters | None = None) -> int:
-        return self._driver().execute(sql.encode(), values, prepare=None if values else False).rowcount
+        return self._driver().execute(sql.encode(), values).rowcount
 
     def _count(self, sql: str, values: Parameters | None = None) -> int:
         found = self._driver().execute(sql.encode(), values).fetchone()

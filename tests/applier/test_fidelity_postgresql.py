@@ -96,6 +96,14 @@ def test_the_target_is_the_sources_final_state(tmp_path: Path, play: Play, case:
     assert run.ignored <= {"tt_types.t_varchar_63"}, "held a NUL on the source"
 
 
+def test_the_databases_owner_needs_no_more_rights(tmp_path: Path, play: Play, postgresql: PostgresqlServer) -> None:
+    url = new_database(postgresql)
+    postgresql.sql("DROP ROLE IF EXISTS owner; CREATE ROLE owner LOGIN PASSWORD 'o'")
+    postgresql.sql(f"ALTER DATABASE {url.rpartition('/')[2]} OWNER TO owner")
+    run = play(write_logs(tmp_path / "source", data_of(SMALL[2])), target=url.replace("rpl:rpl@", "owner:o@"))
+    assert run.different(data_of(f"{SMALL[2]}.state").decode()) == []
+
+
 @pytest.mark.parametrize("case", CRASHED)
 def test_a_source_that_was_killed_in_mid_transaction_is_followed_into_its_next_log(
     tmp_path: Path, play: Play, case: str

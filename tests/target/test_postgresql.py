@@ -306,8 +306,9 @@ def test_a_channel_has_one_committer_and_a_lost_connection_takes_its_lock_along(
         other.target.fence("south")
         shop.target.reconnect()
         other.target.fence("north")
-        with pytest.raises(LockBusy):
-            shop.query("SELECT 1")
+        for _ in range(2):
+            with pytest.raises(LockBusy):
+                shop.target.begin(foreign_keys=True)
     finally:
         other.target.close()
 
@@ -359,8 +360,9 @@ def test_a_database_that_cannot_hold_every_text_is_refused(postgresql: Postgresq
     postgresql.sql("DROP DATABASE IF EXISTS narrow")
     postgresql.sql("CREATE DATABASE narrow ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     target = open_target(postgresql.url("narrow"))
-    with pytest.raises(TargetError, match="LATIN1") as caught:
-        target.begin(foreign_keys=True)
+    for _ in range(2):
+        with pytest.raises(TargetError, match="LATIN1") as caught:
+            target.begin(foreign_keys=True)
     assert "createdb -E UTF8" in caught.value.hint
     target.close()
 
