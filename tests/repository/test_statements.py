@@ -97,6 +97,10 @@ WL2775: dict[int, tuple[str, ...]] = {
         "commit/test_commit_after.py::test_the_position_moves_after_the_change",
         "commit/test_commit_after.py::test_an_error_leaves_the_position_where_it_was",
     ),
+    23: (
+        "applier/test_two_phase.py::test_a_logged_rollback_moves_the_position_outside_the_transaction",
+        "commit/test_two_phase.py::test_rollback_of_a_failed_transaction_does_not_move_the_position",
+    ),
     24: (
         "commit/test_commit_after.py::test_the_position_moves_after_the_change",
         "applier/test_ordered.py::test_a_skipped_statement_lets_the_rows_behind_it_through",
@@ -157,7 +161,15 @@ WL5125: dict[int, tuple[str, ...]] = {
         "commit/test_ledger.py::test_a_position_moves_with_its_transaction_and_not_without",
     ),
     3: ("command/test_check.py::test_an_engine_without_transactions_is_told",),
-    4: ("command/test_check.py::test_an_engine_without_transactions_is_told",),
+    4: (
+        "command/test_check.py::test_an_engine_without_transactions_is_told",
+        "commit/test_two_phase.py::test_xa_is_not_used_where_it_adds_nothing_or_decides_nothing",
+        "commit/test_two_phase.py::test_a_table_in_a_crash_safe_engine_is_the_last_participant",
+    ),
+    5: (
+        "commit/test_two_phase.py::test_killed_at_a_crash_point_it_is_rolled_back_or_committed_everywhere",
+        "commit/test_two_phase.py::test_sqlite_cannot_prepare",
+    ),
     6: (
         "commit/test_ledger.py::test_a_file_edited_by_hand_after_an_orderly_stop_is_honoured",
         "repository/test_file.py::test_a_hand_edited_file_is_honoured",
@@ -165,7 +177,7 @@ WL5125: dict[int, tuple[str, ...]] = {
     ),
     7: (
         "command/test_fsync_report.py::test_sqlite_adds_no_fsync_in_the_same_engine_and_two_for_a_synced_file",
-        "command/test_fsync_report.py::test_mariadb_adds_no_fsync_in_the_same_engine_and_leaves_nothing_behind",
+        "command/test_fsync_report.py::test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind",
         "command/test_fsync_report.py::test_what_cannot_be_measured_yet_is_said_with_the_worklogs_number",
     ),
     10: (
@@ -176,9 +188,7 @@ WL5125: dict[int, tuple[str, ...]] = {
 }
 OPEN: dict[tuple[str, int], str] = {
     ("WL2775", 17): "a choice, not a statement: sync periods default to 10000",
-    ("WL2775", 23): "a ROLLBACK that the source logged (mixed engines): only counted as a group of its own so far",
     ("WL2775", 43): "left out by the worklog itself; the password is encrypted all the same (tests/test_secret.py)",
-    ("WL5125", 5): "two-phase commit of a FILE: commit_mode=xa",
     ("WL5125", 8): "the binary log of applied transactions",
     ("WL5125", 9): "the binary log of applied transactions",
 }
