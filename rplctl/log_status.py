@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 UNABLE_TO_COLLECT = 3722
 MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
-ROUND_PATIENCE_S = 0.02  # for one lock of a round
+ROUND_PATIENCE_S = 0.01  # for one lock of a round
 _PAUSE_S = 0.005
 _MAX_TEXT = 192
 
@@ -67,12 +68,15 @@ class ChannelLog:
 
 @dataclass(slots=True)
 class Collected:
-    """One row. `held_s`: for how long the longest round kept others out; `waited_s`: until the last lock was had."""
+    """One row. `held_s`: for how long the longest round kept receivers and appliers out, `map_held_s`: commands on
+    channels; `waited_s`: what came before the last round.
+    """
 
     gtid_executed: str = ""
     channels: list[ChannelLog] = field(default_factory=list)
     storage_engines: Document = field(default_factory=dict)
     held_s: float = 0.0
+    map_held_s: float = 0.0
     waited_s: float = 0.0
 
     @property
@@ -175,7 +179,7 @@ def collect_log_status(
     list_channels(config(""), engine)  # connects, where a repository is a TABLE: not under the locks
     began = time.monotonic()
     deadline = began + patience_s
-    longest = 0.0
+    held, map_held = 0.0, 0.0
     collector = collector_lock(datadir)
     try:
         if not collector.acquire(patience_s=patience_s):
@@ -183,11 +187,10 @@ def collect_log_status(
         while True:
             with _map_held(datadir, deadline):
                 round_began = time.monotonic()
-                collected = _round(config, engine, log)
-                longest = max(longest, time.monotonic() - round_began)
+                collected, held_s = _round(cache(config), engine, log)
+                held, map_held = max(held, held_s), max(map_held, time.monotonic() - round_began)
             if collected is not None:
-                collected.held_s = longest
-                collected.waited_s = time.monotonic() - began - longest
+                collected.held_s, collected.map_held_s, collected.waited_s = held, map_held, round_began - began
                 return collected
             if time.monotonic() > deadline:
                 raise lock_wait_timeout("a receiver or applier keeps its lock", "rplctl show-status")
@@ -207,34 +210,42 @@ def _map_held(datadir: Any, deadline: float) -> Iterator[None]:
         channels.close()
 
 
-def _round(config: Callable[[str], Config], engine: Callable[[], Engine], log: EngineLog | None) -> Collected | None:
-    """Lock, collect, unlock in reverse; None when a lock was not to be had. Caller holds the channel map."""
+def _round(
+    config: Callable[[str], Config], engine: Callable[[], Engine], log: EngineLog | None
+) -> tuple[Collected | None, float]:
+    """Lock, collect, unlock in reverse; (None when a lock was not to be had, seconds). Caller holds the channel map."""
     collected = Collected()
     resources: list[LogResource] = []
     locked: list[LogResource] = []
+    with _named(CHANNELS):
+        collected.channels = [ChannelLog(name) for name in list_channels(config(""), engine)]
+        for into in collected.channels:
+            options = config(into.name)
+            resources.append(_ChannelResource(options, Channel(into.name, options.datadir), engine, into))
+    resources.append(_GtidResource(config, engine, collected))
+    if log is not None:
+        resources.append(_EngineResource(log, collected.storage_engines))
+    began = time.monotonic()
     try:
-        with _named(CHANNELS):
-            names = list_channels(config(""), engine)
-            collected.channels = [ChannelLog(name) for name in names]
-            for into in collected.channels:
-                options = config(into.name)
-                resources.append(_ChannelResource(options, Channel(into.name, options.datadir), engine, into))
-        resources.append(_GtidResource(config, engine, collected))
-        if log is not None:
-            resources.append(_EngineResource(log, collected.storage_engines))
-        for resource in resources:
-            with _named(resource.column):
-                if not resource.lock(ROUND_PATIENCE_S):
-                    return None
-            locked.append(resource)
-        for resource in resources:
-            with _named(resource.column):
-                resource.collect()
-        return collected
+        is_complete = _lock_all(resources, locked)
+        if is_complete:
+            for resource in resources:
+                with _named(resource.column):
+                    resource.collect()
     finally:
         for resource in reversed(locked):
             with suppress(OSError):
                 resource.unlock()
+    return collected if is_complete else None, time.monotonic() - began
+
+
+def _lock_all(resources: Sequence[LogResource], locked: list[LogResource]) -> bool:
+    for resource in resources:
+        with _named(resource.column):
+            if not resource.lock(ROUND_PATIENCE_S):
+                return False
+        locked.append(resource)
+    return True
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from rplctl.receiver.flush import MasterInfoFlusher
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.target.engine_log import Figures
+from tests.servers import MysqlServer
 from tests.source.binlogs import statements
 
 TESTS = Path(__file__).parent
@@ -37,7 +38,10 @@ WL9452: dict[int, tuple[str, ...]] = {
         "cli/test_log_status.py::test_without_the_privilege_there_is_the_error_and_nothing_else",
         "test_log_status.py::test_01_another_user_of_the_machine_gets_1227_and_nothing",
     ),
-    2: ("cli/test_log_status.py::test_the_row_has_the_columns_and_keys_of_its_format",),
+    2: (
+        "cli/test_log_status.py::test_the_row_has_the_columns_and_keys_of_its_format",
+        "test_log_status.py::test_02_mysqls_own_table_has_the_columns_and_keys_of_our_format_mysql8",
+    ),
     3: ("test_log_status.py::test_03_master_without_a_binary_log_is_gtid_executed_alone",),
     4: ("test_log_status.py::test_04_channels_name_files_without_folder_and_none_is_an_empty_list",),
     5: ("target/test_engine_log.py::test_every_kind_of_target_says_where_its_log_is",),
@@ -170,6 +174,24 @@ def test_01_another_user_of_the_machine_gets_1227_and_nothing(tmp_path: Path) ->
         shutil.rmtree(folder)
     text = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
     assert done.stdout == "" and done.stderr.startswith(f"ERROR 1227: {text}\n"), done.stderr
+
+
+def test_02_mysqls_own_table_has_the_columns_and_keys_of_our_format_mysql8(
+    instance: Instance, mysql: MysqlServer
+) -> None:
+    """Asked of a server without channels whose binary log is on; the channels' keys are those of recorded rows."""
+    with mysql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM performance_schema.log_status")
+        (own,) = cursor.fetchall()
+        columns = [column[0] for column in cursor.description]
+    ours = log_status(instance.configs, "mysql8").row
+    assert columns == list(ours)
+    assert json.loads(own[2]) == ours["REPLICATION"] == {"channels": []}
+    assert {type(value) for value in json.loads(own[1]).values()} == {str, int}
+    assert set(ours["LOCAL"]) <= set(json.loads(own[1]))
+    instance.add("").close()
+    (channel,) = log_status(instance.configs, "mysql8").row["REPLICATION"]["channels"]
+    assert list(channel) == ["channel_name", "relay_log_file", "relay_log_position"]
 
 
 def test_03_master_without_a_binary_log_is_gtid_executed_alone(instance: Instance) -> None:

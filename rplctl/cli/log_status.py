@@ -41,7 +41,8 @@ def log_status(
     row = found.row if options.format == "json" else {name: _as_text(value) for name, value in found.row.items()}
     show_rows(options, tuple(row), [row], prefer_vertical=True)
     if options.verbose:
-        sys.stderr.write(f"held {found.held_s * 1000:.1f} ms, waited {found.waited_s * 1000:.1f} ms\n")
+        held, map_held, waited = (f"{s * 1000:.1f} ms" for s in (found.held_s, found.map_held_s, found.waited_s))
+        sys.stderr.write(f"held {held} (commands {map_held}), waited {waited}\n")
 
 
 def _as_text(value: Any) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from rplctl.command.instance import Note, all_channels, engine_of
+from rplctl.command.instance import Note, all_channels, engine_of, files_may_change
 from rplctl.config import Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
@@ -45,6 +46,13 @@ def init(
     private_folder(datadir)
     if not _is_writable(datadir):
         raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
+    with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new one has no locks yet
+        return _store(datadir, given, planned, target_password, config_file)
+
+
+def _store(
+    datadir: Path, given: dict[str, Value], planned: Config, target_password: str | None, config_file: Path | None
+) -> InitResult:
     if target_password is not None:
         given["target_password"] = protect(target_password, datadir)
     path = store_options(datadir, "", given)

@@ -32,7 +32,8 @@ Configs = Callable[[str], Config]
 @dataclass(frozen=True, slots=True)
 class LogStatus:
     row: dict[str, Any]  # column → text or JSON document
-    held_s: float  # for how long others were kept out
+    held_s: float  # for how long receivers and appliers were kept out
+    map_held_s: float  # and commands on channels
     waited_s: float  # for locks before that
 
 
@@ -41,7 +42,8 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
     if layout not in FORMATS:
         raise UsageError(f"--format {layout}: write seed or mysql8")
     with collected_logs(config) as (collected, _):
-        return LogStatus(row_of(config(""), collected, layout), collected.held_s, collected.waited_s)
+        row = row_of(config(""), collected, layout)
+        return LogStatus(row, collected.held_s, collected.map_held_s, collected.waited_s)
 
 
 @contextmanager

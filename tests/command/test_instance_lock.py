@@ -16,6 +16,7 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
+from rplctl.command.init import init
 from rplctl.command.instance import administer
 from rplctl.command.instance_lock import INSTANCE, TABLES, lock_detached, run_under_lock, unlock
 from rplctl.command.log_status import log_status
@@ -71,6 +72,7 @@ def test_a_locked_instance_refuses_commands_that_change_files_and_lets_stop_thro
             lambda: change_master(config, "", MasterChanges(master_host="db2")),
             lambda: reset(config, "", everything=True),
             lambda: skip(config, "", 1),
+            lambda: init(config.datadir, {"max_batch_bytes": 1 << 20}),
         ):
             with pytest.raises(LockBusy) as raised:
                 command()
