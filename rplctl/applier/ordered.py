@@ -16,6 +16,7 @@ import numpy as np
 from rplctl.applier.decode import row_changes
 from rplctl.applier.event_range import spool_file
 from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.members import apply_members
 from rplctl.applier.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
 from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
@@ -39,12 +40,13 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.parse import ERROR_UNSAFE_STATEMENT
 from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
 from rplctl.schema.statement import TableName, Unreplicated
-from rplctl.target.base import ChangeKind, RowChange, Target
+from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 
 _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
 _SAVEPOINT = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
 _ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
 _XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
+_XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
 _HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
@@ -67,7 +69,7 @@ class OrderedRange:
     """Carries out one run of events that the channel's filters let through.
 
     `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
-    `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction.
+    `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction by itself.
     `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
     """
 
@@ -83,8 +85,10 @@ class OrderedRange:
     ) -> None:
         self._target = target
         self._cascades_lost = cascades_lost
+        self._follows = False  # foreign key actions, in a transaction that began without them
         self._catalog = catalog
         self._channel = channel
+        self._retries = config.replica_transaction_retries
         self._spool_folder = Channel(channel, config.datadir).spool_folder
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
         self._statements = statements
@@ -100,16 +104,19 @@ class OrderedRange:
             self._prepare(run, int(prepare[0]))
             return self.result
         maps: dict[int, int] = {}
-        for number, code in enumerate(run.types):
-            if code == EventType.TABLE_MAP:
-                maps[_table_id(run, number)] = number
-            elif code in ROWS_EVENT_TYPES:
-                self._tolerate(self._apply_rows, run, number, maps)
-            elif code == EventType.QUERY:
-                self._tolerate(self._apply_query, run, number)
-            elif code in STATEMENT_EVENTS:
-                self._tolerate(self._take, run, number)
+        apply_members(run, lambda number: self._event(run, number, maps), self._statements, self._retries)
         return self.result
+
+    def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
+        code = run.types[number]
+        if code == EventType.TABLE_MAP:
+            maps[_table_id(run, number)] = number
+        elif code in ROWS_EVENT_TYPES:
+            self._tolerate(self._apply_rows, run, number, maps)
+        elif code == EventType.QUERY:
+            self._tolerate(self._apply_query, run, number)
+        elif code in STATEMENT_EVENTS:
+            self._tolerate(self._take, run, number)
 
     def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
         """One event; what replica_skip_errors lists ends it and no more."""
@@ -173,8 +180,9 @@ class OrderedRange:
 
     def _changes(self, rows: TableRows, run: EventRun, number: int) -> Iterator[RowChange]:
         """One by one; foreign keys that this transaction cannot follow on the target stop it."""
-        wants_action = rows.events.kind[0] != INSERT and not rows.events.flags[0] & _WITHOUT_ACTIONS
-        if wants_action and (rows.model.database, rows.model.name) in self._cascades_lost:
+        wants_action = bool(rows.events.kind[0] != INSERT and not rows.events.flags[0] & _WITHOUT_ACTIONS)
+        wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
+        if wants_action is not self._follows and not self._follow(wants_action):
             raise RplError(
                 f"A transaction changes rows of {rows.model.qualified_name} with foreign_key_checks and others without "
                 "them: what foreign keys did on the source then cannot be followed on this target",
@@ -183,6 +191,15 @@ class OrderedRange:
                 hint="make the transaction's changes on the target by hand, then `rplctl skip`",
             )
         return row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
+
+    def _follow(self, wanted: bool) -> bool:
+        """Switch foreign key actions within the transaction, if the target can."""
+        target = self._target
+        self._follows = isinstance(target, ForeignKeyTarget) and target.follow_foreign_keys(
+            wanted, self._catalog.tables
+        )
+        self._follows &= wanted
+        return self._follows is wanted
 
     def _apply_query(self, run: EventRun, number: int) -> None:
         query = parse_query(run.event(number), run.description)
@@ -244,7 +261,9 @@ class OrderedRange:
 
 
 def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
-    """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables)."""
+    """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables), or
+    commits prepared rows, each of which says it by itself.
+    """
     if (_rows_events(run).flags & NO_FOREIGN_KEY_CHECKS).any():
         return False
     return statements_bring_their_own or not _holds_statements(run)
@@ -264,12 +283,12 @@ def _rows_events(run: EventRun) -> RowsEvents:
 
 
 def _holds_statements(run: EventRun) -> bool:
-    """True when the run has a QUERY that is not one of the words around a transaction: DDL, or a statement."""
+    """True when the run has a QUERY that is not one of the words around a transaction: DDL, a statement, XA COMMIT."""
     queries = (
         parse_query(run.event(int(n)), run.description).sql_bytes.decode("latin-1")
         for n in np.flatnonzero(run.types == EventType.QUERY)
     )
-    words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA)
+    words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA_ASIDE)
     return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
 
 

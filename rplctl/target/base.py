@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
@@ -254,6 +254,17 @@ class TwoPhaseVerbs(Protocol):
 def two_phase_target(target: Target) -> TwoPhaseTarget:
     """The target as one of a kind that `target.two_phase_verbs` knows."""
     return cast("TwoPhaseTarget", target)
+
+
+@runtime_checkable
+class ForeignKeyTarget(Protocol):
+    """A target that carries out foreign key actions for some changes of a transaction and not for others."""
+
+    def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        """Whether changes make the foreign keys of `models` act from here on, in a transaction that began without
+        them. False when that cannot be.
+        """
+        ...
 
 
 def statement_target(target: Target) -> StatementTarget | None:

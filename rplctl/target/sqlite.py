@@ -36,6 +36,7 @@ from rplctl.target.base import (
     key_of,
     no_such_table,
 )
+from rplctl.target.sqlite_cascades import follow_foreign_keys, forget_foreign_keys
 
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
@@ -119,7 +120,12 @@ class SqliteTarget:
     def commit(self) -> None:
         transaction = self.connection.get_transaction()
         assert transaction is not None
+        forget_foreign_keys(self._driver)
         _mapped(lambda: transaction.commit())
+
+    def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        _mapped(lambda: follow_foreign_keys(self._driver, wanted, models.values()))
+        return True
 
     def rollback(self) -> None:
         self._interrupted = False

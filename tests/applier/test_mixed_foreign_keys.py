@@ -1,0 +1,81 @@
+"""A transaction whose rows ran partly with foreign_key_checks and partly without gives what it gave on the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
+from tests.postgresql_state import new_database
+from tests.servers import MariadbServer, PostgresqlServer
+
+SQL = """
+DROP DATABASE IF EXISTS {0};
+CREATE DATABASE {0};
+USE {0};
+CREATE TABLE parent (id INT PRIMARY KEY, n INT);
+CREATE TABLE child (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES parent (id) ON DELETE CASCADE
+  ON UPDATE CASCADE);
+CREATE TABLE grandchild (id INT PRIMARY KEY, cid INT, FOREIGN KEY (cid) REFERENCES child (id) ON DELETE SET NULL);
+INSERT INTO parent VALUES (1,1),(2,2),(3,3),(4,4),(5,5),(6,6);
+INSERT INTO child VALUES (10,1),(20,2),(30,3),(40,4),(50,5),(60,6);
+INSERT INTO grandchild VALUES (100,10),(200,20),(300,30),(400,40),(500,50),(600,60);
+BEGIN;
+DELETE FROM parent WHERE id=1;
+SET foreign_key_checks=0;
+DELETE FROM parent WHERE id=2;
+INSERT INTO child VALUES (99,999);
+SET foreign_key_checks=1;
+UPDATE parent SET id=33 WHERE id=3;
+SET foreign_key_checks=0;
+UPDATE parent SET id=44 WHERE id=4;
+SET foreign_key_checks=1;
+COMMIT;
+XA START '{0}';
+SET foreign_key_checks=0;
+DELETE FROM parent WHERE id=5;
+SET foreign_key_checks=1;
+DELETE FROM parent WHERE id=6;
+XA END '{0}';
+XA PREPARE '{0}';
+XA COMMIT '{0}';
+INSERT INTO child VALUES (70,33);
+DELETE FROM parent WHERE id=33
+"""
+TABLES = ("parent", "child", "grandchild")
+
+
+@pytest.fixture
+def target_url(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'target.db'}"
+    if request.param == "postgresql":
+        postgresql: PostgresqlServer = request.getfixturevalue("postgresql")
+        return new_database(postgresql)
+    factory: Callable[..., MariadbServer] = request.getfixturevalue("mariadb_factory")
+    return factory().url()
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb"], indirect=True)
+def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: str, tmp_path: Path) -> None:
+    name = f"mixed_{target_url.split(':')[0].split('+')[0]}"
+    mariadb.sql("FLUSH BINARY LOGS")
+    mariadb.sql(SQL.format(name))
+    mariadb.sql("FLUSH BINARY LOGS")
+    groups = groups_of(mariadb.binlog_files[-2])
+    instance = Instance(tmp_path / "replica", groups, target=target_url)
+    instance.apply(groups)
+    for table in TABLES:
+        expected = sorted(mariadb.rows(name, table), key=repr)
+        there = f"{name}__{table}" if target_url.startswith("sqlite") else f"{name}.{table}"
+        assert sorted(instance.query(f"SELECT * FROM {there}"), key=repr) == expected
+    assert instance.query(f"SELECT * FROM {there} WHERE cid IS NOT NULL ORDER BY id") == [
+        (200, 20), (400, 40), (500, 50)
+    ]  # fmt: skip
+    instance.target.close()
