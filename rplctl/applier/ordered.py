@@ -16,7 +16,6 @@ import numpy as np
 from rplctl.applier.decode import row_changes
 from rplctl.applier.event_range import spool_file
 from rplctl.applier.filter import ReplicationFilter
-from rplctl.applier.members import apply_members
 from rplctl.applier.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
 from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
@@ -88,7 +87,6 @@ class OrderedRange:
         self._follows = False  # foreign key actions, in a transaction that began without them
         self._catalog = catalog
         self._channel = channel
-        self._retries = config.replica_transaction_retries
         self._spool_folder = Channel(channel, config.datadir).spool_folder
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
         self._statements = statements
@@ -104,19 +102,16 @@ class OrderedRange:
             self._prepare(run, int(prepare[0]))
             return self.result
         maps: dict[int, int] = {}
-        apply_members(run, lambda number: self._event(run, number, maps), self._statements, self._retries)
+        for number, code in enumerate(run.types):
+            if code == EventType.TABLE_MAP:
+                maps[_table_id(run, number)] = number
+            elif code in ROWS_EVENT_TYPES:
+                self._tolerate(self._apply_rows, run, number, maps)
+            elif code == EventType.QUERY:
+                self._tolerate(self._apply_query, run, number)
+            elif code in STATEMENT_EVENTS:
+                self._tolerate(self._take, run, number)
         return self.result
-
-    def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
-        code = run.types[number]
-        if code == EventType.TABLE_MAP:
-            maps[_table_id(run, number)] = number
-        elif code in ROWS_EVENT_TYPES:
-            self._tolerate(self._apply_rows, run, number, maps)
-        elif code == EventType.QUERY:
-            self._tolerate(self._apply_query, run, number)
-        elif code in STATEMENT_EVENTS:
-            self._tolerate(self._take, run, number)
 
     def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
         """One event; what replica_skip_errors lists ends it and no more."""
