@@ -6,8 +6,11 @@ import ast
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +28,9 @@ from rplctl.log_status import Collected, LogResource, collect_log_status, execut
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.flush import MasterInfoFlusher
 from rplctl.relay_log.writer import RelayLogWriter
-from rplctl.repository import open_master_info, open_relay_log_info
+from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.target.engine_log import Figures
-from tests.servers import MysqlServer
+from tests.servers import MariadbServer, MysqlServer
 from tests.source.binlogs import statements
 
 TESTS = Path(__file__).parent
@@ -54,7 +57,10 @@ WL9452: dict[int, tuple[str, ...]] = {
         "command/test_instance_lock.py::test_commands_on_channels_wait_for_the_collection",
     ),
     10: ("test_log_status.py::test_10_locks_are_taken_in_the_worklogs_order_and_given_back_in_reverse",),
-    11: ("command/test_instance_lock.py::test_the_worklogs_sequence_runs",),
+    11: (
+        "command/test_instance_lock.py::test_the_worklogs_sequence_runs",
+        "test_log_status.py::test_11_the_read_lock_of_a_server_holds_a_receivers_flush_but_not_the_collection",
+    ),
     12: ("command/test_deadlock.py::test_every_pair_of_commands_comes_to_an_end",),
     13: ("test_log_status.py::test_13_a_resource_is_locked_collected_and_unlocked",),
     14: ("test_log_status.py::test_14_the_first_failure_ends_it_with_its_column_and_frees_every_lock",),
@@ -99,8 +105,8 @@ class FakeLog:
 class Instance:
     """A folder with FILE repositories and no process."""
 
-    def __init__(self, datadir: Path) -> None:
-        self.config = Config(datadir)
+    def __init__(self, datadir: Path, **options: Any) -> None:
+        self.config = Config(datadir, **options)
 
     def configs(self, _: str) -> Config:
         return self.config
@@ -313,6 +319,35 @@ def test_10_locks_are_taken_in_the_worklogs_order_and_given_back_in_reverse(
     taken = ["log_status", "channels", "a/data", "b/data", "gtids"]
     assert order == [f"+{name}" for name in taken] + ["collect"] + [f"-{name}" for name in reversed(taken)]
     assert log.calls == ["lock", "collect"]  # its snapshot is kept for the caller
+
+
+def test_11_the_read_lock_of_a_server_holds_a_receivers_flush_but_not_the_collection(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    """F-4 with MasterInfo in a TABLE: the receiver waits for the server's lock without its own data lock."""
+    server = mariadb_factory()
+    options = {"master_info_repository": "TABLE", "relay_log_info_repository": "TABLE"}
+    instance = Instance(tmp_path, target=server.url(), **options)
+    create_tables(engine_of(instance.config)())
+    instance.add("").close()
+    channel = Channel("", tmp_path)
+    repository = open_master_info(instance.config, channel, engine_of(instance.config))
+    repository.guard = FileLock(channel.lock_path("data")).held
+    read = repository.read()
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("FLUSH TABLES WITH READ LOCK")
+        receiver = threading.Thread(target=lambda: repository.flush(replace(read, master_log_pos=600), force=True))
+        receiver.start()
+        deadline = time.monotonic() + 20
+        while not server.sql("SELECT 1 FROM information_schema.processlist WHERE state LIKE 'Waiting for backup lock'"):
+            assert time.monotonic() < deadline
+        row = log_status(instance.configs).row
+        assert receiver.is_alive() and repository.read().master_log_pos == read.master_log_pos
+        cursor.execute("UNLOCK TABLES")
+    receiver.join(20)
+    assert repository.read().master_log_pos == 600
+    assert list(row["STORAGE_ENGINES"]["InnoDB"]) == ["LSN", "LSN_checkpoint"]
+    assert row["CHANNELS"]["channels"][0]["relay_log_file"] == "relay-bin.000001"
 
 
 def test_13_a_resource_is_locked_collected_and_unlocked(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
