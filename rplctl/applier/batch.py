@@ -14,15 +14,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from rplctl.applier.ahead import Ahead
 from rplctl.applier.decode import Inconsistent
-from rplctl.applier.event_range import EventRange, apart, event_range
+from rplctl.applier.event_range import EventRange, apart, event_range, lying_range
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
-from rplctl.applier.plan import Batch, BatchKind
+from rplctl.applier.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.row_stream import EventRun, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.binlog.scan import GroupKind, split_rows
@@ -33,6 +34,7 @@ from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.info import RelayLogInfo
+from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import CountMismatch, TableChunk, Target, statement_target
 
@@ -70,6 +72,7 @@ class BatchApplier:
         if self._statements is None:
             with target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
+        self._ahead: Ahead[list[TableChunk]] = Ahead(RplError, Inconsistent)
         self.retried = 0
         self.passed_over = 0
         self.on_retry: Callable[[], None] = lambda: None  # told when `retried` counts on
@@ -77,6 +80,10 @@ class BatchApplier:
     @property
     def executes_statements(self) -> bool:
         return self._statements is not None
+
+    def close(self) -> None:
+        """End with what was begun ahead; the target and Spark are the caller's."""
+        self._ahead.close()
 
     def apply(self, batch: Batch) -> int:
         """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
@@ -140,14 +147,37 @@ class BatchApplier:
         return changes
 
     def _decode(self, splits: list[Split]) -> list[TableChunk]:
-        if self._statements is None:
-            return self._pipeline.decode(splits, self.catalog)
-        self.catalog = self._statements.know([])
         try:
             return self._pipeline.decode(splits, self.catalog)
         except UnknownTables as error:
+            if self._statements is None:
+                raise
             self.catalog = self._statements.know(error.names)
             return self._pipeline.decode(splits, self.catalog)
+
+    def _decoded(self, jobs: Iterator[list[Split]]) -> Iterator[list[TableChunk]]:
+        """Job by job; while the target is busy with one, the next is decoded."""
+        job = next(jobs, None)
+        while job is not None:
+            if self._statements is not None:
+                self.catalog = self._statements.know([])  # a statement may have changed tables since
+            chunks = self._ahead.take((job, id(self.catalog)))
+            if chunks is None:
+                chunks = self._decode(job)
+            if (job := next(jobs, None)) is not None:
+                self._begin(job)
+            yield chunks
+            del chunks  # before the next ones come
+
+    def expect(self, groups: RelayGroups) -> None:
+        """These groups come next: begin to decode them (from any thread)."""
+        batch = next(plan_batches(groups, len(groups.scan), has_rollbacks=self.executes_statements), None)
+        if batch is not None and batch.kind is BatchKind.BULK and not batch.has_payload:
+            self._begin(next(self._jobs(lying_range(batch))))
+
+    def _begin(self, job: list[Split]) -> None:
+        catalog = self.catalog  # the work holds it, so that its id stays its own
+        self._ahead.begin((job, id(catalog)), lambda: self._pipeline.decode(job, catalog))
 
     def _jobs(self, events: EventRange) -> Iterator[list[Split]]:
         """Splits, one for each core, of about a batch's bytes together: what is decoded at a time."""
@@ -176,7 +206,7 @@ class BatchApplier:
             self._interrupter.work(),
             event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events,
         ):
-            decoded = map(self._decode, self._jobs(events))
+            decoded = self._decoded(self._jobs(events))
             chunks: list[TableChunk] | None = next(decoded)
             unchecked = self._check_bulk(chunks or [])
 

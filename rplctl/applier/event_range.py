@@ -68,7 +68,7 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
 
     Raises BinlogFormatError 1743 for a wrong checksum, and for a payload that is not what it says.
     """
-    lying = EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description)
+    lying = lying_range(batch)
     if batch.last - batch.first != 1 or not batch.has_payload or not _is_larger(batch, limit_bytes):
         yield lying
         return
@@ -88,6 +88,11 @@ def spool_file(folder: Path) -> Iterator[Path]:
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+def lying_range(batch: Batch) -> EventRange:
+    """The batch's events in the relay log."""
+    return EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description)
 
 
 def _is_larger(batch: Batch, limit_bytes: int) -> bool:

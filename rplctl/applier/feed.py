@@ -39,6 +39,10 @@ class RelayFeed:
         self._damaged_since = None
         return groups
 
+    def next_open(self, limit_bytes: int) -> RelayGroups | None:
+        """The groups behind those handed out last, None when there are none yet or the position must be looked up."""
+        return self._reader.groups(limit_bytes) if self._is_open else None
+
     def rewind(self) -> None:
         """Read again from the committed position at the next call: what was handed out is not all applied."""
         self._is_open = False

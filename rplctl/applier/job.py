@@ -5,12 +5,14 @@ Invariant: everything up to the stored position is in the target exactly once, n
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 import threading
 import time
 
-from rplctl.applier.batch import BatchApplier
+from rplctl.applier.ahead import Ahead
+from rplctl.applier.batch import SMALLEST_SPLIT, BatchApplier
 from rplctl.applier.feed import RelayFeed
 from rplctl.applier.interrupt import Interrupter, Stopped
 from rplctl.applier.options import StartOptions
@@ -26,7 +28,7 @@ from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
-from rplctl.errors import RplError
+from rplctl.errors import RelayLogError, RplError
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
@@ -48,6 +50,7 @@ class Applier:
         self._channel = channel
         self._options = options
         self._skips = SkipList(channel.run_folder, options.skip_count)
+        self._ahead: Ahead[RelayGroups | None] = Ahead(RelayLogError)
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
 
@@ -104,7 +107,11 @@ class Applier:
 
     def _run_until_stopped(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
         try:
-            self._loop(work, ledger)
+            try:
+                self._loop(work, ledger)
+            finally:
+                self._ahead.close()
+                work.close()
         except Stopped:
             log.info("STOP came in the middle of a batch: rolled back, the next start begins with it again")
             if not target.is_idle():
@@ -119,11 +126,13 @@ class Applier:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout)
         purged_to = work.info.relay_log_name
         while not self.stop.is_set() and not self._is_finished(work):
-            groups = feed.next(work.info, self._config.max_batch_bytes)
+            groups = self._ahead.take(feed) or feed.next(work.info, self._config.max_batch_bytes)
             batches, wait = self._ready(groups, work)
             for batch in batches:
                 if self.stop.is_set():
                     return
+                if groups is not None and batch.last == len(groups.scan) and batch.end - batch.start >= SMALLEST_SPLIT:
+                    self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
                 with self._read_lock.shared(stop=self.stop.is_set) as may_write:
                     if not may_write:
                         return
@@ -140,6 +149,13 @@ class Applier:
                 self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name
+
+    def _read_ahead(self, feed: RelayFeed, work: BatchApplier) -> RelayGroups | None:
+        groups = feed.next_open(self._config.max_batch_bytes)
+        if groups is not None:
+            with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
+                work.expect(groups)
+        return groups
 
     def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:
         """False while the instance is locked for a backup: no file goes then, a later round tries again."""

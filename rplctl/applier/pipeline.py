@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,14 +88,16 @@ class Pipeline:
         context.parallelize(range(tasks), tasks).foreach(warm_up)
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
+        self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
-        if self._broadcast is None or self._catalog is not catalog:
-            if self._broadcast is not None:
-                self._broadcast.unpersist()
-            self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
-        shared = self._broadcast
+        with self._lock:
+            if self._broadcast is None or self._catalog is not catalog:
+                if self._broadcast is not None:
+                    self._broadcast.unpersist()
+                self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
+            shared = self._broadcast
         results = self._context.parallelize(splits, len(splits)).map(lambda s: run_split(s, shared.value)).collect()
         try:
             if unknown := {name for result in results for name in result.unknown}:
@@ -162,16 +165,19 @@ def decode_chunks(encoded: bytes) -> list[TableChunk]:
 
 
 def _chunk(
-    name: tuple[str, str], keys: tuple[Any, Any], rows: tuple[Any, Any, Any], bulk: Any, facts: Any
+    name: tuple[str, str], keys: tuple[Any, Any], rows: tuple[Any, Any, Any], bulk: Any, facts: tuple[int, bool, bool]
 ) -> TableChunk:
     updates, inserts, ordered = rows
+    change_count, foreign_keys_off, cascades_logged = facts
     return TableChunk(
         *name,
         *keys,
         [RowSet(*s) for s in updates],
         [RowSet(*s) for s in inserts],
         [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
-        *facts,
+        change_count,
+        foreign_keys_off,
+        cascades_logged,
         bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
     )
 
