@@ -3,7 +3,7 @@
 Invariant: data and position commit together, DDL included, and nothing is applied without the advisory lock that this
 connection holds for its channel (design D4). Foreign keys are checked at COMMIT: net changes come table by table. Where
 the source ran without them they rest here too (session_replication_role), if the target's user may say so.
-Values: see `schema/postgresql_type.py`. An error ends a transaction here, so `apply_change` has a savepoint around it.
+Values: see `schema/postgresql_type.py`.
 """
 
 from __future__ import annotations
@@ -278,16 +278,10 @@ class PostgresqlTarget:
     # one change
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
-        """The savepoint leaves the transaction usable when the change does not fit, as other targets do."""
-        driver = self._driver
+        """An error ends the transaction; who wants to go on after it sets a savepoint before."""
         try:
-            driver.execute(b"SAVEPOINT rplctl_change")
             found = self._rows.run_change(change, model)
-            driver.execute(b"RELEASE SAVEPOINT rplctl_change")
         except (psycopg.Error, TargetError) as error:
-            if not driver.closed:
-                with mapped_errors():
-                    driver.execute(b"ROLLBACK TO SAVEPOINT rplctl_change")
             raise change_error(error, change, model) from error
         if found != 1:
             raise no_record(change.before, model)
