@@ -51,6 +51,7 @@ class Applier:
         self._options = options
         self._skips = SkipList(channel.run_folder, options.skip_count)
         self._ahead: Ahead[RelayGroups | None] = Ahead(RelayLogError)
+        self._is_held = False
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
 
@@ -175,6 +176,7 @@ class Applier:
             self._report.waiting()
             return [], 0.0
         count = groups_before(groups, self._options.until, work.info.gtid_executed)
+        self._is_held = not count  # the very next group is behind UNTIL
         now = time.time() + self._clock_difference(work.info.sql_delay)
         due, wait = groups_due(groups.scan, count, work.info.sql_delay, now)
         if wait > 0 and not due:
@@ -206,7 +208,7 @@ class Applier:
         wanted = self._options.until_source
         if wanted is not None and not work.info.exec_position.is_before(wanted):
             return True
-        met = is_met(self._options.until, work.info)
+        met = self._is_held or is_met(self._options.until, work.info)
         if met:
             log.info("Slave SQL thread stopped because it reached its UNTIL %s", self._options.until.shown)
         return met
