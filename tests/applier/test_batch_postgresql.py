@@ -84,4 +84,4 @@ def test_idempotent_mode_passes_over_the_same(tmp_path: Path, postgresql: Postgr
         instance.target.close()
     assert found[0] == found[1]
     assert found[1][0] is None
-    assert found[1][-1] > 0
+    assert found[1][-1] != 0
