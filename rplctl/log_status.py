@@ -91,6 +91,7 @@ class _ChannelResource:
     def __init__(self, config: Config, channel: Channel, engine: Callable[[], Engine], into: ChannelLog) -> None:
         self._channel = channel
         self._repository = open_master_info(config, channel, engine)
+        self._repository.read()  # connects and checks a table's definition: not under the receiver's lock
         self._lock = FileLock(channel.lock_path("data"))
         self._into = into
 
@@ -119,10 +120,11 @@ class _GtidResource:
     def __init__(self, config: Callable[[str], Config], engine: Callable[[], Engine], into: Collected) -> None:
         self._into = into
         self._lock = gtid_map(config("").datadir)
-        self._stored = [
+        stored = [
             open_relay_log_info(config(log.name), Channel(log.name, config("").datadir), engine)
             for log in into.channels
         ]
+        self._stored = [repository for repository in stored if repository.exists()]
 
     def lock(self, patience_s: float) -> bool:
         return self._lock.acquire_exclusive(patience_s)
@@ -131,8 +133,7 @@ class _GtidResource:
         self._lock.close()
 
     def collect(self) -> None:
-        records = [stored.read() for stored in self._stored if stored.exists()]
-        self._into.gtid_executed = executed_by_all(records)
+        self._into.gtid_executed = executed_by_all([stored.read() for stored in self._stored])
 
 
 class _EngineResource:
@@ -222,7 +223,8 @@ def _round(
         for into in collected.channels:
             options = config(into.name)
             resources.append(_ChannelResource(options, Channel(into.name, options.datadir), engine, into))
-    resources.append(_GtidResource(config, engine, collected))
+    with _named(MASTER):
+        resources.append(_GtidResource(config, engine, collected))
     if log is not None:
         resources.append(_EngineResource(log, collected.storage_engines))
     began = time.monotonic()
