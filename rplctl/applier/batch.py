@@ -118,6 +118,8 @@ class BatchApplier:
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
             return self._ordered(batch)
+        if batch.kind is BatchKind.GROUP:
+            return self._in_order(batch)
         parts = apart(batch, self._config.max_batch_bytes)
         if len(parts) > 1:
             return sum(self._apply(part) for part in parts)
@@ -130,6 +132,10 @@ class BatchApplier:
         except RplError as error:
             if getattr(error, "transient", False):
                 raise
+        return self._in_order(batch)
+
+    def _in_order(self, batch: Batch) -> int:
+        """In one transaction; if that cannot be, one of the source at a time up to the one that fails."""
         try:
             return self._ordered(batch)
         except RplError as error:

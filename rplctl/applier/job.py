@@ -187,6 +187,7 @@ class Applier:
             self._skips.count,
             skipped=self._skips.groups(groups, due),
             has_rollbacks=work.executes_statements,
+            per_commit=self._config.commit_group_transactions,
         )
         return list(plan), wait
 

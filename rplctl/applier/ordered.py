@@ -16,6 +16,7 @@ import numpy as np
 from rplctl.applier.decode import row_changes
 from rplctl.applier.event_range import spool_file
 from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.members import apply_members
 from rplctl.applier.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
 from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
@@ -84,9 +85,10 @@ class OrderedRange:
     ) -> None:
         self._target = target
         self._cascades_lost = cascades_lost
-        self._follows = False  # foreign key actions, in a transaction that began without them
+        self._follows: bool | None = False  # foreign key actions, in a transaction that began without them
         self._catalog = catalog
         self._channel = channel
+        self._retries = config.replica_transaction_retries
         self._spool_folder = Channel(channel, config.datadir).spool_folder
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
         self._statements = statements
@@ -102,16 +104,19 @@ class OrderedRange:
             self._prepare(run, int(prepare[0]))
             return self.result
         maps: dict[int, int] = {}
-        for number, code in enumerate(run.types):
-            if code == EventType.TABLE_MAP:
-                maps[_table_id(run, number)] = number
-            elif code in ROWS_EVENT_TYPES:
-                self._tolerate(self._apply_rows, run, number, maps)
-            elif code == EventType.QUERY:
-                self._tolerate(self._apply_query, run, number)
-            elif code in STATEMENT_EVENTS:
-                self._tolerate(self._take, run, number)
+        apply_members(run, lambda number: self._event(run, number, maps), self._statements, self._retries, self.result)
         return self.result
+
+    def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
+        code = run.types[number]
+        if code == EventType.TABLE_MAP:
+            maps[_table_id(run, number)] = number
+        elif code in ROWS_EVENT_TYPES:
+            self._tolerate(self._apply_rows, run, number, maps)
+        elif code == EventType.QUERY:
+            self._tolerate(self._apply_query, run, number)
+        elif code in STATEMENT_EVENTS:
+            self._tolerate(self._take, run, number)
 
     def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
         """One event; what replica_skip_errors lists ends it and no more."""
@@ -189,11 +194,9 @@ class OrderedRange:
 
     def _follow(self, wanted: bool) -> bool:
         """Switch foreign key actions within the transaction, if the target can."""
-        target = self._target
-        self._follows = isinstance(target, ForeignKeyTarget) and target.follow_foreign_keys(
-            wanted, self._catalog.tables
-        )
-        self._follows &= wanted
+        target, models = self._target, self._catalog.tables
+        can = isinstance(target, ForeignKeyTarget) and target.follow_foreign_keys(wanted, models)
+        self._follows = wanted and can
         return self._follows is wanted
 
     def _apply_query(self, run: EventRun, number: int) -> None:
@@ -205,6 +208,7 @@ class OrderedRange:
             return
         if match := _ROLLBACK_TO.match(sql):
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
+            self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
         elif match := _XA.match(sql):
             if match[1].upper() in ("COMMIT", "ROLLBACK"):
                 self._end_xa(match[1].upper(), match[2], _end_position(run, number))

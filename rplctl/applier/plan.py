@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.header import EventType
 from rplctl.binlog.scan import GroupKind, GroupScan
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
@@ -23,10 +24,14 @@ from rplctl.relay_log.reader import RelayGroups
 class BatchKind(Enum):
     BULK = "bulk"
     SINGLE = "single"
+    GROUP = "group"  # several, each of which would be SINGLE: one COMMIT, savepoints between (members.py)
     SKIP = "skip"  # nothing to apply: control events, rolled back groups, what the operator skips
 
 
 _BULK_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ROLLED_BACK])
+_GROUPED_KINDS = np.array([GroupKind.STATEMENT, GroupKind.ORDERED, GroupKind.ROLLED_BACK])
+STATEMENTS_PER_COMMIT = 100  # of WL#3970's "10, 100": bounds how long STOP and the target's other users wait
+_XID_LENGTH = 27  # without the checksum
 _EMPTY_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROLLED_BACK])
 
 
@@ -88,16 +93,24 @@ class Batch:
     def one_by_one(self) -> Iterator[Batch]:
         """The same groups, each alone (control events joined to the group before them cost nothing extra)."""
         for number in range(self.first, self.last):
-            empty = self.scan.kind[number] in _EMPTY_KINDS
+            empty = self.kind is not BatchKind.GROUP and self.scan.kind[number] in _EMPTY_KINDS
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
 
-def plan_batches(
-    groups: RelayGroups, stop: int, skip: int = 0, *, skipped: Collection[int] = (), has_rollbacks: bool = False
+def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
+    groups: RelayGroups,
+    stop: int,
+    skip: int = 0,
+    *,
+    skipped: Collection[int] = (),
+    has_rollbacks: bool = False,
+    per_commit: int = 0,
 ) -> Iterator[Batch]:
     """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
     (sql_slave_skip_counter), and so are the `skipped` groups, each alone. `has_rollbacks`: the target may have tables
-    that a ROLLBACK does not touch (MyISAM), so rolled back groups are carried out too.
+    that a ROLLBACK does not touch (MyISAM), so rolled back groups are carried out too, and statements are grouped.
+    `per_commit`: transactions of the source per commit at most; 0: rows as many as there are, of statements
+    STATEMENTS_PER_COMMIT.
     """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
@@ -111,14 +124,49 @@ def plan_batches(
         yield Batch(BatchKind.SKIP, groups, 0, number)
     while number < stop:
         if not bulk[number]:
-            yield Batch(BatchKind.SKIP if number in skipped else BatchKind.SINGLE, groups, number, number + 1)
-            number += 1
+            last = number + 1
+            if number not in skipped and has_rollbacks:
+                last = _group_end(groups, number, min(stop, number + (per_commit or STATEMENTS_PER_COMMIT)), skipped)
+            kind = BatchKind.SKIP if number in skipped else BatchKind.GROUP if last > number + 1 else BatchKind.SINGLE
+            yield Batch(kind, groups, number, last)
+            number = last
             continue
         barriers = np.flatnonzero(~bulk[number:])
         last = number + int(barriers[0]) if len(barriers) else stop
+        real = np.flatnonzero(kinds[number:last] != GroupKind.CONTROL)
+        if 0 < per_commit < len(real):
+            last = number + int(real[per_commit - 1]) + 1
         empty = bool(np.isin(kinds[number:last], _EMPTY_KINDS).all())
         yield Batch(BatchKind.SKIP if empty else BatchKind.BULK, groups, number, last)
         number = last
+
+
+def _group_end(groups: RelayGroups, first: int, stop: int, skipped: Collection[int]) -> int:
+    """Behind the last group that may share a transaction of the target with `first`. DDL and what the source committed
+    without transactions (a COMMIT that is no XID) share with nobody; a logged ROLLBACK only ends a group: what MyISAM
+    keeps of it must not be repeated because something behind it failed.
+    """
+    number = first
+    while number < stop and number not in skipped and _may_share(groups, number):
+        number += 1
+        if groups.scan.kind[number - 1] == GroupKind.ROLLED_BACK:
+            break
+    return max(number, first + 1)
+
+
+def _may_share(groups: RelayGroups, number: int) -> bool:
+    kind = groups.scan.kind[number]
+    if kind not in _GROUPED_KINDS or groups.scan.has_payload[number]:
+        return False
+    return bool(kind == GroupKind.ROLLED_BACK) or _ends_in_xid(groups, number)
+
+
+def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
+    assert groups.format_description is not None
+    length = _XID_LENGTH + groups.format_description.checksum_length
+    start = int(groups.scan.end[number]) - length
+    event = bytes(groups.data[start : start + 13])
+    return event[4] == EventType.XID and int.from_bytes(event[9:13], "little") == length
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:

@@ -38,7 +38,7 @@ STATEMENT_EVENTS = frozenset(
     }
 )
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
-GROUP_SAVEPOINT = "rplctl_group"
+COMMIT_WAS_HERE = "rplctl_commit_was_here"  # the worklog's name, made private
 
 
 class NotTransactional(Exception):
@@ -72,11 +72,10 @@ class StatementRunner:
         return catalog
 
     def waits_for_commit(self, run: EventRun) -> bool:
-        """Whether all that the group does waits for its COMMIT: the source committed it by XID, and the tables of its
-        rows have transactions here.
+        """Whether what the run does waits for its COMMIT: the source committed it by XID (a ROLLBACK behind it keeps
+        what MyISAM keeps, prepared or not), and the tables of its rows have transactions here.
         """
-        ends = run.types[np.isin(run.types, (EventType.XID, EventType.QUERY))]
-        if not np.size(ends) or ends[-1] != EventType.XID:
+        if not (run.types == EventType.XID).any():
             return False
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)
@@ -84,11 +83,17 @@ class StatementRunner:
     def begin_group(self) -> None:
         self._variables.clear()
         self._files.clear()
-        self._target.connection.exec_driver_sql(f"SAVEPOINT {GROUP_SAVEPOINT}")
+        self.commit_was_here()
+
+    def commit_was_here(self) -> None:
+        """What the source committed; the transaction goes on (members.py)."""
+        self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
 
     def roll_back(self) -> None:
-        """The source rolled the group back and logged it: it changed a table that keeps its changes."""
-        self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {GROUP_SAVEPOINT}")
+        """Back to the last commit of the source: it rolled back and logged it, because it changed a table that keeps
+        its changes.
+        """
+        self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {COMMIT_WAS_HERE}")
 
     def take(self, event: bytes, description: FormatDescription) -> int:
         """One event that belongs to a statement; 1 when it was the statement."""
