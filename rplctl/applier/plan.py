@@ -114,6 +114,8 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
+    if not has_rollbacks:  # alone: their rows must not be read together with those around them
+        skipped = {*skipped, *np.flatnonzero(kinds == GroupKind.ROLLED_BACK).tolist()}
     bulk[[number for number in skipped if number < stop]] = False
     if has_rollbacks:
         bulk &= kinds != GroupKind.ROLLED_BACK

@@ -20,9 +20,10 @@ CREATE TABLE parent (id INT PRIMARY KEY, n INT);
 CREATE TABLE child (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES parent (id) ON DELETE CASCADE
   ON UPDATE CASCADE);
 CREATE TABLE grandchild (id INT PRIMARY KEY, cid INT, FOREIGN KEY (cid) REFERENCES child (id) ON DELETE SET NULL);
-INSERT INTO parent VALUES (1,1),(2,2),(3,3),(4,4),(5,5),(6,6);
-INSERT INTO child VALUES (10,1),(20,2),(30,3),(40,4),(50,5),(60,6);
-INSERT INTO grandchild VALUES (100,10),(200,20),(300,30),(400,40),(500,50),(600,60);
+CREATE TABLE journal (id INT PRIMARY KEY) ENGINE=MyISAM;
+INSERT INTO parent VALUES (1,1),(2,2),(3,3),(4,4),(5,5),(6,6),(7,7),(8,8),(9,9);
+INSERT INTO child VALUES (10,1),(20,2),(30,3),(40,4),(50,5),(60,6),(71,7),(80,8),(90,9);
+INSERT INTO grandchild VALUES (71,71),(80,80),(90,90),(100,10),(200,20),(300,30),(400,40),(500,50),(600,60);
 BEGIN;
 DELETE FROM parent WHERE id=1;
 SET foreign_key_checks=0;
@@ -33,6 +34,16 @@ UPDATE parent SET id=33 WHERE id=3;
 SET foreign_key_checks=0;
 UPDATE parent SET id=44 WHERE id=4;
 SET foreign_key_checks=1;
+COMMIT;
+BEGIN;
+SAVEPOINT here;
+DELETE FROM parent WHERE id=7;
+INSERT INTO journal VALUES (1);
+ROLLBACK TO here;
+SET foreign_key_checks=0;
+DELETE FROM parent WHERE id=8;
+SET foreign_key_checks=1;
+DELETE FROM parent WHERE id=9;
 COMMIT;
 XA START '{0}';
 SET foreign_key_checks=0;
@@ -76,6 +87,6 @@ def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: 
         there = f"{name}__{table}" if target_url.startswith("sqlite") else f"{name}.{table}"
         assert sorted(instance.query(f"SELECT * FROM {there}"), key=repr) == expected
     assert instance.query(f"SELECT * FROM {there} WHERE cid IS NOT NULL ORDER BY id") == [
-        (200, 20), (400, 40), (500, 50)
+        (71, 71), (80, 80), (200, 20), (400, 40), (500, 50)
     ]  # fmt: skip
     instance.target.close()

@@ -1,0 +1,46 @@
+"""A transaction that the source logged with a ROLLBACK leaves nothing, whatever stands around it in a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rplctl.applier.plan import BatchKind, plan_batches
+from rplctl.binlog.scan import GroupKind
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
+from tests.servers import MariadbServer
+
+SQL = """
+DROP DATABASE IF EXISTS rolled_back;
+CREATE DATABASE rolled_back;
+USE rolled_back;
+CREATE TABLE t (id INT PRIMARY KEY, v INT);
+CREATE TABLE journal (id INT PRIMARY KEY) ENGINE=MyISAM;
+INSERT INTO t VALUES (1,1);
+BEGIN;
+SAVEPOINT here;
+INSERT INTO t VALUES (2,2);
+INSERT INTO journal VALUES (1);
+DELETE FROM t WHERE id=1;
+ROLLBACK TO here;
+COMMIT;
+INSERT INTO t VALUES (3,3)
+"""
+
+
+def test_rows_of_a_logged_rollback_are_not_applied_with_their_neighbours(
+    mariadb: MariadbServer, tmp_path: Path
+) -> None:
+    mariadb.sql("FLUSH BINARY LOGS")
+    mariadb.sql(SQL)
+    mariadb.sql("FLUSH BINARY LOGS")
+    groups = groups_of(mariadb.binlog_files[-2])
+    (rolled_back,) = (n for n, kind in enumerate(groups.scan.kind) if kind == GroupKind.ROLLED_BACK)
+    assert GroupKind.ROWS in groups.scan.kind[rolled_back + 1 :]
+    batches = [b for b in plan_batches(groups, len(groups.scan)) if b.first <= rolled_back < b.last]
+    assert [(b.kind, b.last - b.first) for b in batches] == [(BatchKind.SKIP, 1)]
+    instance = Instance(tmp_path / "replica", groups)
+    instance.apply(groups)
+    assert instance.query("SELECT * FROM rolled_back__t ORDER BY id") == [(1, 1), (3, 3)]
+    assert instance.query("SELECT * FROM rolled_back__journal") == [(1,)]
+    instance.target.close()
