@@ -115,20 +115,23 @@ def _target(config: Config) -> Iterator[Finding]:
         where = "the first start makes it" if is_possible else f"there is no folder {file.parent}"
         yield Finding("target", OK if is_possible else FAIL, f"{shown}: {where}", "" if is_possible else "rplctl init")
         return
+    engine = engine_of(config)()
     try:
-        with engine_of(config)().connect() as connection:
+        with engine.connect() as connection:
             connection.execute(text("SELECT 1"))
             more = list(_postgresql(connection)) if connection.dialect.name == "postgresql" else []
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or type(error).__name__)
         yield Finding("target", FAIL, f"{shown}: {reason}", "rplctl init --target URL")
         return
+    finally:
+        engine.dispose()
     yield Finding("target", OK, shown)
     yield from more
 
 
 def _postgresql(connection: Connection) -> Iterator[Finding]:
-    """Encoding, the right to make schemas, the right to let foreign keys rest."""
+    """Encoding, the rights to make schemas and temporary tables and to let foreign keys rest."""
     from sqlalchemy import text
 
     def ask(sql: str) -> str:
@@ -141,9 +144,17 @@ def _postgresql(connection: Connection) -> Iterator[Finding]:
     may_create = ask("SELECT has_database_privilege(current_database(), 'CREATE')") == "True"
     hint = "" if may_create else "GRANT CREATE ON DATABASE to the target's user: each source database is a schema"
     yield Finding("target schemas", OK if may_create else WARN, "" if may_create else "cannot make schemas", hint)
+    may_stage = ask("SELECT has_database_privilege(current_database(), 'TEMP')") == "True"
+    hint = "" if may_stage else "GRANT TEMPORARY ON DATABASE to the target's user"
+    detail = "" if may_stage else "rows go one by one instead of through temporary tables"
+    yield Finding("target temporary tables", OK if may_stage else WARN, detail, hint)
     may_rest = ask("SELECT current_setting('is_superuser')") == "on"
     if not may_rest and int(ask("SHOW server_version_num")) >= 150000:
-        may_rest = ask("SELECT has_parameter_privilege('session_replication_role', 'SET')") == "True"
+        may_stage = ask("SELECT has_database_privilege(current_database(), 'TEMP')") == "True"
+    hint = "" if may_stage else "GRANT TEMPORARY ON DATABASE to the target's user"
+    detail = "" if may_stage else "rows go one by one instead of through temporary tables"
+    yield Finding("target temporary tables", OK if may_stage else WARN, detail, hint)
+    may_rest = ask("SELECT has_parameter_privilege('session_replication_role', 'SET')") == "True"
     hint = "" if may_rest else "GRANT SET ON PARAMETER session_replication_role TO the target's user"
     detail = "" if may_rest else "checked even where the source ran with foreign_key_checks=0"
     yield Finding("target foreign keys", OK if may_rest else WARN, detail, hint)

@@ -57,7 +57,7 @@ class PostgresqlTarget:
         self.engine = engine
         self._connection: Connection | None = None
         self._fenced: str | None = None
-        self._may_rest_foreign_keys = False
+        self._may_rest_foreign_keys = self._may_make_tables = False
         self._foreign_keys_wanted = True
         self._rows = RowWriter(lambda: self._driver, self._may_stage)
 
@@ -85,7 +85,7 @@ class PostgresqlTarget:
 
     def _may_stage(self) -> bool:
         """A transaction that is to be prepared (two-phase commit) may not have touched a temporary table."""
-        return not isinstance(self.connection.get_transaction(), TwoPhaseTransaction)
+        return self._may_make_tables and not isinstance(self.connection.get_transaction(), TwoPhaseTransaction)
 
     def _greet(self) -> None:
         """What the server can, before the first transaction. Raises TargetError for a database that is not UTF-8."""
@@ -99,9 +99,13 @@ class PostgresqlTarget:
             )
         may = "has_parameter_privilege('session_replication_role', 'SET')" if info.server_version >= 150000 else "false"
         with mapped_errors():
-            found = self._driver.execute(f"SELECT current_setting('is_superuser') = 'on' OR {may}".encode()).fetchone()
+            sql = (
+                f"SELECT current_setting('is_superuser') = 'on' OR {may},"
+                " has_database_privilege(current_database(), 'TEMP')"
+            )
+            found = self._driver.execute(sql.encode()).fetchone()
             self._driver.commit()
-        self._may_rest_foreign_keys = bool(found and found[0])
+        self._may_rest_foreign_keys, self._may_make_tables = found or (False, False)
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._foreign_keys_wanted = foreign_keys

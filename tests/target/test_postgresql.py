@@ -17,6 +17,7 @@ from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.target import open_target, target_kind
 from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, TableChunk
 from rplctl.target.postgresql import PostgresqlTarget
+from tests.postgresql_state import new_database
 from tests.servers import PostgresqlServer
 
 pytestmark = pytest.mark.postgresql
@@ -303,6 +304,23 @@ def test_a_user_who_may_not_rest_them_is_told_what_to_grant(shop: Shop, postgres
     finally:
         plain.target.close()
         postgresql.sql("DROP OWNED BY plain; DROP ROLE plain")
+
+
+def test_a_user_who_may_make_no_temporary_tables_changes_many_rows_all_the_same(
+    postgresql: PostgresqlServer,
+) -> None:
+    url = new_database(postgresql)
+    name = url.rpartition("/")[2]
+    postgresql.sql("DROP ROLE IF EXISTS hardened; CREATE ROLE hardened LOGIN PASSWORD 'h'")
+    postgresql.sql(f"ALTER DATABASE {name} OWNER TO hardened; REVOKE TEMP ON DATABASE {name} FROM PUBLIC, hardened")
+    hardened = Shop(url.replace("rpl:rpl@", "hardened:h@"))
+    try:
+        hardened.ddl(TABLE)
+        hardened.apply(insert("t", rows_of(MANY)))
+        hardened.apply(chunk("t", deletes=[(n, f"p\t{n}") for n in range(MANY - 1)]))
+        assert hardened.query("SELECT id FROM shop.t") == [(MANY - 1,)]
+    finally:
+        hardened.target.close()
 
 
 def test_a_channel_has_one_committer_and_a_lost_connection_takes_its_lock_along(
