@@ -6,11 +6,14 @@ May be run again: it changes what is given and keeps the rest.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from rplctl.binlog.kernel_cache import is_compiled
 from rplctl.command.instance import Note, all_channels, engine_of, files_may_change
 from rplctl.config import Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
@@ -41,13 +44,24 @@ def init(
             hint="leave it out of the URL and give --target-password-file FILE",
         )
     planned = load_config(datadir, "", given, config_file=config_file)
+    if planned.commit_mode == "xa":
+        _refuse_unprepared(planned)
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
     private_folder(datadir)
     if not _is_writable(datadir):
         raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
+    compile_kernels()
     with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new one has no locks yet
         return _store(datadir, given, planned, target_password, config_file)
+
+
+def compile_kernels() -> None:
+    """Once per machine, in the background, so that the first `start` need not wait for it (some seconds of CPU)."""
+    if not is_compiled():
+        command = [sys.executable, "-m", "rplctl.demo.warm_up"]
+        null = subprocess.DEVNULL
+        subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
 
 
 def _store(
@@ -66,11 +80,21 @@ def _store(
 
         create_tables(engine_of(config)(), config.rep_engine)
     notes = []
-    if planned.relay_log_info_repository == "FILE":
+    if planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
         notes.append(
             Note(0, "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')")
         )
     return InitResult(datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(notes))
+
+
+def _refuse_unprepared(planned: Config) -> None:
+    """commit_mode=xa for a kind of target that has no two-phase commit; what a server refuses shows at start."""
+    from rplctl.commit.two_phase import no_two_phase
+    from rplctl.target import target_kind, two_phase_verbs
+
+    kind = target_kind(planned.target_url)
+    if two_phase_verbs(kind) is None:
+        raise no_two_phase(kind)
 
 
 def _refuse_stranding(config: Config, planned: Config) -> None:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import fcntl
 import os
-from pathlib import Path
 
 import numpy as np
 
-from rplctl import binlog
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.column import column_formats
+from rplctl.binlog.distinct import distinct_ranges
+from rplctl.binlog.fields import encode_rows, fields_of
 from rplctl.binlog.header import EventType
 from rplctl.binlog.images import walk_images
-from rplctl.binlog.jit import cache_folder
+from rplctl.binlog.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
 from rplctl.binlog.net_change import net_changes
 from rplctl.binlog.packets import deframe
 from rplctl.binlog.rows import ROWS_EVENT_TYPES, parse_rows_events
@@ -28,15 +28,11 @@ from rplctl.binlog.values import decode_column
 from rplctl.demo import BINLOG_FOLDER
 from rplctl.position import BinlogPosition
 
-LOCK_FILE = "rplctl.compiling"
-STAMP_FILE = "rplctl.compiled"
-
 
 def warm_up(_: object = None) -> None:
     """Return with every kernel ready in this process. The argument is a Spark task's element, not used."""
     folder = cache_folder()
-    stamp = folder / STAMP_FILE
-    if _is_newer(stamp):
+    if is_compiled():
         run_kernels()
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,15 +40,9 @@ def warm_up(_: object = None) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         run_kernels()
-        stamp.touch()
+        (folder / STAMP_FILE).touch()
     finally:
         os.close(descriptor)
-
-
-def _is_newer(stamp: Path) -> bool:
-    """True when the kernels were compiled after their sources were last changed."""
-    sources = Path(binlog.__file__).parent.glob("*.py")
-    return stamp.exists() and stamp.stat().st_mtime > max(source.stat().st_mtime for source in sources)
 
 
 def run_kernels() -> None:
@@ -80,7 +70,9 @@ def run_kernels() -> None:
     everything = np.arange(len(images.cell_start))
     for column, column_format in enumerate(formats):
         decode_column(images, everything, column, column_format)
+    distinct_ranges(data, starts[is_map], lengths[is_map])
+    encode_rows([fields_of(images, everything, c, f, lambda value: str(value).encode()) for c, f in enumerate(formats)])
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and not is_compiled():
     warm_up()
