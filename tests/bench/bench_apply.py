@@ -1,0 +1,158 @@
+"""Applying a backlog: rplctl into MariaDB, SQLite and PostgreSQL against MariaDB's own replica, over the same log.
+
+Every contender has fetched the whole log before its clock starts, and begins empty. The replica runs with one SQL
+thread (the default) and with four optimistic ones, once with every commit flushed (innodb_flush_log_at_trx_commit=1)
+and once without (2); rplctl's MariaDB target with the same settings. Ratios: replica's seconds / rplctl's.
+$RPLCTL_BENCH_TRANSACTIONS: per OLTP phase (30,000: about 65 MB of log each).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.bench.measurement import Measurement
+from tests.bench.workload import DATABASE, TABLES, Workload, checksums, sysbench_workload
+from tests.private_server import PASSWORD, USER, ServerUnavailable
+from tests.servers import MariadbServer, PostgresqlServer
+
+TRANSACTIONS = int(os.environ.get("RPLCTL_BENCH_TRANSACTIONS", "30000"))
+ROWS = 100_000
+SERVER = ("--innodb-buffer-pool-size=512M", "--innodb-log-file-size=512M", "--skip-log-bin", "--skip-log-slave-updates")
+POLL_SECONDS = 0.01
+
+
+def measure() -> Iterator[Measurement]:
+    try:
+        with sysbench_workload(ROWS, TRANSACTIONS) as load:
+            yield from _compare(load)
+    except ServerUnavailable as reason:
+        print(f"skipped: {reason}")
+
+
+def _compare(load: Workload) -> Iterator[Measurement]:
+    for phase in load.phases:
+        yield Measurement(f"{phase.name}: binary log", phase.size / 1e6, "MB")
+    for flush in ("1", "2"):
+        durable = f"innodb_flush_log_at_trx_commit={flush}"
+        ours = _rplctl(load, "mariadb", flush)
+        yield from _rows(load, "rplctl into MariaDB", ours, None, durable)
+        for threads in (0, 4):
+            name = "MariaDB replica, " + (f"{threads} optimistic threads" if threads else "one SQL thread")
+            yield from _rows(load, name, _replica(load, threads, flush), ours, durable)
+    for kind in ("sqlite", "postgresql"):
+        yield from _rows(load, f"rplctl into {kind}", _rplctl(load, kind, "1"), ours, "ratio: to rplctl into MariaDB")
+
+
+def _rows(
+    load: Workload, name: str, seconds: list[float], ours: list[float] | None, note: str
+) -> Iterator[Measurement]:
+    for number, phase in enumerate(load.phases):
+        ratio = f"ratio {seconds[number] / ours[number]:.1f}; " if ours else ""
+        yield Measurement(f"{phase.name}: {name}", seconds[number], "s", ratio + note)
+
+
+def _replica(load: Workload, threads: int, flush: str) -> list[float]:
+    """Seconds per phase of MariaDB's own replica; its relay log is on disk before."""
+    options = [*SERVER, f"--innodb-flush-log-at-trx-commit={flush}", f"--slave-parallel-threads={threads}"]
+    with MariadbServer((*options, "--slave-parallel-mode=optimistic")) as replica:
+        source = load.source
+        replica.sql(
+            f"CHANGE MASTER TO master_host='{source.host}', master_port={source.port}, master_user='{USER}',"
+            f" master_password='{PASSWORD}', master_log_file='binlog.000001', master_log_pos=4; START SLAVE IO_THREAD"
+        )
+        _wait(replica, load, "Read_Master_Log_Pos", len(load.phases) - 1)
+        seconds = []
+        for number, phase in enumerate(load.phases):
+            until = f"UNTIL master_log_file='{phase.file}', master_log_pos={phase.end}"
+            began = time.perf_counter()
+            replica.sql(f"START SLAVE SQL_THREAD {until}")
+            _wait(replica, load, "Exec_Master_Log_Pos", number)
+            seconds.append(time.perf_counter() - began)
+            replica.sql("STOP SLAVE SQL_THREAD")
+        assert checksums(replica) == load.checksums
+        return seconds
+
+
+def _wait(replica: MariadbServer, load: Workload, column: str, number: int) -> None:
+    """Until the replica's coordinates reach the end of a phase."""
+    end = load.phases[number]
+    file_column = "Master_Log_File" if column.startswith("Read") else "Relay_Master_Log_File"
+    with replica.connect() as connection, connection.cursor() as cursor:
+        while True:
+            cursor.execute("SHOW SLAVE STATUS")
+            assert cursor.description is not None
+            status = dict(zip([entry[0] for entry in cursor.description], cursor.fetchone(), strict=True))
+            assert not status["Last_Error"], status["Last_Error"]
+            if (status[file_column], int(status[column])) >= (end.file, end.end):
+                return
+            time.sleep(POLL_SECONDS)
+
+
+def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
+    """Seconds per phase; the target's tables equal the source's afterwards."""
+    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
+        folder = Path(name)
+        if kind == "sqlite":
+            seconds = _drain(folder / "instance", load, [])
+            with contextlib.closing(sqlite3.connect(folder / "instance" / "target.db")) as connection:
+                found = {t: connection.execute(f"SELECT * FROM {DATABASE}__{t}").fetchall() for t in TABLES}
+            _compare_rows(load, found)
+            return seconds
+        server = (
+            PostgresqlServer()
+            if kind == "postgresql"
+            else MariadbServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}"))
+        )
+        with server:
+            secret = folder / "password"
+            secret.write_text(PASSWORD)
+            secret.chmod(0o600)
+            scheme, database = ("postgresql", "postgres") if kind == "postgresql" else ("mysql", "")
+            url = f"{scheme}://{USER}@{server.host}:{server.port}/{database}"
+            seconds = _drain(folder / "instance", load, ["--target", url, "--target-password-file", str(secret)])
+            if isinstance(server, MariadbServer):
+                assert checksums(server) == load.checksums
+            else:
+                _compare_rows(load, {table: server.rows(DATABASE, table) for table in TABLES})
+        return seconds
+
+
+def _compare_rows(load: Workload, found: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
+    for table, rows in found.items():
+        assert sorted(rows) == sorted(load.source.rows(DATABASE, table)), f"{table} differs from the source's"
+
+
+def _drain(folder: Path, load: Workload, target: list[str]) -> list[float]:
+    program = [sys.executable, "-m", "rplctl", "--datadir", str(folder)]
+    where = [
+        "--master-binlog-dir",
+        str(load.source.data),
+        "--master-log-file",
+        "binlog.000001",
+        "--master-log-pos",
+        "4",
+    ]
+    _run([*program, "init", *target, "--relay-log-info-repository", "table"])
+    _run([*program, "change-master", *where])
+    _run([*program, "start", "--receiver"])
+    total = sum(phase.size for phase in load.phases)
+    while sum(path.stat().st_size for path in folder.glob("relay-bin.0*")) < total:
+        time.sleep(0.1)
+    _run([*program, "stop"])
+    ends = [f"{phase.file}:{phase.end}" for phase in load.phases]
+    seconds: list[float] = json.loads(_run([sys.executable, "-m", "tests.bench.drain", str(folder), *ends]))
+    return seconds
+
+
+def _run(command: list[str]) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

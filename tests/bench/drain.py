@@ -1,0 +1,57 @@
+"""`python -m tests.bench.drain DATADIR FILE:POS…`: apply the relay log phase by phase and tell the seconds.
+
+As START SLAVE SQL_THREAD with its relay logs on disk: Spark and the target's connection are up before the clock starts.
+Prints one JSON list of seconds. Run as a process of its own, so that nothing of the benchmark is in its memory.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from rplctl.applier.batch import BatchApplier
+from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.job import Applier
+from rplctl.applier.options import StartOptions, Until
+from rplctl.applier.pipeline import Pipeline
+from rplctl.applier.report import Report
+from rplctl.applier.spark import open_session
+from rplctl.channel import Channel
+from rplctl.commit.ledger import open_ledger
+from rplctl.commit.tables import create_own_tables
+from rplctl.config import load_config
+from rplctl.demo.warm_up import warm_up
+from rplctl.target import open_target
+
+
+def main(folder: str, *ends: str) -> None:
+    config, channel = load_config(Path(folder)), Channel("", Path(folder))
+    target = open_target(config.target_url)
+    target.fence("")
+    create_own_tables(target.engine)
+    warm_up()
+    context = open_session(config, channel)
+    pipeline = Pipeline(context)
+    seconds = []
+    for end in ends:
+        file, _, position = end.partition(":")
+        applier = Applier(config, channel, StartOptions(Until("master_pos", file, int(position))))
+        applier._report = Report(channel, applier._options.until)
+        ledger = open_ledger(config, channel, target.engine)
+        with Interrupter(applier.stop) as interrupter:
+            work = BatchApplier(config, channel, target, ledger, pipeline, interrupter)
+            began = time.perf_counter()
+            applier._loop(work, ledger)
+            seconds.append(time.perf_counter() - began)
+            applier._ahead.close()
+            work.close()
+            ledger.close(work.info)
+    print(json.dumps(seconds), flush=True)
+    context.stop()
+    target.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,65 @@
+"""What is replicated in the benchmarks: sysbench on a private MariaDB, in phases that end at binary log boundaries.
+
+prepare   4 tables of `rows` rows by multi-row INSERT, then their secondary indexes
+special   oltp_write_only, sysbench's default distribution (few rows are hot)
+uniform   oltp_write_only, every row as likely
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.private_server import PASSWORD, USER, ServerUnavailable
+from tests.servers import MariadbServer
+
+DATABASE = "sb"
+TABLES = [f"sbtest{number}" for number in range(1, 5)]
+SOURCE_OPTIONS = ("--max-binlog-size=1G", "--innodb-buffer-pool-size=512M", "--gtid-domain-id=0")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    name: str
+    file: str
+    end: int  # position at which it is over
+    size: int  # bytes of binary log
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    source: MariadbServer
+    phases: list[Phase]
+    checksums: list[tuple[Any, ...]]
+
+
+@contextmanager
+def sysbench_workload(rows: int, transactions: int) -> Iterator[Workload]:
+    """The source keeps running. Raises ServerUnavailable without MariaDB or sysbench."""
+    if not shutil.which("sysbench"):
+        raise ServerUnavailable("sysbench is not installed (apt-get install sysbench)")
+    with MariadbServer(SOURCE_OPTIONS) as source:
+        source.sql(f"CREATE DATABASE {DATABASE}")
+        phases = [_phase(source, "prepare", [f"--table-size={rows}", "--threads=2", "prepare"])]
+        for distribution in ("special", "uniform"):
+            words = [f"--table-size={rows}", f"--rand-type={distribution}", "--threads=4"]
+            phases.append(_phase(source, distribution, [*words, f"--events={transactions}", "--time=0", "run"]))
+        yield Workload(source, phases, checksums(source))
+
+
+def checksums(server: MariadbServer) -> list[tuple[Any, ...]]:
+    return server.sql(f"CHECKSUM TABLE {', '.join(TABLES)}", DATABASE)
+
+
+def _phase(source: MariadbServer, name: str, words: list[str]) -> Phase:
+    begin = source.master_status()[1]
+    where = [f"--mysql-socket={source.socket}", f"--mysql-user={USER}", f"--mysql-password={PASSWORD}"]
+    command = ["sysbench", "oltp_write_only", "--tables=4", f"--mysql-db={DATABASE}", *where, *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    file, end = source.master_status()
+    source.sql("FLUSH BINARY LOGS")
+    return Phase(name, file, end, end - begin)
