@@ -71,7 +71,7 @@ _STATES: dict[str, tuple[int, bool, str]] = {
     "22008": (1292, False, _DATE),
     "22021": (1366, False, ""),
     "22P02": (1366, False, ""),
-    "2BP01": (1451, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
+    "2BP01": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
     "0A000": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
 }
 _REFUSALS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,11 @@ from tests.servers import PostgresqlServer
 
 pytestmark = pytest.mark.postgresql
 MANY = 300  # more than go by parameters
+
+
+def hash_of(number: int) -> int:
+    """Digits that no compression makes shorter."""
+    return int.from_bytes(hashlib.sha256(str(number).encode()).digest()[:4], "big")
 
 
 class Shop:
@@ -257,6 +263,30 @@ def test_a_date_in_no_calendar_is_kept_once_its_column_is_text(shop: Shop) -> No
     for count in (1, MANY):
         shop.apply(insert("t", [(n + count, "2024-00-07 01:02:03.000") for n in range(count)]))
     assert shop.query("SELECT b, count(*) FROM shop.t GROUP BY b") == [("2024-00-07 01:02:03.000", MANY + 1)]
+
+
+def test_a_value_too_long_for_an_index_goes_in_once_the_index_is_gone(shop: Shop) -> None:
+    model = shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(3000) CHARACTER SET latin1, KEY long_one (v))")
+    text = "".join(chr(33 + hash_of(n) % 90) for n in range(3000))
+    error = shop.change(added(1, text), model)
+    assert error.errno == 1071
+    assert "drop that index" in error.hint
+    shop.target.begin(foreign_keys=True)
+    shop.target.connection.exec_driver_sql('DROP INDEX shop."shop__t::long_one"')
+    shop.target.commit()
+    shop.apply(insert("t", [(1, text)]))
+    shop.ddl("ALTER TABLE t DROP KEY long_one")
+
+
+def test_a_view_of_the_targets_own_keeps_its_table_and_is_named(shop: Shop) -> None:
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)")
+    shop.target.begin(foreign_keys=True)
+    shop.target.connection.exec_driver_sql("CREATE VIEW shop.report AS SELECT id FROM shop.t")
+    shop.target.commit()
+    with pytest.raises(TargetError, match="other objects depend on it") as caught:
+        shop.ddl("DROP TABLE t")
+    assert caught.value.errno == 1235
+    assert "view" in caught.value.hint
 
 
 def test_foreign_keys_rest_where_the_source_had_none(shop: Shop) -> None:
