@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 UNABLE_TO_COLLECT = 3722
 MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
-ROUND_PATIENCE_S = 0.01  # for one lock of a round
+ROUND_PATIENCE_S = (
+    0.003  # for a lock of the first round; after one that failed it grows, so that a busy one is had, too
+)
+LONGEST_PATIENCE_S = 1.0
 _PAUSE_S = 0.005
 _MAX_TEXT = 192
 
@@ -181,6 +184,7 @@ def collect_log_status(
     began = time.monotonic()
     deadline = began + patience_s
     held, map_held = 0.0, 0.0
+    patience = ROUND_PATIENCE_S
     collector = collector_lock(datadir)
     try:
         if not collector.acquire(patience_s=patience_s):
@@ -188,13 +192,14 @@ def collect_log_status(
         while True:
             with _map_held(datadir, deadline):
                 round_began = time.monotonic()
-                collected, held_s = _round(cache(config), engine, log)
+                collected, held_s = _round(cache(config), engine, log, patience)
                 held, map_held = max(held, held_s), max(map_held, time.monotonic() - round_began)
             if collected is not None:
                 collected.held_s, collected.map_held_s, collected.waited_s = held, map_held, round_began - began
                 return collected
             if time.monotonic() > deadline:
                 raise lock_wait_timeout("a receiver or applier keeps its lock", "rplctl show-status")
+            patience = min(patience * 1.3, LONGEST_PATIENCE_S)
             time.sleep(_PAUSE_S)
     finally:
         collector.close()
@@ -212,7 +217,7 @@ def _map_held(datadir: Any, deadline: float) -> Iterator[None]:
 
 
 def _round(
-    config: Callable[[str], Config], engine: Callable[[], Engine], log: EngineLog | None
+    config: Callable[[str], Config], engine: Callable[[], Engine], log: EngineLog | None, patience: float
 ) -> tuple[Collected | None, float]:
     """Lock, collect, unlock in reverse; (None when a lock was not to be had, seconds). Caller holds the channel map."""
     collected = Collected()
@@ -229,7 +234,7 @@ def _round(
         resources.append(_EngineResource(log, collected.storage_engines))
     began = time.monotonic()
     try:
-        is_complete = _lock_all(resources, locked)
+        is_complete = _lock_all(resources, locked, patience)
         if is_complete:
             for resource in resources:
                 with _named(resource.column):
@@ -241,10 +246,10 @@ def _round(
     return collected if is_complete else None, time.monotonic() - began
 
 
-def _lock_all(resources: Sequence[LogResource], locked: list[LogResource]) -> bool:
+def _lock_all(resources: Sequence[LogResource], locked: list[LogResource], patience: float) -> bool:
     for resource in resources:
         with _named(resource.column):
-            if not resource.lock(ROUND_PATIENCE_S):
+            if not resource.lock(patience):
                 return False
         locked.append(resource)
     return True
