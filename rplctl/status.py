@@ -39,7 +39,7 @@ class ThreadStatus:
     relay_log_pos: int = 0
     exec_log_name: str = ""
     exec_log_pos: int = 0
-    commit_mode: str = ""  # transaction, marker, after (design D3)
+    commit_mode: str = ""  # transaction, marker or xa, and why not xa (design D3)
     executed_gtid_set: str = ""
     transactions: int = 0
     row_changes: int = 0

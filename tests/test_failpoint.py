@@ -45,4 +45,5 @@ def test_what_is_no_crash_point_is_an_error(text: str) -> None:
 
 
 def test_the_worklogs_names_are_there_letter_for_letter() -> None:
-    assert {"crash_commit_before", "crash_commit_after"} <= CRASH_POINTS
+    commit = "before after_prepare after_log before_unlog after between_engines"
+    assert {f"crash_commit_{name}" for name in commit.split()} <= CRASH_POINTS

@@ -38,6 +38,14 @@ def test_a_wrong_option_leaves_no_folder_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_two_phase_commit_for_a_target_that_cannot_prepare_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigError, match="sqlite cannot prepare"):
+        init(tmp_path / "new", {"commit_mode": "xa"})
+    assert not (tmp_path / "new").exists()
+
+
 def test_repositories_as_tables_are_made_at_once_and_private(tmp_path: Path) -> None:
     result = init(tmp_path / "new", {"master_info_repository": "TABLE", "relay_log_info_repository": "TABLE"})
     assert (result.created_tables, result.notes) == (True, ())

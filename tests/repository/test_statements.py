@@ -1,4 +1,4 @@
-"""Every testable statement of WL#2775 and of WL#5125 → the tests that hold it; here too are those that had none.
+"""Every testable statement of WL#2775, WL#5125 and WL#3970 → the tests that hold it; here too are those that had none.
 
 A statement without a test must stand in OPEN with the reason. A test that is named and not there fails this file.
 """
@@ -186,15 +186,60 @@ WL5125: dict[int, tuple[str, ...]] = {
         "test_recovery.py::test_a_damaged_index_is_repaired_without_loss",
     ),
 }
+WL3970: dict[int, tuple[str, ...]] = {
+    1: (
+        "commit/test_participant.py::test_without_a_prepare_the_position_is_written_at_once",
+        "commit/test_two_phase.py::test_an_operators_edit_of_the_file_stops_the_applier_and_the_target_is_rolled_back",
+    ),
+    2: (
+        "repository/test_lines.py::test_a_prepared_position_is_a_line_behind_the_end_marker",
+        "commit/test_participant.py::test_a_line_costs_two_fsyncs_a_transaction_all_in_prepare",
+    ),
+    3: ("commit/test_participant.py::test_prepare_leaves_the_position_and_commit_moves_name_and_offset",),
+    4: (
+        "commit/test_two_phase.py::test_rollback_of_a_failed_transaction_does_not_move_the_position",
+        "commit/test_participant.py::test_rollback_forgets_what_was_prepared_and_leaves_the_position",
+    ),
+    5: ("applier/test_two_phase.py::test_a_logged_rollback_moves_the_position_outside_the_transaction",),
+    6: ("applier/test_members.py::test_a_group_ends_at_ddl_at_a_commit_without_transactions_and_at_its_size",),
+    7: (
+        "commit/test_participant.py::test_recover_names_what_was_prepared_and_commit_by_xid_moves_the_position",
+        "commit/test_participant.py::test_rollback_by_xid_removes_what_was_prepared_and_refuses_another_name",
+    ),
+    8: ("repository/test_lines.py::test_a_prepared_position_is_a_line_behind_the_end_marker",),
+    9: (
+        "applier/test_two_phase.py::test_a_group_on_a_table_without_transactions_has_no_prepare",
+        "commit/test_two_phase.py::test_without_two_phases_the_position_follows_without_a_prepare_line",
+    ),
+    10: ("applier/test_two_phase.py::test_each_kind_of_group_is_whole_after_each_crash_point",),
+    11: (
+        "commit/test_two_phase.py::test_killed_at_a_crash_point_it_is_rolled_back_or_committed_everywhere",
+        "commit/test_two_phase.py::test_the_target_killed_between_prepare_and_commit",
+    ),
+    13: ("relay_log/test_writer.py::test_mariadb_binlog_reads_every_header",),
+    14: ("repository/test_triggers.py::test_file_shows_every_event_at_once_and_syncs_each_period",),
+    15: (
+        "applier/test_members.py::test_many_transactions_are_one_commit_and_a_logged_rollback_keeps_those_before_it",
+        "applier/test_members.py::test_a_lock_wait_timeout_costs_one_member_only",
+        "applier/test_members.py::test_a_deadlock_begins_the_whole_group_again",
+        "applier/test_members.py::test_in_two_phases_the_group_is_prepared_and_committed_as_a_whole",
+    ),
+    16: ("test_recovery.py::test_the_stored_read_position_is_not_believed",),
+    17: ("repository/test_shadow_page.py::test_torn_at_every_byte_of_every_write_it_is_old_or_new",),
+}
 OPEN: dict[tuple[str, int], str] = {
     ("WL2775", 17): "a choice, not a statement: sync periods default to 10000",
     ("WL2775", 43): "left out by the worklog itself; the password is encrypted all the same (tests/test_secret.py)",
+    ("WL3970", 12): "crash points are armed by environment; not yet by an option or while it runs",
+    ("WL3970", 18): "a slip of the worklog, not a statement: the header has 8 + 1 bytes (shadow_page.py)",
     ("WL5125", 8): "the binary log of applied transactions",
     ("WL5125", 9): "the binary log of applied transactions",
 }
 
 
-@pytest.mark.parametrize(("worklog", "table", "count"), [("WL2775", WL2775, 43), ("WL5125", WL5125, 10)])
+@pytest.mark.parametrize(
+    ("worklog", "table", "count"), [("WL2775", WL2775, 43), ("WL5125", WL5125, 10), ("WL3970", WL3970, 18)]
+)
 def test_each_statement_has_its_tests_or_a_reason(worklog: str, table: dict[int, tuple[str, ...]], count: int) -> None:
     named = set(table) | {number for name, number in OPEN if name == worklog}
     assert named == set(range(1, count + 1))
