@@ -90,7 +90,9 @@ def recorded(name: str) -> tuple[str, list[bytes]]:
     return vendor, logs
 
 
-@pytest.mark.parametrize("name", _corpora())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("fidelity")) for name in _corpora()]
+)
 def test_decoding_agrees_with_the_vendors_dump_tool(name: str, tmp_path: Path) -> None:
     vendor, logs = recorded(name)
     try:
