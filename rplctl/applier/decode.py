@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.binlog.cells import cells_of, raw_cells
-from rplctl.binlog.fields import Fields, encode_rows, fields_of
+from rplctl.binlog.fields import Fields, TextForm, encode_rows, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
@@ -200,8 +200,9 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRo
 
 def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
     form = value_form(rows.target_kind)
-    how = form.format_for(rows.formats[column], rows.model.columns[column])
-    return fields_of(rows.images, images, column, how, partial(form.field_text, how))
+    model = rows.model.columns[column]
+    text = TextForm(partial(form.field_text, model), form.takes_bytes)
+    return fields_of(rows.images, images, column, form.format_for(rows.formats[column], model), text)
 
 
 def _lacks_key(images: Images, key: tuple[int, ...]) -> bool:

@@ -164,6 +164,11 @@ def is_single_byte(charset: str) -> bool:
     return charset in _SINGLE_BYTE or charset in _UPPER_HALVES
 
 
+ASCII_COMPATIBLE: Final = frozenset(
+    {"ascii", "latin1", "latin2", "latin5", "latin7", "cp1250", "cp1251", "cp1256", "cp1257"}
+)
+
+
 def decode_text(raw: bytes, charset: str) -> str:
     """Text of `raw`. Raises BinlogFormatError for an unknown charset or bytes that are no text in it."""
     try:

@@ -13,21 +13,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.binlog.cells import Cells, cells_of, signed_cells, unsigned_cells
+from rplctl.binlog.cells import Cells, cells_of, gather, signed_cells, unsigned_cells
+from rplctl.binlog.charset import ASCII_COMPATIBLE, is_utf8
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.images import IS_NULL, Images
 from rplctl.binlog.jit import ByteArray, byte_view, lean_kernel
 from rplctl.binlog.rows import Ints
 from rplctl.binlog.table_map import ColumnType
+from rplctl.binlog.text_sheet import TextSheet
 from rplctl.binlog.values import INTEGER_WIDTH, SHEETS, TEXT_OF_BYTES, decode_column
 
+_DATED = frozenset(
+    {
+        *(ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME, ColumnType.DATETIME2, ColumnType.TIMESTAMP),
+        ColumnType.TIMESTAMP2,
+    }
+)
 _DIGITS = 20  # of the longest 64-bit number, sign included
 _WITH_OWN_LENGTH = frozenset(
     {
         *(ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.BLOB, ColumnType.TINY_BLOB, ColumnType.MEDIUM_BLOB),
-        *(ColumnType.LONG_BLOB, ColumnType.GEOMETRY, ColumnType.VECTOR),
+        *(ColumnType.LONG_BLOB, ColumnType.GEOMETRY, ColumnType.VECTOR, ColumnType.STRING),
     }
 )
+_TEXTUAL = _WITH_OWN_LENGTH - {ColumnType.GEOMETRY, ColumnType.VECTOR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +49,51 @@ class Fields:
     plain: bool = False
 
 
-def fields_of(images: Images, rows: Ints, column: int, fmt: ColumnFormat, text_of: Callable[[Any], bytes]) -> Fields:
-    """The column in the images numbered `rows`; values without a text of their own become one by `text_of`.
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How a target reads fields. `text_of`: the text of a value that has none of its own.
 
-    Raises BinlogFormatError as `decode_column` does.
+    `takes_bytes`: bytes stand for themselves (text in the column's own charset, too); else text is UTF-8, and binary
+    values and dates that no calendar has go through `text_of`.
     """
+
+    text_of: Callable[[Any], bytes]
+    takes_bytes: bool
+
+
+def fields_of(images: Images, rows: Ints, column: int, fmt: ColumnFormat, form: TextForm) -> Fields:
+    """The column in the images numbered `rows`. Raises BinlogFormatError as `decode_column` does."""
     kind = fmt.real_type
-    if (
-        kind in _WITH_OWN_LENGTH
-        and (fmt.charset is None or fmt.charset == "binary")
-        and fmt.sql_type not in TEXT_OF_BYTES
-    ):
+    if kind in _WITH_OWN_LENGTH and fmt.sql_type not in TEXT_OF_BYTES and _is_text_already(fmt, form):
         starts = np.where(rows >= 0, images.cell_start[rows, column], IS_NULL)
         return Fields(images.data, np.maximum(starts, IS_NULL), images.cell_length[rows, column])
+    cells = cells_of(images, rows, column)
     if kind in INTEGER_WIDTH:
-        cells = cells_of(images, rows, column)
         values = unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, INTEGER_WIDTH[ColumnType(kind)])
         return _spread(cells, *_integers(values))
-    if kind in SHEETS:
-        cells = cells_of(images, rows, column)
-        if len(cells):
-            return _spread(cells, *SHEETS[kind](cells, fmt).spans())
-    return text_fields(
-        [None if value is None else text_of(value) for value in decode_column(images, rows, column, fmt)]
-    )
+    if kind in SHEETS and len(cells):
+        sheet = SHEETS[kind](cells, fmt)
+        if form.takes_bytes or kind not in _DATED or _are_real_dates(sheet):
+            return _spread(cells, *sheet.spans())
+    if kind in _TEXTUAL and fmt.charset in ASCII_COMPATIBLE and not form.takes_bytes and len(cells):
+        buffer, offsets = gather(cells)
+        if not (buffer & 0x80).any():
+            return _spread(cells, buffer, offsets[:-1], cells.lengths, plain=False)
+    decoded = decode_column(images, rows, column, fmt)
+    return text_fields([None if value is None else form.text_of(value) for value in decoded])
+
+
+def _is_text_already(fmt: ColumnFormat, form: TextForm) -> bool:
+    if form.takes_bytes:
+        return (fmt.charset is None or fmt.charset == "binary") and fmt.real_type != ColumnType.STRING  # padded
+    return fmt.charset is not None and is_utf8(fmt.charset) and fmt.real_type in _TEXTUAL
+
+
+def _are_real_dates(sheet: TextSheet) -> bool:
+    """False when some date has no year, month or day."""
+    digits = sheet.sheet[:, :10] == ord("0")
+    parts = (digits[:, 0:4], digits[:, 5:7], digits[:, 8:10])
+    return not any(bool(part.all(axis=1).any()) for part in parts)
 
 
 def encode_rows(columns: Sequence[Fields]) -> bytes:
@@ -82,14 +112,16 @@ def encode_rows(columns: Sequence[Fields]) -> bytes:
     return out.tobytes()
 
 
-def _spread(cells: Cells, data: npt.NDArray[np.uint8], starts: Ints, lengths: npt.NDArray[np.int32]) -> Fields:
+def _spread(
+    cells: Cells, data: npt.NDArray[np.uint8], starts: Ints, lengths: npt.NDArray[np.int32], *, plain: bool = True
+) -> Fields:
     """Texts of the cells that are there, NULL for the other rows."""
     view = byte_view(data)
     if len(cells) == cells.total:
-        return Fields(view, starts, lengths, plain=True)
+        return Fields(view, starts, lengths, plain)
     all_starts, all_lengths = np.full(cells.total, IS_NULL, np.int64), np.zeros(cells.total, np.int32)
     all_starts[cells.valid], all_lengths[cells.valid] = starts, lengths
-    return Fields(view, all_starts, all_lengths, plain=True)
+    return Fields(view, all_starts, all_lengths, plain)
 
 
 def _integers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint8], Ints, npt.NDArray[np.int32]]:

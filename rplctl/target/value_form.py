@@ -19,6 +19,7 @@ from rplctl.binlog.table_map import ColumnType
 from rplctl.schema.model import CHARACTER_TYPES, Column, TableModel
 from rplctl.target.base import Value
 from rplctl.target.mysql_values import double_literal
+from rplctl.target.postgresql_values import parameter
 from rplctl.target.sqlite_values import storable
 
 _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED})
@@ -30,8 +31,8 @@ class ValueForm:
     there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
     `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
-    `encodes`: tasks encode many rows of such columns for the target's bulk load, with `field_text` for values that have
-    no text of their own.
+    `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are
+    `binlog.fields.TextForm`'s.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat]
@@ -40,7 +41,8 @@ class ValueForm:
     knows_defaults: bool = False
     moves_keys: bool = False
     encodes: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
-    field_text: Callable[[ColumnFormat, Any], bytes] = lambda _format, value: bytes(value)
+    field_text: Callable[[Column, Value], bytes] = lambda _column, value: str(value).encode()
+    takes_bytes: bool = False
 
 
 def value_form(kind: str) -> ValueForm:
@@ -69,7 +71,7 @@ def _loads_as_bytes(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
     return all(column.type not in CHARACTER_TYPES or fmt.charset == column.charset for fmt, column in pairs)
 
 
-def _mysql_text(fmt: ColumnFormat, value: Any) -> bytes:
+def _mysql_text(column: Column, value: Any) -> bytes:
     match value:
         case bytes():
             return value
@@ -77,12 +79,22 @@ def _mysql_text(fmt: ColumnFormat, value: Any) -> bytes:
             return value.encode()
         case float():
             return double_literal(value).encode("ascii")
-    return b"%04d" % value if fmt.real_type == ColumnType.YEAR else b"%d" % value  # the text '0' is the year 2000
+    return b"%04d" % value if column.type == "year" else b"%d" % value  # the text '0' is the year 2000
+
+
+def _postgresql_text(column: Column, value: Value) -> bytes:
+    return (parameter(value, column) or "").encode()
 
 
 _FORMS: Final[dict[str, ValueForm]] = {
     "sqlite": ValueForm(lambda fmt, _column: fmt, storable, moves_keys=True),
-    "postgresql": ValueForm(lambda fmt, _column: fmt, lambda values: values, moves_keys=True),
+    "postgresql": ValueForm(
+        lambda fmt, _column: fmt,
+        lambda values: values,
+        moves_keys=True,
+        encodes=lambda _formats, model: not any(column.generated for column in model.columns),
+        field_text=_postgresql_text,
+    ),
     "mysql": ValueForm(
         _own_bytes,
         lambda values: values,
@@ -90,5 +102,6 @@ _FORMS: Final[dict[str, ValueForm]] = {
         knows_defaults=True,
         encodes=_loads_as_bytes,
         field_text=_mysql_text,
+        takes_bytes=True,
     ),
 }

@@ -10,7 +10,7 @@ import pytest
 
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.distinct import distinct_ranges
-from rplctl.binlog.fields import encode_rows, fields_of, text_fields
+from rplctl.binlog.fields import TextForm, encode_rows, fields_of, text_fields
 from rplctl.binlog.images import Images
 from rplctl.binlog.jit import byte_view
 from rplctl.binlog.table_map import ColumnType
@@ -46,6 +46,7 @@ def test_every_byte_comes_back_and_a_null_is_no_text() -> None:
     ]
 
 
+@pytest.mark.parametrize("takes_bytes", [True, False])
 @pytest.mark.parametrize(
     ("cells", "fmt"),
     [
@@ -60,13 +61,16 @@ def test_every_byte_comes_back_and_a_null_is_no_text() -> None:
         ([b"plain", b"tab\tnul\0", None], ColumnFormat(ColumnType.VARCHAR, 40)),
         ([b"a", b""], ColumnFormat(ColumnType.STRING, 0xFE04, charset="binary")),
         (["\u00e9".encode("latin1")], ColumnFormat(ColumnType.VARCHAR, 40, charset="latin1")),
+        ([b"all ascii\t", b""], ColumnFormat(ColumnType.VARCHAR, 40, charset="latin1")),
+        (["\u20ac".encode(), None], ColumnFormat(ColumnType.STRING, 0xFE28, charset="utf8mb4")),
+        ([b"\0\0\0\0\0", b"\x99\xb4\x5c\xf2\xc3"], ColumnFormat(ColumnType.DATETIME2)),
         ([b"\x02"], ColumnFormat(ColumnType.ENUM, 1, labels=("a", "b"))),
     ],
 )
-def test_fields_are_the_values_as_text(cells: list[bytes | None], fmt: ColumnFormat) -> None:
+def test_fields_are_the_values_as_text(cells: list[bytes | None], fmt: ColumnFormat, takes_bytes: bool) -> None:
     images: Images = column(cells)
     rows = np.arange(len(cells))
-    fields = fields_of(images, rows, 0, fmt, shown)
+    fields = fields_of(images, rows, 0, fmt, TextForm(shown, takes_bytes))
     expected = [[None if value is None else shown(value)] for value in decode_column(images, rows, 0, fmt)]
     assert read_back(encode_rows([fields])) == expected
 

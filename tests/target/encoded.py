@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.fields import encode_rows, text_fields
-from rplctl.binlog.table_map import ColumnType
 from rplctl.schema.model import TableModel
 from rplctl.target.base import BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
 from rplctl.target.value_form import value_form
@@ -41,7 +40,6 @@ def encoded(columns: tuple[int, ...], rows: Sequence[Row], model: TableModel, ki
         return EncodedRows(columns, 0, b"")
     fields = []
     for place, column in enumerate(columns):
-        fmt = ColumnFormat(ColumnType.YEAR if model.columns[column].type == "year" else ColumnType.LONG)
-        texts = [row[place] for row in rows]
-        fields.append(text_fields([None if v is None else value_form(kind).field_text(fmt, v) for v in texts]))
+        text_of = partial(value_form(kind).field_text, model.columns[column])
+        fields.append(text_fields([None if row[place] is None else text_of(row[place]) for row in rows]))
     return EncodedRows(columns, len(rows), encode_rows(fields))
