@@ -107,8 +107,16 @@ def _channels_in_files(datadir: Path) -> Iterator[str]:
             name = decode_channel_name(suffix[1:])
         except ValueError:
             continue
-        if Channel(name, datadir).master_info_path == path and path.stat().st_size:
+        if Channel(name, datadir).master_info_path == path and _has_bytes(path):
             yield _written_name(path) or name
+
+
+def _has_bytes(path: Path) -> bool:
+    """False, too, when RESET ALL of another process has just removed it."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _written_name(path: Path) -> str:
