@@ -103,7 +103,9 @@ def test_stop_and_start_under_load_and_a_target_that_crashes(
         time.sleep(0.5)
         replica.run("stop")
         replica.run("start")
-        wait_until(lambda: server.sql("SELECT 1 FROM pg_tables WHERE tablename = 'audit'", url.rpartition("/")[2]))
+        database = url.rpartition("/")[2]
+        made = "SELECT 1 FROM pg_tables WHERE tablename = 'audit'"
+        wait_until(lambda: server.sql(made, database), timeout_s=150)  # Spark starts
         server.kill()
         server.start()
         time.sleep(0.5)
