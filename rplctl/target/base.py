@@ -65,6 +65,9 @@ class EncodedRows:
     count: int
     text: bytes
 
+    def __len__(self) -> int:
+        return self.count
+
 
 @dataclass(frozen=True, slots=True)
 class BulkRows:

@@ -40,6 +40,7 @@ from rplctl.target.postgresql_connection import mapped_errors, target_error
 from rplctl.target.postgresql_error import change_error, no_record
 
 LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
+BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks
 _BEGIN = "SET CONSTRAINTS ALL DEFERRED"
 _FOREIGN_KEYS_OFF = "; SET LOCAL session_replication_role = replica"
 _GRANT = "GRANT SET ON PARAMETER session_replication_role TO the target's user: the source ran without foreign keys"
@@ -51,13 +52,13 @@ class PostgresqlTarget:
     kind = "postgresql"
     has_transactional_ddl = True
     executes_statements = False
-    bulk_rows = 0
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._connection: Connection | None = None
         self._fenced: str | None = None
         self._may_rest_foreign_keys = self._may_make_tables = False
+        self.bulk_rows = BULK_ROWS
         self._foreign_keys_wanted = True
         self._rows = RowWriter(lambda: self._driver, self._may_stage)
 
@@ -223,12 +224,20 @@ class PostgresqlTarget:
         work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
         try:
             for chunk, model in work:
+                if chunk.bulk is not None:
+                    self._refuse_unstaged()
+                    self._rows.remove_encoded(model, chunk.bulk)
                 self._rows.refuse_present(model, chunk.absent)
                 self._rows.delete(model, chunk.deletes)
             for chunk, model in work:
+                if chunk.bulk is not None:
+                    may_delete = not self._acts(model, models)
+                    self._rows.update_encoded(model, chunk.bulk.updates, may_delete=may_delete)
                 for update in chunk.updates:
                     self._update(model, update, models)
             for chunk, model in work:
+                if chunk.bulk is not None:
+                    self._rows.insert_encoded(model, chunk.bulk.inserts)
                 for insert in chunk.inserts:
                     self._rows.insert(model, insert)
             for chunk, model in work:
@@ -237,6 +246,12 @@ class PostgresqlTarget:
             raise CountMismatch(str(error)) from error
         except psycopg.Error as error:
             raise target_error(error) from error
+
+    def _refuse_unstaged(self) -> None:
+        """Encoded rows need a temporary table: without, later batches come as values."""
+        if not self._may_stage():
+            self.bulk_rows = 0
+            raise CountMismatch("no temporary tables in this transaction")
 
     def _apply_in_order(self, model: TableModel, changes: Sequence[RowChange]) -> None:
         """Of a table without a key: inserts that follow each other at once, all else row by row."""

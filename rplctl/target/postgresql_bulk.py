@@ -14,7 +14,7 @@ import psycopg
 from rplctl.schema.model import TableModel
 from rplctl.schema.postgresql_type import table
 from rplctl.target import postgresql_rows as rows_sql
-from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, key_of
+from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
 from rplctl.target.postgresql_values import copy_lines, parameter
 
 Parameters = dict[str, str | None]
@@ -83,6 +83,44 @@ class RowWriter:
             cursor.executemany(sql.encode(), list(values))
             _expect(what, cursor.rowcount, len(update.rows))
 
+    def remove_encoded(self, model: TableModel, bulk: BulkRows) -> None:
+        """Keys that must be absent are; those to delete go."""
+        if bulk.absent:
+            found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), bulk.absent)))
+            _expect(f"{model.qualified_name}: keys that must be absent", found, 0)
+        if bulk.deletes:
+            found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), bulk.deletes)))
+            _expect(f"delete from {model.qualified_name}", found, len(bulk.deletes))
+
+    def update_encoded(self, model: TableModel, rows: EncodedRows, *, may_delete: bool) -> None:
+        """`may_delete`: rows that trade values of another unique key may be deleted and inserted."""
+        if not rows:
+            return
+        staged = self._staged(model, rows.columns, rows)
+        width = len(rows.columns) - len(key_of(model))
+        self.run("SAVEPOINT rplctl_update")
+        try:
+            if width:
+                found = self.run(rows_sql.update_staged(model, rows.columns[:width], staged))
+            else:  # nothing but the key: the rows are there, that is all
+                found = self._count(rows_sql.count_staged(model, staged))
+            _expect(f"update of {model.qualified_name}", found, len(rows))
+        except psycopg.errors.UniqueViolation:
+            if not may_delete:
+                raise
+            self.run("ROLLBACK TO SAVEPOINT rplctl_update")
+            _expect(
+                f"delete from {model.qualified_name}", self.run(rows_sql.delete_staged(model, staged, width)), len(rows)
+            )
+            inserted = self.run(rows_sql.insert_staged(model, rows.columns, staged))
+            _expect(f"insert into {model.qualified_name}", inserted, len(rows))
+        self.run("RELEASE SAVEPOINT rplctl_update")
+
+    def insert_encoded(self, model: TableModel, rows: EncodedRows) -> None:
+        if rows:
+            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), [rows.text])
+            _expect(f"insert into {model.qualified_name}", found, len(rows))
+
     def run_change(self, change: RowChange, model: TableModel) -> int:
         if change.kind is ChangeKind.INSERT:
             assert change.after is not None
@@ -132,7 +170,7 @@ class RowWriter:
         texts = (parameter(value, kind) for row in rows for value, kind in zip(row, kinds, strict=True))
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
-    def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row]) -> str:
+    def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> str:
         """Rows in a temporary table of their columns' types; its name. The next of the same columns replace them."""
         asked = (model.database, model.name, columns)
         if (name := self._stages.get(asked)) is not None:
@@ -141,7 +179,8 @@ class RowWriter:
             name = self._stages[asked] = f"rplctl_stage_{len(self._stages)}"
             self.run(rows_sql.stage(model, columns, name))
         names = ", ".join(f"c{i}" for i in range(len(columns)))
-        self._copy(name, names, self._lines(model, RowSet(columns, list(rows))))
+        lines = [rows.text] if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
+        self._copy(name, names, lines)
         return name
 
     def _lines(self, model: TableModel, rows: RowSet) -> Iterator[bytes]:

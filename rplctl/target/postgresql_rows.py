@@ -33,9 +33,9 @@ def copy_into(name: str, columns: str) -> str:
     return f"COPY {name} ({columns}) FROM STDIN"
 
 
-def delete_staged(model: TableModel, name: str) -> str:
-    """The staged table holds keys."""
-    return f"DELETE FROM {table(model)} AS t USING {name} AS s WHERE {_joined(model, 0)}"
+def delete_staged(model: TableModel, name: str, first: int = 0) -> str:
+    """The staged table holds keys from column `first` on."""
+    return f"DELETE FROM {table(model)} AS t USING {name} AS s WHERE {_joined(model, first)}"
 
 
 def count_staged(model: TableModel, name: str) -> str:

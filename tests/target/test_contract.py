@@ -39,12 +39,13 @@ UNKEYED = "CREATE TABLE t (a INT, b VARCHAR(20))"
         pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.slow]),
         pytest.param("mysql-bulk", marks=[pytest.mark.mysql, pytest.mark.slow]),
         pytest.param("postgresql", marks=pytest.mark.postgresql),
+        pytest.param("postgresql-bulk", marks=pytest.mark.postgresql),
     ]
 )
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
     if request.param == "sqlite":
         opened = open_target(f"sqlite:///{tmp_path / 'target.db'}")
-    elif request.param == "postgresql":
+    elif request.param.startswith("postgresql"):
         postgresql: PostgresqlServer = request.getfixturevalue("postgresql")
         postgresql.sql("DROP SCHEMA IF EXISTS shop CASCADE")
         opened = open_target(postgresql.url())
