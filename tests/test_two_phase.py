@@ -40,7 +40,7 @@ def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder
     assert sorted(path.name for path in replica.datadir.glob("*.pages")) == []
 
 
-LONG = pytest.mark.huge
+LONG = pytest.mark.torture
 
 
 @pytest.mark.parametrize(
