@@ -6,6 +6,7 @@ and after an expected error, the work is simply done again in its turn, where er
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -14,26 +15,27 @@ T = TypeVar("T")
 
 
 class Ahead(Generic[T]):
-    """One piece of work at a time, on a thread of its own."""
+    """Up to two pieces of work, one after the other on a thread of their own: the next job of a large transaction, and
+    the first of what comes behind it.
+    """
 
     def __init__(self, *expected: type[Exception]) -> None:
         self._expected = expected
         self._thread = ThreadPoolExecutor(1, "rplctl-ahead")
-        self._begun: tuple[object, Future[T]] | None = None
+        self._begun: deque[tuple[object, Future[T]]] = deque(maxlen=2)
 
     def begin(self, what: object, work: Callable[[], T]) -> None:
-        """Do `work`, which is known by `what`; what was begun before is given up."""
-        if self._begun is not None:
-            self._begun[1].cancel()
-        self._begun = (what, self._thread.submit(work))
+        """Do `work`, which is known by `what`; one that two others came after is given up."""
+        self._begun.append((what, self._thread.submit(work)))
 
     def take(self, what: object) -> T | None:
-        """The result, waited for if need be; None when something else was begun, or it failed as expected."""
-        begun, self._begun = self._begun, None
-        if begun is None or begun[0] != what:
+        """The result, waited for if need be; None when it was not begun, or failed as expected."""
+        found = next((entry for entry in list(self._begun) if entry[0] == what), None)
+        if found is None:
             return None
+        self._begun.remove(found)
         try:
-            return begun[1].result()
+            return found[1].result()
         except self._expected:
             return None
 
