@@ -2,6 +2,8 @@
 
 Invariant: only work that a rollback undoes as a whole is cut off, and never a COMMIT: `work` opens the door for the
 watching thread, `before_commit` shuts it. What STOP interrupts is no error: the next start begins with it again (D8).
+What does not end although it was cut off (a library waits for a lock) ends with the process: for the target that is
+the crash it is made for.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 AGAIN_SECONDS = 0.1  # what came between two statements or two jobs is not cut off by the first try
+GRACE_SECONDS = 1.0  # to roll back; then the process ends as it is
 
 
 class Stopped(Exception):
@@ -20,13 +23,20 @@ class Stopped(Exception):
 
 
 class Interrupter:
-    """As a context: a thread that carries out `actions` while work is going on and `stop` is set."""
+    """As a context: a thread that, once `stop` is set, carries out `actions` while work is going on.
 
-    def __init__(self, stop: threading.Event, actions: Sequence[Callable[[], None]] = ()) -> None:
+    `leave` ends the process: for what may be lost at any time (`expendable`) and for work that does not end when cut.
+    """
+
+    def __init__(
+        self, stop: threading.Event, actions: Sequence[Callable[[], None]] = (), leave: Callable[[], None] | None = None
+    ) -> None:
         self.stop = stop
-        self._actions = actions
+        self.actions = actions
+        self._leave = leave
         self._lock = threading.Lock()
         self._may_cut = self._has_cut = False
+        self._patience: float | None = None  # seconds that `expendable` work may go on after STOP
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -35,6 +45,17 @@ class Interrupter:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._closed.set()
+
+    @contextmanager
+    def expendable(self, patience: float = 0.0) -> Iterator[None]:
+        """Before anything is applied: STOP ends the process, after `patience` seconds. Raises Stopped."""
+        self.check()
+        self._patience = patience
+        try:
+            yield
+        finally:
+            self._patience = None
+        self.check()
 
     @contextmanager
     def work(self) -> Iterator[None]:
@@ -70,9 +91,24 @@ class Interrupter:
         while not self._closed.is_set():
             if not self.stop.wait(AGAIN_SECONDS):
                 continue
+            if (patience := self._patience) is not None:
+                self._closed.wait(patience)
+                if self._patience is not None:
+                    self._end()
             with self._lock:
                 if self._may_cut:
+                    if not self._has_cut:
+                        threading.Thread(target=self._end_if_it_hangs, daemon=True).start()
                     self._has_cut = True
-                    for action in self._actions:
+                    for action in self.actions:
                         action()
             self._closed.wait(AGAIN_SECONDS)
+
+    def _end_if_it_hangs(self) -> None:
+        """No lock: an action may be what hangs."""
+        if not self._closed.wait(GRACE_SECONDS) and self._may_cut:
+            self._end()
+
+    def _end(self) -> None:
+        if self._leave is not None:
+            self._leave()

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 
 from rplctl.applier.ahead import Ahead
 from rplctl.applier.batch import SMALLEST_SPLIT, BatchApplier
 from rplctl.applier.feed import RelayFeed
-from rplctl.applier.interrupt import Interrupter, Stopped
+from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import Report
 from rplctl.applier.skip import SkipList
-from rplctl.applier.spark import open_session
+from rplctl.applier.spark import close_session, open_session
 from rplctl.applier.until import groups_before, is_met
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ledger import Ledger, open_ledger
@@ -82,35 +85,56 @@ class Applier:
         shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
         target = open_target(self._config.target_url)
         try:
-            evict_predecessor(self._channel, target.engine)
-            target.fence(self._channel.name)
-            create_own_tables(target.engine)
-            ledger = open_ledger(self._config, self._channel, target.engine)
-            self._report.status.commit_mode = shown_mode(self._config, ledger)
-            warming = threading.Thread(target=warm_up)  # while the JVM starts
-            warming.start()
-            context = open_session(self._config, self._channel)
-            warming.join()
-            try:
-                with Interrupter(self.stop, (context.cancelAllJobs, target.interrupt)) as interrupter:
-                    with interrupter.work():
+            with Interrupter(self.stop, leave=self._leave) as interrupter:
+                with interrupter.expendable():
+                    ledger = self._open_ledger(target)
+                    warming = threading.Thread(target=warm_up)  # while the JVM starts
+                    warming.start()
+                    context = open_session(self._config, self._channel)
+                    warming.join()
+                end_spark = partial(close_session, context, self._channel)
+                interrupter.actions = (end_spark, target.interrupt)
+                try:
+                    with interrupter.expendable():
                         pipeline = Pipeline(context)
-                    work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
+                    with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
+                        work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
                     work.on_retry = lambda: self._report.counted(work.retried, work.passed_over)
                     self._report.at(work.info)
-                    self._run_until_stopped(work, ledger, target)
-            except Stopped:
-                log.info("STOP came while Spark was starting")
-            finally:
-                context.stop()
+                    self._run_until_stopped(work, ledger, target, end_spark)
+                finally:
+                    end_spark()
+        except Stopped:
+            log.info("STOP came before anything was applied")
         finally:
             target.close()
 
-    def _run_until_stopped(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
+    def _open_ledger(self, target: Target) -> Ledger:
+        evict_predecessor(self._channel, target.engine)
+        target.fence(self._channel.name)
+        create_own_tables(target.engine)
+        ledger = open_ledger(self._config, self._channel, target.engine)
+        self._report.status.commit_mode = shown_mode(self._config, ledger)
+        return ledger
+
+    def _leave(self) -> None:
+        """End the process as it is, from any thread: what is not committed is undone by the target, as after a crash;
+        what the operator sees is told first.
+        """
+        log.info("STOP came in the middle of something that cannot be waited for: the process ends as it is")
+        self._skips.keep_rest()
+        self._report.stopped()
+        logging.shutdown()
+        os._exit(0)
+
+    def _run_until_stopped(
+        self, work: BatchApplier, ledger: Ledger, target: Target, end_spark: Callable[[], None]
+    ) -> None:
         try:
             try:
                 self._loop(work, ledger)
             finally:
+                end_spark()  # what was begun ahead ends with it
                 self._ahead.close()
                 work.close()
         except Stopped:

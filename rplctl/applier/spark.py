@@ -7,10 +7,13 @@ channel's private folder, and its configuration holds no secret: tasks get bytes
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 import sys
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rplctl.applier.java import Java, find_java
 from rplctl.channel import Channel
@@ -26,6 +29,7 @@ LOOPBACK = "127.0.0.1"
 TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
 # A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_closing = threading.Lock()
 
 
 # Errors only, on stderr, from the first line on: the applier's log is for the operator.
@@ -45,7 +49,7 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
 def open_session(config: Config, channel: Channel) -> SparkContext:
     """Start the channel's Spark. Raises ConfigError without a Java, RplError when Spark does not start.
 
-    The caller stops it (`context.stop()`); Spark dies with this process in any case.
+    The caller ends it with `close_session`; Spark dies with this process in any case.
     """
     java = find_java(config.java_home, channel.run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
@@ -64,6 +68,39 @@ def open_session(config: Config, channel: Channel) -> SparkContext:
             channel=channel.name,
             hint=f"see {channel.log_path('applier')}, then rplctl doctor",
         ) from error
+
+
+def close_session(context: SparkContext, channel: Channel) -> None:
+    """End Spark at once, from any thread, again without effect: nobody waits for results any more.
+
+    An orderly end waits for running tasks, seconds long. A local JVM holds nothing but files of ours: it is killed, its
+    Python workers end with it, and a call in work raises.
+    """
+    from pyspark import SparkContext
+
+    with _closing:
+        if context._jsc is None:
+            return
+        gateway = SparkContext._gateway
+        process = getattr(gateway, "proc", None)
+        if process is None or not str(context.master).startswith("local"):
+            context.stop()
+            return
+        context._jsc = None
+        _hush(context)
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        shutil.rmtree(channel.run_folder / "spark", ignore_errors=True)
+
+
+def _hush(context: SparkContext) -> None:
+    """pyspark and py4j would tell of each call that was cut off."""
+    logging.getLogger().addFilter(lambda record: record.name != "root")
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    server: Any = context._accumulatorServer
+    server.handle_error = lambda *_: None
 
 
 def spark_settings(config: Config, channel: Channel) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.applier import interrupt
 from rplctl.applier.interrupt import Interrupter, Stopped
 from rplctl.errors import TargetError
 from tests.applier.demo_log import demo_groups
@@ -42,6 +43,37 @@ def test_nothing_is_cut_off_outside_of_work_and_behind_the_door_before_commit() 
 def test_an_error_that_nobody_caused_stays_an_error() -> None:
     with Interrupter(threading.Event()) as interrupter, pytest.raises(TargetError), interrupter.work():
         raise TargetError("Duplicate entry", errno=1062)
+
+
+def test_work_that_does_not_end_when_it_is_cut_ends_with_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupt, "GRACE_SECONDS", 0.1)
+    stop, left = threading.Event(), threading.Event()
+    stuck = threading.Event()
+
+    def hang() -> None:
+        stuck.wait(30)  # no excuse
+
+    with Interrupter(stop, (hang,), left.set) as interrupter, pytest.raises(Stopped):
+        with interrupter.work():
+            stop.set()
+            assert left.wait(10)
+            stuck.set()
+            raise TargetError("late")
+
+
+def test_before_anything_is_applied_the_process_ends_at_once_and_not_later() -> None:
+    stop, left = threading.Event(), threading.Event()
+    with Interrupter(stop, leave=left.set) as interrupter:
+        with interrupter.expendable():
+            pass
+        with pytest.raises(Stopped), interrupter.expendable():
+            stop.set()
+            assert left.wait(10)
+    stop, left = threading.Event(), threading.Event()
+    with Interrupter(stop, leave=left.set) as interrupter, pytest.raises(Stopped):
+        with interrupter.expendable(patience=5):
+            stop.set()
+        assert not left.is_set()
 
 
 def test_sqlite_gives_up_a_statement_and_all_before_it(tmp_path: Path) -> None:
