@@ -24,6 +24,9 @@ from rplctl.target_url import has_password
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
 
 
+_background: list[subprocess.Popen[bytes]] = []  # left running on purpose
+
+
 @dataclass(frozen=True, slots=True)
 class InitResult:
     datadir: Path
@@ -61,7 +64,8 @@ def compile_kernels() -> None:
     if not is_compiled():
         command = [sys.executable, "-m", "rplctl.demo.warm_up"]
         null = subprocess.DEVNULL
-        subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
+        child = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
+        _background.append(child)  # ends by itself
 
 
 def _store(
