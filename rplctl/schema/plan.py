@@ -151,7 +151,7 @@ def plan_ddl(
 def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
     """The model of a CREATE TABLE or CREATE SEQUENCE as a server prints it, charsets resolved. Raises RplError."""
     model = parse_create_table(sql, defaults.name, context)
-    model = structure.resolve_charsets(model, defaults.charset, defaults.collation)
+    model = structure.forget_lost_labels(structure.resolve_charsets(model, defaults.charset, defaults.collation))
     return structure.add_versioning(model) if model.system_versioned else model
 
 

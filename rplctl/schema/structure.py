@@ -19,6 +19,8 @@ ERROR_NO_COLUMNS, ERROR_DUPLICATE_COLUMN, ERROR_DUPLICATE_KEY_NAME, ERROR_UNKNOW
 END_OF_TIME = "2038-01-19 03:14:07.999999"  # MariaDB's row_end of a current row, in UTC
 ROW_START, ROW_END = "row_start", "row_end"
 
+_BEYOND_UTF8MB3 = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
+
 
 def build_table(name: TableName, definitions: Definitions, options: TableOptions, context: DdlContext) -> TableModel:
     """The model of CREATE TABLE; charsets that come from the database are still None."""
@@ -201,3 +203,19 @@ def sequence_model(database: str, name: str) -> TableModel:
         Column("cycle_count", "bigint", 21, nullable=False),
     )
     return TableModel(database, name, columns, engine="SEQUENCE")
+
+
+def forget_lost_labels(model: TableModel) -> TableModel:
+    """A printed definition is utf8mb3: members of ENUM and SET beyond that stand there as `?`, and could be any.
+
+    Such a column keeps no labels: its values stop the channel unless the log brings them (binlog_row_metadata=FULL).
+    """
+    return replace(
+        model,
+        columns=tuple(
+            replace(column, labels=())
+            if column.charset in _BEYOND_UTF8MB3 and any("?" in label for label in column.labels)
+            else column
+            for column in model.columns
+        ),
+    )

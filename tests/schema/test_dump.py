@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rplctl.errors import UsageError
 from rplctl.schema.dump import load_catalog, load_dump, split_statements
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
 from tests.schema.models import bare
 from tests.schema.recorded_ddl import recorded
@@ -22,6 +23,16 @@ def essence(model: TableModel) -> tuple[object, ...]:
     return (tuple(bare(column) for column in model.columns), keys, foreign_keys, model.charset, len(model.checks))
 
 
+def as_printed(model: TableModel) -> TableModel:
+    """What a dump cannot tell: members beyond utf8mb3, which it prints as `?`."""
+
+    def lost(column: Column) -> bool:
+        text = "".join(column.labels)
+        return column.charset == "utf8mb4" and ("?" in text or any(ord(c) > 0xFFFF for c in text))
+
+    return replace(model, columns=tuple(replace(c, labels=()) if lost(c) else c for c in model.columns))
+
+
 @pytest.mark.parametrize(
     ("dump", "ddl"), [("dump_mariadb.sql", "ddl_mariadb.sql"), ("dump_mysql.sql", "ddl_mysql.sql")]
 )
@@ -33,7 +44,7 @@ def test_a_servers_dump_gives_the_models_its_binary_log_gives(dump: str, ddl: st
     wanted = {name: model for name, model in replayed.tables.items() if name[0] != "sbtest"}
     assert loaded.tables.keys() == wanted.keys()
     for name, model in wanted.items():
-        assert essence(loaded.tables[name]) == essence(model), name
+        assert essence(loaded.tables[name]) == essence(as_printed(model)), name
 
 
 def test_views_routines_and_rows_of_a_dump_are_passed_over() -> None:
@@ -68,3 +79,12 @@ def test_a_dump_without_a_database_needs_one_by_name() -> None:
 def test_statements_end_at_their_delimiter_not_in_strings_or_comments() -> None:
     text = 'SELECT \';\' /* ; */ -- ;\n, `;`; # ;\nSELECT "a\\";"; SELECT 3 - 1'
     assert len(list(split_statements(text))) == 3
+
+
+def test_a_member_that_the_printed_definition_could_not_show_is_not_taken_for_a_question_mark() -> None:
+    text = """
+USE d;
+CREATE TABLE t (a ENUM('x','?') CHARACTER SET utf8mb4, b ENUM('y','?') CHARACTER SET latin1, c SET('z'));
+"""
+    labels = [column.labels for column in load_catalog(text).tables["d", "t"].columns]
+    assert labels == [(), ("y", "?"), ("z",)]
