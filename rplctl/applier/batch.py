@@ -21,7 +21,9 @@ from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.logged import CatchUp, stage
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
+from rplctl.applier.pace import CHANGES_AS_TEXT, CHANGES_AS_VALUES, Pace
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.row_stream import EventRun, read_run
@@ -39,6 +41,7 @@ from rplctl.schema.plan import Catalog
 from rplctl.target.base import CountMismatch, TableChunk, Target, statement_target
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
+LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
 NOT_IN_XA = frozenset({1399, 4094})  # a statement that XA transactions may not hold; also for temporary tables
@@ -68,10 +71,15 @@ class BatchApplier:
         self.info: RelayLogInfo = ledger.open()
         server = statement_target(target)
         self._statements = StatementRunner(server) if server is not None else None
+        catch_up = CatchUp(config, channel, target, ledger, has_rollbacks=server is not None)
+        self.info = catch_up.run(self.info)
         self.catalog = Catalog()
         if self._statements is None:
             with target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
+        most_changes = CHANGES_AS_TEXT if target.bulk_rows else CHANGES_AS_VALUES
+        self.pace = Pace(config.max_batch_bytes, most_changes)
+        self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
         self._ahead: Ahead[list[TableChunk]] = Ahead(RplError, Inconsistent)
         self.retried = 0
         self.passed_over = 0
@@ -84,6 +92,8 @@ class BatchApplier:
     def close(self) -> None:
         """End with what was begun ahead; the target and Spark are the caller's."""
         self._ahead.close()
+        if self._ledger.log is not None:
+            self._ledger.log.close()
 
     def apply(self, batch: Batch) -> int:
         """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
@@ -120,7 +130,7 @@ class BatchApplier:
             return self._ordered(batch)
         if batch.kind is BatchKind.GROUP:
             return self._in_order(batch)
-        parts = apart(batch, self._config.max_batch_bytes)
+        parts = apart(batch, self._unfolded_bytes)
         if len(parts) > 1:
             return sum(self._apply(part) for part in parts)
         try:
@@ -188,7 +198,7 @@ class BatchApplier:
     def _jobs(self, events: EventRange) -> Iterator[list[Split]]:
         """Splits, one for each core, of about a batch's bytes together: what is decoded at a time."""
         tasks = self._pipeline.parallelism
-        size = max(SMALLEST_SPLIT, -(-min(events.end - events.start, self._config.max_batch_bytes) // tasks))
+        size = max(SMALLEST_SPLIT, -(-self.pace.job_bytes(events.end - events.start) // tasks))
         splits = [
             Split(
                 str(events.path),
@@ -210,7 +220,7 @@ class BatchApplier:
         changes = 0
         with (
             self._interrupter.work(),
-            event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events,
+            event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
             decoded = self._decoded(self._jobs(events))
             chunks: list[TableChunk] | None = next(decoded)
@@ -268,7 +278,7 @@ class BatchApplier:
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (
             self._interrupter.work() if may_be_cut and only_rows else nullcontext(),
-            event_range(batch, self._config.max_batch_bytes, self._channel.spool_folder) as events,
+            event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
             run = read_run(events.data, events.start, events.end, events.description)
             return self._ordered_run(batch, filtered(run, self._rules))
@@ -329,6 +339,7 @@ class BatchApplier:
         new = self.info.at(batch.relay_position, batch.source_position)
         new = replace(new, gtid_executed=executed_after(self.info.gtid_executed, batch))
         try:
+            stage(self._ledger.log, batch, self._rules, self.info)
             commit = commit_after if after else commit_group
             commit(self._target, self._ledger, (self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:

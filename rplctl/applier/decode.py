@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
-from rplctl.binlog.cells import cells_of, raw_cells
+from rplctl.binlog.cells import cells_of, raw_cells, signed_cells, unsigned_cells
 from rplctl.binlog.fields import Fields, TextForm, encode_rows, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
 from rplctl.binlog.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS, Ints
 from rplctl.binlog.table_map import ColumnType
-from rplctl.binlog.values import decode_column
+from rplctl.binlog.values import INTEGER_WIDTH, decode_column
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Row, RowChange, RowSet, TableChunk, Value, key_of
@@ -182,9 +182,10 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRo
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
     values_then_key = tuple(c for c in whole if c not in key) + key
+    order = _in_key_order(rows, net, key)
 
     def encoded(wanted: npt.NDArray[np.bool_], columns: tuple[int, ...], *, final: bool) -> EncodedRows:
-        entries = np.flatnonzero(wanted)
+        entries = order[wanted[order]]
         if not len(entries):
             return EncodedRows(columns, 0, b"")
         images = (net.final_image if final else net.key_image)[entries]
@@ -195,6 +196,17 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRo
         deletes=encoded(present & gone, key, final=False),
         updates=encoded(present & ~gone, values_then_key, final=True),
         inserts=encoded(~present & ~gone, whole, final=True),
+    )
+
+
+def _in_key_order(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> Ints:
+    """Entries as an index has them, if the key is one integer: neighbours lie on the same pages."""
+    width = INTEGER_WIDTH.get(ColumnType(rows.formats[key[0]].real_type)) if len(key) == 1 else None
+    if width is None:
+        return np.arange(len(net))
+    cells = cells_of(rows.images, net.key_image, key[0])
+    return np.argsort(
+        unsigned_cells(cells) if rows.formats[key[0]].unsigned else signed_cells(cells, width), kind="stable"
     )
 
 

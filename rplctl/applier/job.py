@@ -151,7 +151,7 @@ class Applier:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout)
         purged_to = work.info.relay_log_name
         while not self.stop.is_set() and not self._is_finished(work):
-            groups = self._ahead.take(feed) or feed.next(work.info, self._config.max_batch_bytes)
+            groups = self._ahead.take(feed) or feed.next(work.info, work.pace.batch_bytes)
             batches, wait = self._ready(groups, work)
             for batch in batches:
                 if self.stop.is_set():
@@ -166,6 +166,7 @@ class Applier:
                         changes = work.apply(batch)
                     finally:
                         self._report.counted(work.retried, work.passed_over)
+                work.pace.applied(batch.end - batch.start, changes)
                 self._report.applied(work.info, batch, changes)
                 self._skipped(batch, work)
             if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
@@ -176,7 +177,7 @@ class Applier:
                 purged_to = work.info.relay_log_name
 
     def _read_ahead(self, feed: RelayFeed, work: BatchApplier) -> RelayGroups | None:
-        groups = feed.next_open(self._config.max_batch_bytes)
+        groups = feed.next_open(work.pace.batch_bytes)
         if groups is not None:
             with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
                 work.expect(groups)
