@@ -37,6 +37,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY) servers
+	@$(if $(shell command -v sysbench),,$(if $(APT),$(call install,sysbench),echo 'not installed: apt-get install sysbench' >&2))
 	@$(BIN)/python -m tests.bench
 
 clean:

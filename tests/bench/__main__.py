@@ -1,25 +1,56 @@
 """`make bench`: runs every `bench_*.py` here (or those named) and prints one line per measurement.
 
 A benchmark module has `measure() -> Iterator[Measurement]`. Numbers are for comparing two things in one run on one
-machine, never for passing or failing (design section 5).
+machine, never for passing or failing (design section 5). Each run is kept as bench-results/TIME.json, with the versions
+of what took part.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
+import platform
+import subprocess
 import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench.measurement import Measurement
+from tests.private_server import find_program
+
+RESULTS = Path("bench-results")
 
 
 def main(wanted: list[str]) -> None:
     names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
+    began = datetime.now(UTC)
+    found: dict[str, list[dict[str, object]]] = {}
     for name in wanted or names:
         print(f"# {name}", flush=True)
         measured: Measurement
         for measured in importlib.import_module(f"tests.bench.bench_{name}").measure():
             print(measured, flush=True)
+            found.setdefault(name, []).append(asdict(measured))
+    RESULTS.mkdir(exist_ok=True)
+    kept = {"began": began.isoformat(timespec="seconds"), "versions": _versions(), "results": found}
+    (RESULTS / f"{began:%Y%m%dT%H%M%SZ}.json").write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def _versions() -> dict[str, object]:
+    """The machine and the programs that took part; those that are missing are left out."""
+    versions: dict[str, object] = {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+    }
+    versions |= {name: version(name) for name in ("pyspark", "numba", "pymysql", "psycopg")}
+    for program in ("mariadbd", "sysbench"):
+        if found := find_program(program):
+            versions[program] = subprocess.run([found, "--version"], capture_output=True, text=True).stdout.strip()
+    return versions
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ def _compare(load: Workload) -> Iterator[Measurement]:
         for threads in (0, 4):
             name = "MariaDB replica, " + (f"{threads} optimistic threads" if threads else "one SQL thread")
             yield from _rows(load, name, _replica(load, threads, flush), ours, durable)
+        yield from _rows(load, "mariadb-binlog | mariadb", _replayed(load, flush), ours, durable)
     for kind in ("sqlite", "postgresql"):
         yield from _rows(load, f"rplctl into {kind}", _rplctl(load, kind, "1"), ours, "ratio: to rplctl into MariaDB")
 
@@ -80,6 +81,21 @@ def _replica(load: Workload, threads: int, flush: str) -> list[float]:
             seconds.append(time.perf_counter() - began)
             replica.sql("STOP SLAVE SQL_THREAD")
         assert checksums(replica) == load.checksums
+        return seconds
+
+
+def _replayed(load: Workload, flush: str) -> list[float]:
+    """Seconds per phase of the vendor's dump tool piped into its client."""
+    with MariadbServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}")) as server:
+        client = ["mariadb", f"--socket={server.socket}", f"--user={USER}", f"--password={PASSWORD}"]
+        seconds = []
+        for phase in load.phases:
+            began = time.perf_counter()
+            dump = subprocess.Popen(["mariadb-binlog", str(load.source.data / phase.file)], stdout=subprocess.PIPE)
+            subprocess.run(client, stdin=dump.stdout, check=True)
+            assert dump.wait() == 0
+            seconds.append(time.perf_counter() - began)
+        assert checksums(server) == load.checksums
         return seconds
 
 

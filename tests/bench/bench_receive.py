@@ -1,0 +1,86 @@
+"""Receiving a binary log: rplctl's receiver against MariaDB's own I/O thread, from the same idle source.
+
+The clock of both starts when the first bytes are in the relay log and stops at the last; rplctl's process start is a
+line of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.bench.measurement import Measurement
+from tests.private_server import PASSWORD, USER, ServerUnavailable
+from tests.servers import MariadbServer
+
+ROWS = int(os.environ.get("RPLCTL_BENCH_RECEIVE_ROWS", "500000"))  # of about 1 kB each
+POLL_SECONDS = 0.005
+
+
+def measure() -> Iterator[Measurement]:
+    try:
+        with MariadbServer(("--max-binlog-size=1G",)) as source:
+            source.sql("CREATE DATABASE b; CREATE TABLE b.t (id INT PRIMARY KEY, v VARCHAR(1000))")
+            for first in range(0, ROWS, 10_000):
+                source.sql(f"INSERT INTO b.t SELECT seq, REPEAT('x', 980) FROM seq_{first + 1}_to_{first + 10_000}")
+            yield from _compare(source)
+    except ServerUnavailable as reason:
+        print(f"skipped: {reason}")
+
+
+def _compare(source: MariadbServer) -> Iterator[Measurement]:
+    total = sum(path.stat().st_size for path in source.binlog_files)
+    yield Measurement("binary log", total / 1e6, "MB")
+    _, theirs = _io_thread(source, total)
+    start, ours = _rplctl(source, total)
+    yield Measurement("received by MariaDB's I/O thread", theirs, "s")
+    yield Measurement("received by rplctl", ours, "s", f"ratio {theirs / ours:.1f}")
+    yield Measurement("rplctl: from the command to the first byte", start, "s")
+
+
+def _io_thread(source: MariadbServer, total: int) -> tuple[float, float]:
+    with MariadbServer(("--skip-log-bin", "--skip-log-slave-updates")) as replica:
+        replica.sql(
+            f"CHANGE MASTER TO master_host='{source.host}', master_port={source.port}, master_user='{USER}',"
+            f" master_password='{PASSWORD}', master_log_file='binlog.000001', master_log_pos=4"
+        )
+        return _timed(lambda: replica.sql("START SLAVE IO_THREAD"), replica.data, "relay-bin.0*", total)
+
+
+def _rplctl(source: MariadbServer, total: int) -> tuple[float, float]:
+    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
+        folder = Path(name, "instance")
+        program = [sys.executable, "-m", "rplctl", "--datadir", str(folder)]
+
+        def run(*words: str, stdin: str = "") -> None:
+            subprocess.run([*program, *words], check=True, stdout=subprocess.DEVNULL, input=stdin, text=True)
+
+        run("init")
+        run(
+            *("change-master", "--master-host", source.host, "--master-port", str(source.port)),
+            *("--master-user", USER, "--password-stdin", "--master-log-file", "binlog.000001", "--master-log-pos", "4"),
+            stdin=PASSWORD,
+        )
+        try:
+            return _timed(lambda: run("start", "--receiver"), folder, "relay-bin.0*", total)
+        finally:
+            run("stop")
+
+
+def _timed(start: Callable[[], object], folder: Path, pattern: str, total: int) -> tuple[float, float]:
+    """(seconds until the first events are there, seconds from then to the last)."""
+    began = time.perf_counter()
+    start()
+    first = 0.0
+    while True:
+        size = sum(path.stat().st_size for path in folder.glob(pattern))
+        if size > 4096 and not first:
+            first = time.perf_counter()
+        if size >= total:
+            return first - began, time.perf_counter() - first
+        time.sleep(POLL_SECONDS)
