@@ -61,7 +61,7 @@ class Option:
     @property
     def old_name(self) -> str:
         """As mysqld spelled it before 8.0.26; '' when that is the same."""
-        return self.name.replace("replica_", "slave_", 1) if self.name.startswith("replica_") else ""
+        return self.name.replace("replica_", "slave_", 1) if "replica_" in self.name else ""
 
     @property
     def range_text(self) -> str:
@@ -108,7 +108,9 @@ class Config:
         choices=("auto", "xa"),
     )
     prepared_position: str = option(
-        "line", "commit_mode=xa: prepare in relay-log.info itself, or in a shadow-page file", choices=("line", "pages")
+        "line",
+        "commit_mode=xa: prepare in relay-log.info itself, in a shadow-page file, or in the binary log alone",
+        choices=("line", "pages", "binlog"),
     )
     commit_group_transactions: int = option(
         0, "transactions of the source per commit at most; 0: rows as max_batch_bytes allows, statements 100"
@@ -121,6 +123,11 @@ class Config:
     relay_log_purge: bool = option(True, "remove relay logs once they are applied")
     relay_log_space_limit: int = option(0, "bytes of relay logs at which the receiver waits; 0: no limit", high=1 << 62)
     max_relay_log_size: int = option(1 << 30, "bytes at which a relay log is rotated", low=4096, high=1 << 40)
+    log_bin: str = option("", "name or path of the binary log of applied transactions; empty: none is written")
+    log_replica_updates: bool = option(True, "false: no binary log, whatever log_bin says")
+    max_binlog_size: int = option(1 << 30, "bytes at which a binary log is rotated", low=4096, high=1 << 30)
+    sync_binlog: int = option(1, "commits between syncs of the binary log; 0: left to the operating system")
+    binlog_expire_logs_seconds: int = option(2_592_000, "age at which binary logs are removed; 0: never")
     replica_net_timeout: int = option(
         60, "seconds without a byte until the source counts as gone", low=1, high=31536000
     )

@@ -187,7 +187,7 @@ class Applier:
         """False while the instance is locked for a backup: no file goes then, a later round tries again."""
         lock = InstanceLock(self._config.datadir)
         try:
-            may_purge = lock.acquire_verb(0)
+            may_purge = (ledger.log is None or ledger.log.sync()) and lock.acquire_verb(0)
             if may_purge:
                 ledger.committed(work.info, force=True)
                 purge_applied(self._channel, work.info.relay_log_position)

@@ -39,7 +39,7 @@ def _tables() -> NDArray[np.uint32]:
     return tables
 
 
-_TABLES: Final = _tables()
+CRC_TABLES: Final = _tables()
 
 
 def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) -> int:
@@ -47,11 +47,11 @@ def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) 
 
     `algorithm` is the one in force before the first event (0: not checked until a FORMAT_DESCRIPTION switches it on).
     """
-    return int(_verify(byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64), algorithm, _TABLES))
+    return int(_verify(byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64), algorithm, CRC_TABLES))
 
 
 @lean_kernel
-def _crc(data: ByteArray, start: int, end: int, tables: NDArray[np.uint32], crc: np.uint32) -> np.uint32:
+def crc_range(data: ByteArray, start: int, end: int, tables: NDArray[np.uint32], crc: np.uint32) -> np.uint32:
     t0, t1, t2, t3 = tables[0], tables[1], tables[2], tables[3]
     t4, t5, t6, t7 = tables[4], tables[5], tables[6], tables[7]
     at = start
@@ -87,12 +87,12 @@ def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables:
             return index
         if is_description:
             checked = description_checksum(data, start, end + CHECKSUM_LENGTH) != 0
-            crc = _crc(data, start, start + 17, tables, ones)
+            crc = crc_range(data, start, start + 17, tables, ones)
             first = np.uint32(data[start + 17] & 0xFE)
             crc = tables[0][(crc ^ first) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
-            crc = _crc(data, start + 18, end, tables, crc)
+            crc = crc_range(data, start + 18, end, tables, crc)
         else:
-            crc = _crc(data, start, end, tables, ones)
+            crc = crc_range(data, start, end, tables, ones)
         if np.uint32(crc ^ ones) != np.uint32(u32(data, end)):
             return index
     return -1

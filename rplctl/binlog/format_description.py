@@ -125,15 +125,17 @@ def build_format_description(
     server_version: str,
     *,
     relay_log: bool = True,
+    header_lengths: tuple[int, ...] = (),
 ) -> bytes:
     """Our own FORMAT_DESCRIPTION as the event at position 4 of a log file; a version with `MariaDB` gives MariaDB's
-    shape.
+    shape, `header_lengths` another server's.
 
     With `relay_log` it carries FLAG_RELAY_LOG, so that readers do not take its end position for the source's.
     """
     lengths = _MYSQL_LENGTHS
     if "mariadb" in server_version.lower():
         lengths = _MARIADB_LENGTHS
+    lengths = bytes(header_lengths) or lengths
     event_length = HEADER_LENGTH + _FIXED_LENGTH + len(lengths) + 1 + CHECKSUM_LENGTH
     header = EventHeader(
         timestamp=timestamp,

@@ -23,7 +23,9 @@ from typing import Protocol
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
+from rplctl.binary_log.files import binary_log_files
 from rplctl.channel import Channel
+from rplctl.commit.logged import BinaryLog
 from rplctl.commit.tables import commit_marker, own_schema
 from rplctl.config import Config
 from rplctl.durable import Guard
@@ -34,6 +36,7 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.table import compare_and_swap
+from rplctl.source.replica_id import replica_server_id
 
 
 class CommitMode(StrEnum):
@@ -44,6 +47,7 @@ class CommitMode(StrEnum):
 
 class Ledger(Protocol):
     mode: CommitMode
+    log: BinaryLog | None  # None: `log_bin` is off
     guard: Guard  # held from COMMIT until `committed` returns: no GTID counts as executed while log-status looks
 
     def open(self) -> RelayLogInfo:
@@ -76,6 +80,8 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     two_phase = open_two_phase(config, channel, engine, repository)
     ledger: Ledger = two_phase or kind(repository, channel.name, engine)
     ledger.guard = gtid_map(config.datadir).shared
+    if ledger.log is None and (files := binary_log_files(config, channel)) is not None:
+        ledger.log = BinaryLog(files, config, replica_server_id(config, channel))
     return ledger
 
 
@@ -84,6 +90,7 @@ class TableLedger:
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
         self.guard: Guard = nullcontext
+        self.log: BinaryLog | None = None
         self._repository = repository
         self._channel = channel
         self._engine = engine
@@ -120,6 +127,7 @@ class MarkerLedger:
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
         self.guard: Guard = nullcontext
+        self.log: BinaryLog | None = None
         self._repository = repository
         self._channel = channel
         self._engine = engine

@@ -5,11 +5,14 @@
     RowPosition      TABLE in another engine than the data that keeps each statement through a crash (Aria): the row is
                      the last participant, and writing it is prepare and commit in one (WL#5125 variant 5)
 
-It votes last: `prepare` durable is the decision, so a prepared transaction in the target is committed if `recover`
-names it, else rolled back. Invariant: only `commit` and `commit_by_xid` move the position, to the prepared name *and*
-offset (the worklog's draft kept the old name); `rollback` never does. That is the rollback of a stopped or failed
-transaction; the logged ROLLBACK of a group that changed tables without transactions is a change like others, whose
-position follows it (`commit_after`).
+    LogPosition      `log_bin` and prepared_position=binlog: the binary log's last record, which the repository follows
+                     (WL#5125 variant 1)
+
+It votes last, but for the binary log, whose record is the decision where there is one: `prepare` durable is the
+decision, so a prepared transaction in the target is committed if `recover` names it, else rolled back. Invariant: only
+`commit` and `commit_by_xid` move the position, to the prepared name *and* offset (the worklog's draft kept the old
+name); `rollback` never does. That is the rollback of a stopped or failed transaction; the logged ROLLBACK of a group
+that changed tables without transactions is a change like others, whose position follows it (`commit_after`).
 fsyncs of a LinePosition: two in `prepare`, for the file and its name. None in `commit`: until the next `prepare` the
 last durable file says `prepared`, and the target that the transaction is gone from its list, which means the same.
 """
@@ -22,11 +25,14 @@ from typing import Protocol
 
 from sqlalchemy import Engine
 
+from rplctl.binary_log.end import logged_record
+from rplctl.binary_log.files import BinaryLogFiles
 from rplctl.commit.ledger import taken_over
 from rplctl.commit.xid import number_of, xid_of
+from rplctl.durable import remove_file, replace_file
 from rplctl.errors import RplError
 from rplctl.info import PreparedPosition, RelayLogInfo
-from rplctl.repository.base import InfoRepository
+from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.lines import format_relay_log_info, parse_relay_log_info
 from rplctl.repository.shadow_page import ShadowPageFile
 from rplctl.repository.table import compare_and_swap
@@ -239,6 +245,64 @@ class RowPosition:
 
     def close(self, last: RelayLogInfo) -> None:
         """Nothing: the row says it."""
+
+
+class LogPosition:
+    """The record is durable with the decision, so the repository need not be: it is behind, or equal.
+
+    An empty file `flag` is there while an applier runs and after a crash only; without it the repository alone counts.
+    """
+
+    def __init__(self, repository: InfoRepository[RelayLogInfo], files: BinaryLogFiles, flag: Path) -> None:
+        self._repository = repository
+        self._files = files
+        self._flag = flag
+        self._new: RelayLogInfo | None = None  # of the transaction in work
+
+    def open(self) -> RelayLogInfo:
+        info = self._repository.read()
+        record = logged_record(self._files) if self._flag.exists() else None
+        if record is not None and info.exec_position.is_before(record.after.exec_position):
+            info = record.moved(info)
+        self._repository.flush(info, force=True)  # what it says may have been in no disk's hands yet
+        replace_file(self._flag, b"")
+        return info
+
+    def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        if not self._repository.read().is_at(expected):
+            raise taken_over(expected)
+        self._new = new
+
+    def commit(self) -> None:
+        assert self._new is not None
+        self.write(self._new, durable=False)
+
+    def rollback(self) -> None:
+        """Nothing: nothing was written."""
+
+    def recover(self) -> str | None:
+        """The log's last transaction, committed long ago or not."""
+        record = logged_record(self._files) if self._flag.exists() else None
+        return (record.xid or None) if record else None
+
+    def commit_by_xid(self, xid: str) -> None:
+        record = logged_record(self._files) if self._flag.exists() else None
+        info = self._repository.read()
+        if record is not None and record.xid == xid and info.is_at(record.before):
+            self.write(record.moved(info), durable=True)
+
+    def rollback_by_xid(self, xid: str) -> None:
+        if self.recover() == xid:
+            raise RplError(f"the binary log holds {xid}: it is committed, not rolled back")
+
+    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
+        is_table = self._repository.kind is RepositoryKind.TABLE  # has no cache of the system to be written into
+        self._repository.flush(info, force=durable or is_table, events=0)
+
+    def close(self, last: RelayLogInfo) -> None:
+        if self._repository.read().is_at(last):  # else a transaction is decided, and the next start carries it out
+            self._repository.flush(last, force=True)
+            remove_file(self._flag)
 
 
 def prepared_position(xid: str, new: RelayLogInfo) -> PreparedPosition:

@@ -2,7 +2,8 @@
 
 Order, with the worklogs' crash points between the steps:
 BEGIN → compare-and-swap the position → apply → COMMIT → the file follows (mode marker).
-The last two under the ledger's guard (WL#9452 F-2.2): whoever collects the state of the logs sees both or neither.
+With `log_bin` the binary log of applied transactions follows COMMIT. All from COMMIT on is under the ledger's guard
+(WL#9452 F-2.2): whoever collects the state of the logs sees both or neither.
 A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
 table, goes apply → compare-and-swap → COMMIT (`commit_after`, REQ-5): a crash in between repeats it, visibly.
 An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
@@ -46,7 +47,7 @@ def commit_group(
         target.rollback()
         raise
     with ledger.guard():
-        _commit(target, ledger, new)
+        _commit_logged(target, ledger, step)
         crash_point("crash_commit_after")
         crash_point("crash_after_commit_before_update_pos")
         ledger.committed(new)
@@ -80,9 +81,21 @@ def commit_after(
         target.rollback()
         raise
     with ledger.guard():
-        _commit(target, ledger, new)
+        _commit_logged(target, ledger, step)
         ledger.committed(new)
     crash_point("crash_after_commit_and_update_pos")
+
+
+def _commit_logged(target: Target, ledger: Ledger, step: tuple[RelayLogInfo, RelayLogInfo]) -> None:
+    """COMMIT, and the binary log of applied transactions behind it; before it, when no data change (logged.py)."""
+    if ledger.log is None:
+        _commit(target, ledger, step[1])
+        return
+    ledger.log.before_commit(*step)
+    _commit(target, ledger, step[1])
+    ledger.log.after_commit(*step)
+    crash_point("crash_commit_after_log")
+    crash_point("crash_commit_before_unlog")
 
 
 def _commit(target: Target, ledger: Ledger, new: RelayLogInfo) -> None:

@@ -2,6 +2,7 @@
 
     1 XA START … changes … XA PREPARE        undone at the next start: crash_commit_before, crash_commit_after_prepare
     2 position prepared, durable             the decision; from here on carried out: crash_commit_after_log
+      with `log_bin`: then binary log        the decision is its record, whatever the position says (WL#5125 8)
     3 XA COMMIT                              crash_commit_between_engines, crash_commit_before_unlog
     4 position committed                     crash_commit_after
 
@@ -16,15 +17,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
+from rplctl.binary_log.end import logged_record
+from rplctl.binary_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.ledger import CommitMode, Ledger, at_marker, read_marker, remove_marker, taken_over
-from rplctl.commit.participant import LinePosition, PagePosition, PositionParticipant, RowPosition
+from rplctl.commit.logged import BinaryLog
+from rplctl.commit.participant import LinePosition, LogPosition, PagePosition, PositionParticipant, RowPosition
 from rplctl.commit.xid import instance_name, xid_of, xid_prefix
 from rplctl.config import Config
 from rplctl.durable import Guard
@@ -57,6 +61,7 @@ class XaLedger:
         verbs: TwoPhaseVerbs,
     ) -> None:
         self.guard: Guard = nullcontext
+        self.log: BinaryLog | None = None
         self.participant = participant
         self.prefix = prefix
         self.verbs = verbs
@@ -108,7 +113,11 @@ class XaLedger:
         self.decided = xid
         try:
             self.participant.prepare(xid, expected, new)
+            if self.log is not None:
+                self.log.decide(xid, expected, new)
         except BaseException:
+            if self.log is not None and self.log.has(xid):
+                raise
             if self.participant.recover() == xid:
                 self.participant.rollback_by_xid(xid)
             self.decided = ""
@@ -140,7 +149,22 @@ def commit_in_two_phases(
         crash_point("crash_commit_before")
         ledger.verbs.prepare(target.connection)
         crash_point("crash_commit_after_prepare")
-        ledger.decide(xid, expected, new)
+    except BaseException:
+        _undo(target)
+        raise
+    with ExitStack() as held:
+        if ledger.log is not None:
+            held.enter_context(ledger.guard())  # nobody may see the log ahead of the target
+        _decide(target, ledger, xid, step)
+        if ledger.log is None:
+            held.enter_context(ledger.guard())
+        _carry_out(target, ledger, xid)
+    crash_point("crash_commit_after")
+
+
+def _decide(target: Target, ledger: XaLedger, xid: str, step: tuple[RelayLogInfo, RelayLogInfo]) -> None:
+    try:
+        ledger.decide(xid, *step)
     except BaseException:
         if ledger.pending():
             target.reconnect()  # leaves it prepared
@@ -148,18 +172,20 @@ def commit_in_two_phases(
             _undo(target)
         raise
     crash_point("crash_commit_after_log")
-    with ledger.guard():
-        try:
-            target.commit()
-        except TargetError:
-            target.reconnect()
-            _finish_elsewhere(ledger, target.engine, xid)
-            return
-        crash_point("crash_commit_between_engines")
-        crash_point("crash_commit_before_unlog")
-        ledger.participant.commit()
-        ledger.decided = ""
-    crash_point("crash_commit_after")
+
+
+def _carry_out(target: Target, ledger: XaLedger, xid: str) -> None:
+    """What is decided, on the connection that prepared it."""
+    try:
+        target.commit()
+    except TargetError:
+        target.reconnect()
+        _finish_elsewhere(ledger, target.engine, xid)
+        return
+    crash_point("crash_commit_between_engines")
+    crash_point("crash_commit_before_unlog")
+    ledger.participant.commit()
+    ledger.decided = ""
 
 
 def _finish_elsewhere(ledger: XaLedger, engine: Engine, xid: str) -> None:
@@ -193,10 +219,12 @@ def open_two_phase(
         return None
     weaknesses = verbs.check(engine) if wanted else []
     prefix = xid_prefix(channel)
-    resolve_prepared(_participants(config, channel, engine, prefix), engine, prefix, verbs)
+    resolve_prepared(_participants(config, channel, engine, prefix), engine, prefix, verbs, _logged(config, channel))
     participant = _participant(config, channel, engine, repository, prefix) if wanted else None
     if not isinstance(participant, PagePosition):
         _forget_pages(config, channel)
+    if not isinstance(participant, LogPosition):
+        _forget_logged(config, channel, engine)
     if participant is None:
         return None
     for weakness in weaknesses:
@@ -205,15 +233,26 @@ def open_two_phase(
 
 
 def resolve_prepared(
-    participants: Sequence[PositionParticipant], engine: Engine, prefix: str, verbs: TwoPhaseVerbs
+    participants: Sequence[PositionParticipant],
+    engine: Engine,
+    prefix: str,
+    verbs: TwoPhaseVerbs,
+    logged: str | None = None,
 ) -> None:
     """Commit what a participant decided, roll back what none did; first in the target, then the position.
 
-    May be cut off anywhere and repeated: the decision is forgotten last.
+    `logged`: the last transaction in the binary log, which decides where there is one (WL#5125 8): a position that
+    was prepared before the log was written goes back, while the target still says that it was not committed. May be
+    cut off anywhere and repeated: the decision is forgotten last.
     """
     decisions = {participant: participant.recover() for participant in participants}
-    for xid in verbs.prepared_xids(engine, prefix):
-        if xid in decisions.values():
+    prepared = verbs.prepared_xids(engine, prefix)
+    for participant, decision in decisions.items():
+        if logged is not None and decision is not None and decision != logged and decision in prepared:
+            participant.rollback_by_xid(decision)
+            decisions[participant] = None
+    for xid in prepared:
+        if xid == logged or xid in decisions.values():
             verbs.commit_prepared(engine, xid)
             log.info("prepared transaction %s was decided and is committed", xid)
         else:
@@ -230,12 +269,14 @@ def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
         return
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)
     has_line = file.exists() and file.read().prepared is not None
-    if not has_line and not pages_path(channel).exists():
+    if not has_line and not pages_path(channel).exists() and not logged_path(channel).exists():
         return
     if (verbs := two_phase_verbs(engine().dialect.name)) is not None:
         prefix = xid_prefix(channel)
-        resolve_prepared(_participants(config, channel, engine(), prefix), engine(), prefix, verbs)
+        found = _participants(config, channel, engine(), prefix)
+        resolve_prepared(found, engine(), prefix, verbs, _logged(config, channel))
     _forget_pages(config, channel)
+    _forget_logged(config, channel, engine())
 
 
 def evict_predecessor(channel: Channel, engine: Engine) -> None:
@@ -265,19 +306,48 @@ def pages_path(channel: Channel) -> Path:
     return channel.relay_log_info_path.with_suffix(".pages")
 
 
+def logged_path(channel: Channel) -> Path:
+    return channel.relay_log_info_path.with_suffix(".logged")
+
+
+def _logged(config: Config, channel: Channel) -> str | None:
+    """The transaction that the binary log ends with; None when it decides nothing. Raises ConfigError."""
+    files = binary_log_files(config, channel)
+    if files is None and logged_path(channel).exists():
+        raise ConfigError(
+            f"channel '{channel.name}' ended in a crash while its position was in the binary log, which log_bin no "
+            "longer names",
+            hint="start once with log_bin as it was",
+        )
+    record = logged_record(files)
+    return record.xid if record else None
+
+
 def _participant(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
 ) -> PositionParticipant | None:
     """None: the position needs no second phase, or cannot be decided on."""
+    files = binary_log_files(config, channel)
+    in_log = LogPosition(repository, files, logged_path(channel)) if files is not None else None
     if repository.kind is RepositoryKind.FILE:
         if config.prepared_position == "pages":
             return PagePosition(repository, pages_path(channel))
+        if config.prepared_position == "binlog":
+            return in_log or _no_log()
         return LinePosition(repository)
     if repository.is_transactional():
         return None
     with engine.connect() as connection:
         is_safe = engine_of(connection, RELAY_LOG_INFO.table).lower() in CRASH_SAFE_ENGINES
-    return RowPosition(repository, engine, prefix) if is_safe else None
+    if not is_safe:
+        return None
+    return in_log or RowPosition(repository, engine, prefix)  # a row cannot wait for the log's decision
+
+
+def _no_log() -> PositionParticipant:
+    raise ConfigError(
+        "prepared_position=binlog: there is no binary log, log_bin is empty", hint="set log_bin, or prepared_position"
+    )
 
 
 def _participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
@@ -286,7 +356,11 @@ def _participants(config: Config, channel: Channel, engine: Engine, prefix: str)
     found: list[PositionParticipant] = [LinePosition(file)]
     if pages_path(channel).exists():
         found.append(PagePosition(file, pages_path(channel)))
-    if RELAY_LOG_INFO.kind(config) is RepositoryKind.TABLE:
+    files = binary_log_files(config, channel)
+    if files is not None and logged_path(channel).exists():
+        stored = open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, lambda: engine)
+        found.append(LogPosition(stored, files, logged_path(channel)))
+    elif RELAY_LOG_INFO.kind(config) is RepositoryKind.TABLE:
         table = open_repository(RELAY_LOG_INFO, RepositoryKind.TABLE, config, channel, lambda: engine)
         found.append(RowPosition(table, engine, prefix))
     return found
@@ -299,6 +373,15 @@ def _forget_pages(config: Config, channel: Channel) -> None:
         file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, replace(config), channel, _no_engine)
         pages = PagePosition(file, path)
         pages.close(pages.open())
+
+
+def _forget_logged(config: Config, channel: Channel, engine: Engine) -> None:
+    """Bring the repository to what the binary log says and do without it from here on."""
+    path, files = logged_path(channel), binary_log_files(config, channel)
+    if path.exists() and files is not None:
+        stored = open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, lambda: engine)
+        position = LogPosition(stored, files, path)
+        position.close(position.open())
 
 
 def _no_engine() -> Engine:

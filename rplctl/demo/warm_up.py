@@ -21,6 +21,7 @@ from rplctl.binlog.images import walk_images
 from rplctl.binlog.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
 from rplctl.binlog.net_change import net_changes
 from rplctl.binlog.packets import deframe
+from rplctl.binlog.relocate import relocated
 from rplctl.binlog.rows import ROWS_EVENT_TYPES, parse_rows_events
 from rplctl.binlog.scan import scan_events, scan_groups, split_rows
 from rplctl.binlog.table_map import parse_table_map
@@ -56,6 +57,7 @@ def run_kernels() -> None:
     verify_events(data[4:end], index.offsets)
     deframe(np.zeros(1 << 10, np.uint8), 0, 0)
     starts, lengths = index.offsets[:-1] + 4, np.diff(index.offsets)
+    relocated(data, starts[-1:], lengths[-1:], 4, has_checksum=True)
     is_rows = np.flatnonzero(np.isin(index.type_codes, list(ROWS_EVENT_TYPES)))[:1]
     is_map = np.flatnonzero(index.type_codes == EventType.TABLE_MAP)
     before = int(starts[is_map[is_map < is_rows[0]][-1]])

@@ -6,19 +6,15 @@ gets rid of its own dead predecessor, and two channels must not share them.
 
 from __future__ import annotations
 
-import socket
 import uuid
-import zlib
 
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.source import ReplicaIdentity
-
-_DERIVED = 0x40000000  # derived ids stay clear of the small numbers that people choose
+from rplctl.source.replica_id import replica_name, replica_server_id
 
 
 def replica_identity(config: Config, channel: Channel) -> ReplicaIdentity:
     """`server_id` of the options; when 0, one derived from host, instance folder and channel."""
-    name = f"{socket.gethostname()}:{config.datadir.resolve()}:{channel.name.lower()}:{config.server_id}"
-    server_id = config.server_id or _DERIVED | (zlib.crc32(name.encode()) & 0x3FFFFFFF)
-    return ReplicaIdentity(server_id, str(uuid.uuid5(uuid.NAMESPACE_OID, name)))
+    name = replica_name(config, channel)
+    return ReplicaIdentity(replica_server_id(config, channel), str(uuid.uuid5(uuid.NAMESPACE_OID, name)))

@@ -39,6 +39,10 @@ _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class RelayLogWriter:
     """The relay log being written. Nothing is open before `open_new` or `resume`."""
 
+    what = "Relay log"  # in messages; the binary log's writer has its own
+    errno = WRITE_FAILURE
+    advice = "rplctl start"
+
     def __init__(self, channel: Channel, config: Config, server_id: int) -> None:
         self._channel = channel
         self._index = RelayLogIndex(channel)
@@ -165,7 +169,7 @@ class RelayLogWriter:
         self._check_intact()
         self.sync()
         crash_point("crash_before_rotate_relaylog")
-        header = relay_log_header(self._server_id, at.source, at.source_format_description, checksum_algorithm)
+        header = self._header(at, checksum_algorithm)
         with self._index.lock():
             finish_purge(self._channel)
             name = self._index.next_name()
@@ -188,6 +192,9 @@ class RelayLogWriter:
         self.close()
         start = Boundary(FIRST_EVENT_POSITION, at.source)
         self._adopt(descriptor, name, len(header) + len(tail), start)
+
+    def _header(self, at: Boundary, checksum_algorithm: int) -> bytes:
+        return relay_log_header(self._server_id, at.source, at.source_format_description, checksum_algorithm)
 
     def _adopt(self, descriptor: int, name: str, size: int, boundary: Boundary | None) -> None:
         self._descriptor, self._name, self._size, self._boundary = descriptor, name, size, boundary
@@ -217,15 +224,15 @@ class RelayLogWriter:
     def _check_usable(self) -> None:
         self._check_intact()
         if self._descriptor < 0:
-            raise RelayLogError("no relay log is open", errno=WRITE_FAILURE, channel=self._channel.name)
+            raise RelayLogError(f"no {self.what.lower()} is open", errno=self.errno, channel=self._channel.name)
 
     def _check_intact(self) -> None:
         if self._broken:
             raise RelayLogError(
-                f"Relay log write failure: {self._broken}",
-                errno=WRITE_FAILURE,
+                f"{self.what} write failure: {self._broken}",
+                errno=self.errno,
                 channel=self._channel.name,
-                hint="rplctl start",
+                hint=self.advice,
             )
 
     def _failure(self, error: OSError, name: str) -> RelayLogError:
@@ -233,7 +240,7 @@ class RelayLogWriter:
         full = error.errno in _DISK_FULL
         return RelayLogError(
             f"Relay log write failure: could not queue event from master; {name}: {error.strerror} ({error.errno})",
-            errno=WRITE_FAILURE,
+            errno=self.errno,
             channel=self._channel.name,
             position=str(self.end),
             hint="free disk space" if full else "check the disk that holds the relay logs, then rplctl start",

@@ -5,14 +5,14 @@ next file, then the events byte for byte; the same 1236 texts when a file is mis
 and appear while it is read; at the end of what is there `read_batch` gives None. Files are never written.
 
 Invariant: an event is handed out only when all of it is in the file. Which files: those of the one `.index` in the
-folder, else every `NAME.NNNNNN` with one NAME; order is by number.
+folder, else every `NAME.NNNNNN` with one NAME, relay logs (`relay-bin` in their names) left aside; order is by number.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +25,7 @@ from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
 from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
 from rplctl.source.base import DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
+from rplctl.source.own_log import ReadableEnd, is_own_log
 
 CHUNK: Final = 4 << 20
 POLL_S: Final = 0.1
@@ -40,10 +41,15 @@ class _OpenLog:
     offset: int
     format_description: bytes
     next_name: str = ""  # from the ROTATE at its end
+    own_end: ReadableEnd = field(default_factory=ReadableEnd)
 
     @property
     def size(self) -> int:
         return os.fstat(self.descriptor).st_size
+
+    def readable(self, size: int) -> int:
+        """How much of these bytes may be handed out."""
+        return self.own_end.advance(self.descriptor, size) if is_own_log(self.format_description) else size
 
 
 class FolderStream:
@@ -107,7 +113,7 @@ class FolderStream:
         size = log.size
         if size < log.offset:
             raise fatal_reading_binlog(f"binary log {log.name} became shorter while it was read")
-        batch = self._whole_events(log, size)
+        batch = self._whole_events(log, log.readable(size))
         if batch is None and self._next_log(log, size):
             return self._pending_events() or self._file_events()
         return batch
@@ -237,13 +243,13 @@ def log_names(folder: Path) -> list[str]:
         entries = sorted(os.listdir(folder))
     except OSError as error:
         raise SourceError(f"--master-binlog-dir: {folder}: {error.strerror}", errno=2003, transient=True) from error
-    indexes = [name for name in entries if name.endswith(".index")]
+    indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
     if len(indexes) == 1:
         lines = (folder / indexes[0]).read_bytes()[:_MAX_INDEX].decode("utf-8", "replace").splitlines()
         names = [Path(line).name for line in lines if line.strip()]
         found = [name for name in names if is_log_name(name)]
     else:
-        found = [name for name in entries if is_log_name(name) and (folder / name).is_file()]
+        found = _without_relay_logs([name for name in entries if is_log_name(name) and (folder / name).is_file()])
     bases = {name.rpartition(".")[0] for name in found}
     if len(bases) > 1:
         raise SourceError(
@@ -252,6 +258,11 @@ def log_names(folder: Path) -> list[str]:
             hint="one folder for each source",
         )
     return sorted(set(found), key=log_number)
+
+
+def _without_relay_logs(names: list[str]) -> list[str]:
+    """A replica's data folder holds both; relay logs count only where there is nothing else."""
+    return [name for name in names if "relay-bin" not in name] or names
 
 
 def read_head(path: Path) -> bytes:

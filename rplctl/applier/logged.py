@@ -1,0 +1,284 @@
+"""What of a batch goes into the binary log of applied transactions, and how the log catches up after a crash.
+
+A batch is copied as byte ranges: the source's events with their GTIDs, server ids and order; only end_log_pos and
+checksums are made anew. Not copied are control events, transactions that the source cut short, and what was not
+applied: rows and statements that filters leave out, transactions that were skipped or rolled back. Where a source of
+MySQL gave such a transaction a GTID, an empty one with that GTID stands for it, as its servers do; MariaDB's positions
+may have holes. What IDEMPOTENT or `replica_skip_errors` passed over is in the log: they are the source's events.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import Enum
+
+import numpy as np
+
+from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.filtered_run import filtered
+from rplctl.applier.gtids import executed_after
+from rplctl.applier.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.row_stream import EventRun, read_run
+from rplctl.binary_log.record import Place, PositionRecord, log_event
+from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.header import CHECKSUM_LENGTH, EventType
+from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.relocate import relocated
+from rplctl.binlog.rows import Ints
+from rplctl.binlog.scan import GroupKind, scan_events
+from rplctl.binlog.trailer import append_checksum
+from rplctl.channel import Channel
+from rplctl.commit.ledger import CommitMode, Ledger
+from rplctl.commit.logged import BinaryLog, LoggedEvents, no_events
+from rplctl.commit.transaction import commit_after
+from rplctl.config import Config
+from rplctl.errors import RelayLogError
+from rplctl.info import RelayLogInfo
+from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+from rplctl.target.base import Target
+
+_PIECE_BYTES = 32 << 20
+_GTIDS = np.array([EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID], np.uint8)
+_NUMBERED = (EventType.GTID, EventType.GTID_TAGGED)
+_CONTROL = np.array(
+    [
+        *(EventType.FORMAT_DESCRIPTION, EventType.ROTATE, EventType.STOP, EventType.PREVIOUS_GTIDS),
+        *(EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.HEARTBEAT, EventType.HEARTBEAT_V2),
+    ],
+    np.uint8,
+)
+_LOST_EVENTS = (1).to_bytes(2, "little")
+
+
+def stage(log: BinaryLog | None, batch: Batch, rules: ReplicationFilter, at: RelayLogInfo) -> None:
+    """Tell the log what the commit that follows applies. Raises RelayLogError 1598: it must not be done then."""
+    if log is not None:
+        log.stage(logged_events(batch, rules), at)
+
+
+def logged_events(batch: Batch, rules: ReplicationFilter) -> LoggedEvents:
+    """What the batch brings into the log."""
+    scan, part = batch.scan, slice(batch.first, batch.last)
+    timestamp = int(scan.timestamp[batch.last - 1])
+    is_transaction = (scan.kind[part] != GroupKind.CONTROL) | (scan.gtid_offset[part] >= 0)
+    if batch.groups.format_description is None or not is_transaction.any():
+        return LoggedEvents(batch.groups.format_description, timestamp, False, no_events)
+    if batch.kind is BatchKind.SKIP:
+        offsets = scan.gtid_offset[part]
+        return LoggedEvents(
+            batch.description,
+            timestamp,
+            False,
+            lambda position: _of_bytes(_empty(batch, offsets[offsets >= 0]), position, batch.description),
+        )
+    numbers = np.flatnonzero(is_transaction) + batch.first
+    breaks = np.flatnonzero(scan.start[numbers[1:]] != scan.end[numbers[:-1]])
+    starts = scan.start[numbers[np.concatenate(([0], breaks + 1))]].tolist()
+    ends = scan.end[numbers[np.concatenate((breaks, [len(numbers) - 1]))]].tolist()
+    spans = list(zip(starts, ends, strict=True))
+    if rules == ReplicationFilter():
+        return LoggedEvents(batch.description, timestamp, True, lambda position: _copied(batch, spans, position))
+    return LoggedEvents(
+        batch.description,
+        timestamp,
+        True,
+        lambda position: _of_bytes(_kept(batch, spans, rules), position, batch.description),
+    )
+
+
+def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int) -> Iterator[ByteArray]:
+    """The events of the spans as they stand from `position` on, in pieces."""
+    has_checksum = batch.description.checksum_length > 0
+    for start, end in spans:
+        while start < end:
+            piece = batch.groups.data[start : min(end, start + _PIECE_BYTES)]
+            index = scan_events(piece)
+            if not len(index):  # one event larger than a piece
+                length = int.from_bytes(piece[9:13].tobytes(), "little")
+                index = scan_events(batch.groups.data[start : start + length])
+                piece = batch.groups.data[start : start + length]
+            kept = ~np.isin(index.type_codes, _CONTROL)
+            starts, lengths = index.offsets[:-1][kept], np.diff(index.offsets)[kept]
+            copy = relocated(piece, starts, lengths, position, has_checksum=has_checksum)
+            yield copy
+            position += len(copy)
+            start += index.end
+
+
+def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilter) -> Iterator[bytes]:
+    """Event by event, without checksums, what the filters leave; compressed transactions unfolded."""
+    for start, end in spans:
+        run = filtered(read_run(batch.groups.data, start, end, batch.description), rules)
+        bare = _bare_gtids(run)
+        checksum = run.description.checksum_length
+        for number, code in enumerate(run.types.tolist()):
+            event = run.event(number)
+            event = event[: len(event) - checksum]
+            if number not in bare:
+                if code not in _CONTROL:
+                    yield event
+            elif code in _NUMBERED:
+                yield event
+                yield from _begin_and_commit(event)
+
+
+def _bare_gtids(run: EventRun) -> set[int]:
+    """GTID events behind which nothing is left of their transaction."""
+    numbers = np.flatnonzero(~np.isin(run.types, _CONTROL))
+    is_gtid = np.isin(run.types[numbers], _GTIDS)
+    return set(numbers[is_gtid & np.append(is_gtid[1:], True)].tolist())
+
+
+def _empty(batch: Batch, offsets: Ints) -> Iterator[bytes]:
+    """For each numbered GTID of MySQL at these offsets an empty transaction; without checksums."""
+    data, checksum = batch.groups.data, batch.description.checksum_length
+    for at in offsets.tolist():
+        if data[at + 4] in _NUMBERED:
+            length = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
+            gtid = data[at : at + length - checksum].tobytes()
+            yield gtid
+            yield from _begin_and_commit(gtid)
+
+
+def _begin_and_commit(gtid: bytes) -> Iterator[bytes]:
+    """QUERY events: u32 thread, u32 seconds, u8 database length, u16 error, u16 variables' length, NUL, text."""
+    for text in (b"BEGIN", b"COMMIT"):
+        yield gtid[:4] + bytes([EventType.QUERY]) + gtid[5:17] + bytes(2) + bytes(14) + text
+
+
+def _of_bytes(events: Iterator[bytes], position: int, description: FormatDescription) -> Iterator[ByteArray]:
+    """Events without checksums as they stand from `position` on."""
+    for event in events:
+        length = len(event) + description.checksum_length
+        position += length
+        placed = bytearray(event)
+        placed[9:13] = length.to_bytes(4, "little")
+        placed[13:17] = (position & 0xFFFFFFFF).to_bytes(4, "little")
+        whole = append_checksum(bytes(placed)) if description.checksum_length == CHECKSUM_LENGTH else bytes(placed)
+        yield np.frombuffer(whole, np.uint8)
+
+
+class Remedy(Enum):
+    """What brings log and target together at start."""
+
+    NOTHING = "nothing"
+    COMMIT = "commit"  # the log is ahead: what it holds is decided
+    APPEND = "append"  # it is behind: the relay logs hold what it lacks
+    RESTART = "restart"  # the position was moved, and no transaction is missing
+    INCIDENT = "incident"  # transactions are missing and cannot be had: whoever reads the log must know
+
+
+def remedy_for(
+    record: PositionRecord | None, committed: RelayLogInfo, *, is_in_relay_logs: bool, log_decides: bool
+) -> Remedy:
+    """`is_in_relay_logs`: all between the record and the committed position. `log_decides`: in two-phase commit."""
+    if record is None or record.after.exec_position == committed.exec_position:
+        return Remedy.NOTHING
+    if record.before.is_at(committed) and (log_decides or not record.changes):
+        return Remedy.COMMIT
+    if is_in_relay_logs:
+        return Remedy.APPEND
+    same_gtids = bool(committed.gtid_executed) and record.after.gtid_executed == committed.gtid_executed
+    if same_gtids or committed.exec_position.is_before(record.after.exec_position):
+        return Remedy.RESTART
+    return Remedy.INCIDENT
+
+
+class CatchUp:
+    """Once at start, before anything is applied. `has_rollbacks` as in plan_batches."""
+
+    def __init__(
+        self, config: Config, channel: Channel, target: Target, ledger: Ledger, *, has_rollbacks: bool
+    ) -> None:
+        self._config = config
+        self._channel = channel
+        self._target = target
+        self._ledger = ledger
+        self._has_rollbacks = has_rollbacks
+
+    def run(self, committed: RelayLogInfo) -> RelayLogInfo:
+        """The position that target and log agree on. Raises RelayLogError, TargetError."""
+        log = self._ledger.log
+        if log is None:
+            return committed
+        record = log.open()
+        missing = self._missing(record.moved(committed), committed) if record is not None else None
+        log_decides = self._ledger.mode is CommitMode.XA
+        remedy = remedy_for(record, committed, is_in_relay_logs=missing is not None, log_decides=log_decides)
+        if record is None or remedy is Remedy.NOTHING:
+            return committed
+        if remedy is Remedy.COMMIT:
+            return self._commit(log, record, committed)
+        if remedy is Remedy.APPEND:
+            self._append(log, missing or [], record.moved(committed), committed)
+            return committed
+        self._restart(log, committed, with_incident=remedy is Remedy.INCIDENT)
+        return committed
+
+    def _commit(self, log: BinaryLog, record: PositionRecord, committed: RelayLogInfo) -> RelayLogInfo:
+        """The position follows; whatever of the data was to change has been committed, or there was nothing."""
+        new = record.moved(committed)
+        commit_after(self._target, self._ledger, (committed, new), lambda: None)
+        return new
+
+    def _missing(self, logged: RelayLogInfo, committed: RelayLogInfo) -> list[RelayGroups] | None:
+        """The groups between the two; None when the relay logs do not lead from one to the other."""
+        if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
+            return None
+        reader = RelayLogReader(self._channel)
+        found: list[RelayGroups] = []
+        try:
+            place = reader.locate(committed.exec_position)
+            if place is None or not reader.open(logged):
+                return None
+            while reader.position.is_before(place):
+                groups = reader.groups(self._config.max_batch_bytes)
+                if groups is None:
+                    return None
+                found.append(groups)
+        except RelayLogError:
+            return None
+        return found if found and _reaches(found[-1], committed) else None
+
+    def _append(
+        self, log: BinaryLog, missing: Sequence[RelayGroups], at: RelayLogInfo, committed: RelayLogInfo
+    ) -> None:
+        rules = ReplicationFilter.from_config(self._config)
+        for groups in missing:
+            stop = _groups_until(groups, committed)
+            for batch in plan_batches(groups, stop, has_rollbacks=self._has_rollbacks):
+                new = at.at(batch.relay_position, batch.source_position)
+                new = replace(new, gtid_executed=executed_after(at.gtid_executed, batch))
+                log.stage(logged_events(batch, rules), at)
+                log.complete(at, new)
+                at = new
+
+    def _restart(self, log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) -> None:
+        now = int(time.time())
+        if not with_incident:
+            log.restart(committed, no_events, now)
+            return
+
+        def incident(position: int) -> Iterator[ByteArray]:
+            text = b"transactions were applied that this log lacks"
+            description = log.description
+            assert description is not None
+            place = Place(log.server_id, now, position, description.checksum_algorithm)
+            body = _LOST_EVENTS + bytes([len(text)]) + text
+            yield np.frombuffer(log_event(EventType.INCIDENT, body, place), np.uint8)
+
+        log.restart(committed, incident, now)
+
+
+def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
+    """How many of the groups lead up to the position; all when it is not among them."""
+    positions = [groups.scan.source_position(number) for number in range(len(groups.scan))]
+    wanted = committed.exec_position
+    return positions.index(wanted) + 1 if wanted in positions else len(positions)
+
+
+def _reaches(groups: RelayGroups, committed: RelayLogInfo) -> bool:
+    stop = _groups_until(groups, committed)
+    return groups.scan.source_position(stop - 1) == committed.exec_position

@@ -1,0 +1,61 @@
+"""Where a channel's binary log is: `<log_bin>[-CHAN].NNNNNN` and `<log_bin>[-CHAN].index`.
+
+Each channel has a log of its own, as each has its relay log: sources of both vendors may feed one instance, whose
+events no file could hold together, and no applier waits for another. Invariant: index, numbers, registers and locks
+are those of relay logs (relay_log.index, relay_log.purge), under other names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import ConfigError
+from rplctl.relay_log.index import RelayLogIndex
+
+_BASE = re.compile(r"[A-Za-z0-9_@-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryLogFiles(Channel):
+    """What the relay log's machinery asks a channel for, answered for its binary log; `datadir` is the logs' folder."""
+
+    base: str = ""
+    runs: Path = Path()
+
+    @property
+    def relay_log_base(self) -> str:
+        return self.base
+
+    @property
+    def relay_log_index_path(self) -> Path:
+        return self.datadir / f"{self.base}.index"
+
+    @property
+    def run_folder(self) -> Path:
+        return self.runs
+
+    def lock_path(self, role: str) -> Path:
+        return self.runs / f"binlog-{role}.lock"
+
+
+def binary_log_files(config: Config, channel: Channel) -> BinaryLogFiles | None:
+    """None while nothing is logged. Raises ConfigError for a `log_bin` that cannot be a name."""
+    if not config.log_bin or not config.log_replica_updates:
+        return None
+    place = config.datadir / config.log_bin
+    base = f"{place.name}{channel.suffix}"
+    if not _BASE.fullmatch(base) or base == channel.relay_log_base:
+        raise ConfigError(
+            f"log_bin = {config.log_bin!r}: the name of the logs, without an extension", hint="log_bin = 'binlog'"
+        )
+    return BinaryLogFiles(channel.name, place.parent, base, channel.run_folder)
+
+
+def existing_names(files: BinaryLogFiles) -> list[str]:
+    """Logs in the index that are there, oldest first."""
+    index = RelayLogIndex(files)
+    return [name for name in index.names() if index.path(name).is_file()]
