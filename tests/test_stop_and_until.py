@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from rplctl.applier.report import READING, STARTING
 from rplctl.command.process import stop_running
+from rplctl.relay_log.event_list import events_of
+from rplctl.relay_log.index import RelayLogIndex
 from rplctl.status import read_status
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, MysqlServer
@@ -174,8 +177,8 @@ def test_stop_takes_at_most_two_seconds_while_mariadb_loads_and_says_what_it_sto
     target.sql("SET GLOBAL local_infile=1")
 
 
-def positions(source: MariadbServer, count: int) -> list[Position]:
-    """`count` transactions of one row, a new log after every third; the position behind each."""
+def positions(source: MariadbServer, count: int, every: int = 3) -> list[Position]:
+    """`count` transactions of one row, a new log after `every` of them; the position behind each."""
     found = []
     with closing(source.connect("d")) as connection, connection.cursor() as cursor:
         for number in range(1, count + 1):
@@ -183,7 +186,7 @@ def positions(source: MariadbServer, count: int) -> list[Position]:
             cursor.execute("SHOW BINARY LOG STATUS" if source.kind == "mysql" else "SHOW MASTER STATUS")
             name, at = cursor.fetchone()[:2]
             found.append((str(name), int(at)))
-            if number % 3 == 0:
+            if number % every == 0:
                 cursor.execute("FLUSH BINARY LOGS")
     return found
 
@@ -195,33 +198,48 @@ def until_stopped(replica: Replica, *until: str) -> list[int]:
     return ids(replica)
 
 
-@pytest.mark.torture
-def test_until_stops_exactly_there_in_each_form_across_logs(source: MariadbServer, make: Make) -> None:
+@pytest.mark.torture  # eight starts of Spark
+@pytest.mark.parametrize(("count", "every"), [(400, 1000), (11, 3)], ids=["one batch", "many logs"])
+def test_until_stops_exactly_there_in_each_form(count: int, every: int, source: MariadbServer, make: Make) -> None:
     fresh(source)
     replica = make(source, None, "--relay-log-purge", "false")
-    at = positions(source, 11)
+    at = positions(source, count, every)
+    step = count // 6  # each form stops in the middle of what one batch could hold
     replica.run("start", "--receiver")
     wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == source.master_status()[1])
-    name, end = at[1]
-    assert until_stopped(replica, "--until-master-log-file", name, "--until-master-log-pos", str(end)) == [1, 2]
+    first, second, third, fourth = (list(range(1, step * n + 1)) for n in (1, 2, 3, 4))
+    name, end = at[step - 1]
+    assert until_stopped(replica, "--until-master-log-file", name, "--until-master-log-pos", str(end)) == first
     assert executed(replica) == (name, end)
-    name, end = at[3]
+    name, end = at[2 * step - 1]
     inside = ("--until-source-log-file", name, "--until-source-log-pos", str(end - 40))
-    assert until_stopped(replica, *inside) == [1, 2, 3, 4]  # in a transaction: it completes
-    assert until_stopped(replica, *inside) == [1, 2, 3, 4]  # there already: nothing happens
-    gtid = str(source.sql(f"SELECT BINLOG_GTID_POS('{at[6][0]}', {at[6][1]})")[0][0])
-    assert until_stopped(replica, "--until-sql-before-gtids", gtid) == [1, 2, 3, 4, 5, 6]
-    assert until_stopped(replica, "--until-sql-after-gtids", gtid) == [1, 2, 3, 4, 5, 6, 7]
-    assert executed(replica) == at[6]
+    assert until_stopped(replica, *inside) == second  # in a transaction: it completes
+    assert executed(replica) == (name, end)
+    assert until_stopped(replica, *inside) == second  # there already: nothing happens
+    behind_third = at[3 * step]
+    gtid = str(source.sql(f"SELECT BINLOG_GTID_POS('{behind_third[0]}', {behind_third[1]})")[0][0])
+    assert until_stopped(replica, "--until-sql-before-gtids", gtid) == third
+    assert until_stopped(replica, "--until-sql-after-gtids", gtid) == [*third, 3 * step + 1]
+    assert executed(replica) == behind_third
+    assert until_stopped(replica, "--until-sql-before-gtids", gtid) == [*third, 3 * step + 1]  # there is no before
     log = replica.channel.log_path("applier").read_text()
     assert "stopped because it reached its UNTIL position" in log and f"UNTIL SQL_AFTER_GTIDS {gtid}" in log
-    status = replica.status()
-    relay = (status["Relay_Log_File"], status["Relay_Log_Pos"])
-    assert until_stopped(replica, "--until-relay-log-file", relay[0], "--until-relay-log-pos", str(relay[1] + 1)) == [
-        *range(1, 9)
-    ]
+    name, offset = relay_position(replica, at[4 * step - 1])
+    assert until_stopped(replica, "--until-relay-log-file", name, "--until-relay-log-pos", str(offset)) == fourth
+    assert executed(replica) == at[4 * step - 1]
+    inside = ("--until-relay-log-file", name, "--until-relay-log-pos", str(offset + 1))
+    assert until_stopped(replica, *inside) == [*fourth, 4 * step + 1]
     replica.run("start", "--until-synced")
-    assert ids(replica) == list(range(1, 12))
+    assert ids(replica) == list(range(1, count + 1))
+
+
+def relay_position(replica: Replica, source: Position) -> Position:
+    """Where the relay logs go on behind the transaction that ends at that position of the source."""
+    for name in RelayLogIndex(replica.channel).names():
+        for event, following in pairwise(events_of(replica.datadir / name)):
+            if event.event_type == "Xid" and event.end_log_pos == source[1]:
+                return name, following.pos
+    raise AssertionError(source)
 
 
 def test_until_gtids_of_mysql_and_a_skipped_gtid_become_part_of_the_executed_set(
@@ -260,15 +278,15 @@ def test_a_delayed_transaction_becomes_visible_when_its_time_has_come_and_not_be
     wait_until(lambda: "has read all relay log" in replica.status()["Slave_SQL_Running_State"])
     assert replica.status()["Seconds_Behind_Master"] == 0
     for number in (1, 2):
-        source.sql(f"INSERT INTO d.t VALUES ({number}, 'late')")
-        second = int(time.time())  # the second of its timestamp, or the next one
+        source.sql(f"INSERT INTO d.t VALUES ({number}, UNIX_TIMESTAMP())")  # the event's own timestamp
+        due = int(source.sql(f"SELECT v FROM d.t WHERE id = {number}")[0][0]) + 4
         wait_until(lambda: replica.status()["SQL_Remaining_Delay"])
         status = replica.status()
         assert status["Slave_SQL_Running_State"] == "Waiting until MASTER_DELAY seconds after master executed event"
         assert 1 <= status["SQL_Remaining_Delay"] <= 4 and status["SQL_Delay"] == 4
         assert 0 <= status["Seconds_Behind_Master"] <= 4
         wait_until(lambda n=number: n in ids(replica), pause_s=0.01)  # type: ignore[misc]
-        assert second - 1 + 4 <= time.time() < second + 1 + 4 + 1
+        assert due <= time.time() < due + 2 * slowness()
     wait_until(lambda: replica.status()["Seconds_Behind_Master"] == 0)
     assert replica.status()["SQL_Remaining_Delay"] is None
 

@@ -132,7 +132,7 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
 def _identify(mysql: Any) -> SourceIdentity:
     version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10 hides behind it from old replicas
     is_mariadb = "mariadb" in version.lower()
-    clock = float(_value(mysql, "SELECT UNIX_TIMESTAMP()")) - int(time.time())
+    clock = float(_value(mysql, "SELECT UNIX_TIMESTAMP(NOW(6))")) - time.time()  # whole seconds would be one off
     server_id = int(_value(mysql, "SELECT @@GLOBAL.server_id"))
     uuid = "" if is_mariadb else _value(mysql, "SELECT @@GLOBAL.server_uuid")
     return SourceIdentity(server_id, uuid, version, is_mariadb, clock)
