@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -97,8 +98,14 @@ class Replica:
         return "".join(f"\n--- {path.name}\n{path.read_text()[-3000:]}" for path in found if path.exists())
 
     def close(self) -> None:
+        """Kill what works on this folder, also a child of a `start` that was given up before it had its lock."""
         for role in ("receiver", "applier"):
             self.kill(role)
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                arguments = (process / "cmdline").read_bytes().split(b"\0")
+                if os.fsencode(self.datadir) in arguments and b"-m" in arguments:
+                    os.kill(int(process.name), signal.SIGKILL)
 
 
 def wait_until(condition: Callable[[], object], timeout_s: float = 30, pause_s: float = 0.02) -> None:
