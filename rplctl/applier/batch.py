@@ -77,13 +77,18 @@ class BatchApplier:
         if self._statements is None:
             with target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
-        most_changes = CHANGES_AS_TEXT if target.bulk_rows else CHANGES_AS_VALUES
+        most_changes = CHANGES_AS_TEXT if self._bulk_rows else CHANGES_AS_VALUES
         self.pace = Pace(config.max_batch_bytes, most_changes)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
         self._ahead: Ahead[list[TableChunk]] = Ahead(RplError, Inconsistent)
         self.retried = 0
         self.passed_over = 0
         self.on_retry: Callable[[], None] = lambda: None  # told when `retried` counts on
+
+    @property
+    def _bulk_rows(self) -> int:
+        """Bulk loads need temporary tables, which no server lets into a transaction that is to be prepared."""
+        return 0 if self._ledger.mode is CommitMode.XA else self._target.bulk_rows
 
     @property
     def executes_statements(self) -> bool:
@@ -209,7 +214,7 @@ class BatchApplier:
                 str(self._channel.spool_folder),
                 self._target.kind,
                 self._rules,
-                self._target.bulk_rows,
+                self._bulk_rows,
             )
             for piece in split_rows(events.data, events.start, events.end, size, events.description)
         ]

@@ -58,7 +58,7 @@ class PostgresqlTarget:
         self._connection: Connection | None = None
         self._fenced: str | None = None
         self._may_rest_foreign_keys = self._may_make_tables = False
-        self.bulk_rows = BULK_ROWS
+        self.bulk_rows = 0
         self._foreign_keys_wanted = True
         self._rows = RowWriter(lambda: self._driver, self._may_stage)
 
@@ -107,6 +107,7 @@ class PostgresqlTarget:
             found = self._driver.execute(sql.encode()).fetchone()
             self._driver.commit()
         self._may_rest_foreign_keys, self._may_make_tables = found or (False, False)
+        self.bulk_rows = BULK_ROWS if self._may_make_tables else 0
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._foreign_keys_wanted = foreign_keys
@@ -225,7 +226,6 @@ class PostgresqlTarget:
         try:
             for chunk, model in work:
                 if chunk.bulk is not None:
-                    self._refuse_unstaged()
                     self._rows.remove_encoded(model, chunk.bulk)
                 self._rows.refuse_present(model, chunk.absent)
                 self._rows.delete(model, chunk.deletes)
@@ -246,12 +246,6 @@ class PostgresqlTarget:
             raise CountMismatch(str(error)) from error
         except psycopg.Error as error:
             raise target_error(error) from error
-
-    def _refuse_unstaged(self) -> None:
-        """Encoded rows need a temporary table: without, later batches come as values."""
-        if not self._may_stage():
-            self.bulk_rows = 0
-            raise CountMismatch("no temporary tables in this transaction")
 
     def _apply_in_order(self, model: TableModel, changes: Sequence[RowChange]) -> None:
         """Of a table without a key: inserts that follow each other at once, all else row by row."""
