@@ -119,7 +119,8 @@ def _target(config: Config) -> Iterator[Finding]:
     try:
         with engine.connect() as connection:
             connection.execute(text("SELECT 1"))
-            more = list(_postgresql(connection)) if connection.dialect.name == "postgresql" else []
+            look = {"postgresql": _postgresql, "mysql": _mysql, "mariadb": _mysql}.get(connection.dialect.name)
+            more = list(look(connection)) if look is not None else []
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or type(error).__name__)
         yield Finding("target", FAIL, f"{shown}: {reason}", "rplctl init --target URL")
@@ -128,6 +129,16 @@ def _target(config: Config) -> Iterator[Finding]:
         engine.dispose()
     yield Finding("target", OK, shown)
     yield from more
+
+
+def _mysql(connection: Connection) -> Iterator[Finding]:
+    """Whether rows may be loaded in bulk."""
+    from sqlalchemy import text
+
+    may_load = bool(connection.execute(text("SELECT @@local_infile")).scalar())
+    hint = "" if may_load else "SET GLOBAL local_infile=1 on the target, and in its option file"
+    detail = "on" if may_load else "off: rows go by INSERT and UPDATE instead of LOAD DATA, slower"
+    yield Finding("target local_infile", OK if may_load else WARN, detail, hint)
 
 
 def _postgresql(connection: Connection) -> Iterator[Finding]:
@@ -150,11 +161,7 @@ def _postgresql(connection: Connection) -> Iterator[Finding]:
     yield Finding("target temporary tables", OK if may_stage else WARN, detail, hint)
     may_rest = ask("SELECT current_setting('is_superuser')") == "on"
     if not may_rest and int(ask("SHOW server_version_num")) >= 150000:
-        may_stage = ask("SELECT has_database_privilege(current_database(), 'TEMP')") == "True"
-    hint = "" if may_stage else "GRANT TEMPORARY ON DATABASE to the target's user"
-    detail = "" if may_stage else "rows go one by one instead of through temporary tables"
-    yield Finding("target temporary tables", OK if may_stage else WARN, detail, hint)
-    may_rest = ask("SELECT has_parameter_privilege('session_replication_role', 'SET')") == "True"
+        may_rest = ask("SELECT has_parameter_privilege('session_replication_role', 'SET')") == "True"
     hint = "" if may_rest else "GRANT SET ON PARAMETER session_replication_role TO the target's user"
     detail = "" if may_rest else "checked even where the source ran with foreign_key_checks=0"
     yield Finding("target foreign keys", OK if may_rest else WARN, detail, hint)
