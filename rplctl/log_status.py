@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rplctl.binary_log.files import binary_log_files, existing_names
 from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -67,6 +68,9 @@ class ChannelLog:
     relay_log_file: str = ""
     relay_log_position: int = 0
     relay_logs: tuple[str, ...] = ()  # in the index, up to that file
+    binary_log_file: str = ""  # of applied transactions; '' without one
+    binary_log_position: int = 0
+    binary_logs: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -84,8 +88,18 @@ class Collected:
 
     @property
     def master(self) -> Document:
-        """MASTER without a binary log of our own, as a server without one gives it."""
-        return {"gtid_executed": self.gtid_executed}
+        """MASTER as a server gives it, with and without a binary log; a list when several channels have one."""
+        logs = [log for log in self.channels if log.binary_log_file]
+        found: Document = {"gtid_executed": self.gtid_executed}
+        if logs:
+            found |= _binary_log(logs[0])
+        if len(logs) > 1:
+            found["binary_logs"] = [{"channel_name": log.name, **_binary_log(log)} for log in logs]
+        return found
+
+
+def _binary_log(log: ChannelLog) -> Document:
+    return {"binary_log_file": log.binary_log_file, "binary_log_position": log.binary_log_position}
 
 
 class _ChannelResource:
@@ -128,6 +142,11 @@ class _GtidResource:
             for log in into.channels
         ]
         self._stored = [repository for repository in stored if repository.exists()]
+        self._binary_logs = [
+            (log, files)
+            for log in into.channels
+            if (files := binary_log_files(config(log.name), Channel(log.name, config("").datadir))) is not None
+        ]
 
     def lock(self, patience_s: float) -> bool:
         return self._lock.acquire_exclusive(patience_s)
@@ -137,6 +156,10 @@ class _GtidResource:
 
     def collect(self) -> None:
         self._into.gtid_executed = executed_by_all([stored.read() for stored in self._stored])
+        for into, files in self._binary_logs:  # written under this lock only
+            if names := existing_names(files):
+                into.binary_logs, into.binary_log_file = tuple(names), names[-1]
+                into.binary_log_position = RelayLogIndex(files).path(names[-1]).stat().st_size
 
 
 class _EngineResource:

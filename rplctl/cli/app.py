@@ -29,6 +29,7 @@ VERBS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("show-relaylog-events", "show:show_relaylog_events", ()),
     ("flush-relay-logs", "upkeep:flush_relay_logs", ()),
     ("purge-relay-logs", "upkeep:purge_relay_logs", ()),
+    ("purge-binary-logs", "upkeep:purge_binary_logs", ("purge-master-logs",)),
     ("skip", "threads:skip", ()),
     ("recover", "upkeep:recover", ()),
     ("switch-repo", "upkeep:switch_repo", ()),

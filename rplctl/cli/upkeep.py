@@ -1,4 +1,4 @@
-"""`flush-relay-logs`, `purge-relay-logs`, `recover`, `switch-repo`, `load-schema`."""
+"""`flush-relay-logs`, `purge-relay-logs`, `purge-binary-logs`, `recover`, `switch-repo`, `load-schema`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,25 @@ def purge_relay_logs(context: typer.Context, channel: ChannelName = None, dry_ru
     for name, config in each_channel(options, channel):
         result = run(config, name, dry_run=dry_run)
         text = f"channel '{name}': {many(len(result.removed), 'relay log')} {'would be ' if dry_run else ''}removed"
+        say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
+
+
+def purge_binary_logs(
+    context: typer.Context,
+    to: Annotated[str, typer.Option("--to", metavar="LOG", help="Remove the logs before this one.")] = "",
+    before: Annotated[
+        str, typer.Option("--before", metavar="TIME", help="Remove the logs last written before this time.")
+    ] = "",
+    channel: ChannelName = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Remove binary logs of applied transactions (PURGE BINARY LOGS)."""
+    from rplctl.command.binary_logs import purge_binary_logs as run
+
+    options = options_of(context)
+    for name, config in each_channel(options, channel):
+        result = run(config, name, to=to, before=before, dry_run=dry_run)
+        text = f"channel '{name}': {many(len(result.removed), 'binary log')} {'would be ' if dry_run else ''}removed"
         say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
 
 

@@ -4,6 +4,7 @@
     DIR/rplctl.toml, rplctl.key, …       as they are
     DIR/master*.info                     MasterInfo as it was flushed with the relay coordinates collected
     DIR/relay-bin*.NNNNNN, *.index       relay logs, the last one cut at those coordinates
+    DIR/LOG_BIN.NNNNNN, *.index          the binary log, unless log_bin names a folder outside of the instance
     DIR/target.db                        a SQLite target: the snapshot of the same moment
     DIR/relay-log*.info                  RelayLogInfo at the position that this snapshot says it is at
     DIR/run/CHAN/…                       what unfinished commands left for the next start
@@ -21,10 +22,11 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rplctl.binary_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.command.instance import APPLIER, running
 from rplctl.command.log_status import Configs, collected_logs, row_of
@@ -135,6 +137,7 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: 
             raise RplError(f"relay log {name} was removed while it was copied", channel=log.name, hint="rplctl backup")
     if log.relay_logs:
         RelayLogIndex(there).replace(log.relay_logs)
+    _copy_binary_logs(config, log, here, folder)
     if MASTER_INFO.kind(config) is RepositoryKind.FILE and log.master_info is not None:
         open_repository(MASTER_INFO, RepositoryKind.FILE, config, there, _no_engine).flush(log.master_info, force=True)
     if RELAY_LOG_INFO.kind(config) is RepositoryKind.FILE:
@@ -147,6 +150,19 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: 
     for pattern in _RUN_FILES:
         for path in sorted(here.run_folder.glob(pattern)):
             _copy(path, private_folder(there.run_folder) / path.name)
+
+
+def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> None:
+    """As they were collected, the last one up to its position then. Raises RplError."""
+    files = binary_log_files(config, here)
+    if files is None or not log.binary_logs or not files.datadir.is_relative_to(config.datadir):
+        return
+    there = replace(files, datadir=private_folder(folder / files.datadir.relative_to(config.datadir)))
+    for name in log.binary_logs:
+        is_last = name == log.binary_log_file
+        if not _copy(files.datadir / name, there.datadir / name, log.binary_log_position if is_last else None):
+            raise RplError(f"binary log {name} was removed while it was copied", channel=log.name, hint="rplctl backup")
+    RelayLogIndex(there).replace(log.binary_logs)
 
 
 def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:

@@ -5,13 +5,15 @@ transaction is what the position costs. Files of ours are counted by durable.py;
 by strace of a child process; MySQL, MariaDB and PostgreSQL by their own counter. Invariant: what is made on a target
 is removed.
 
+    variant 1                         RelayLogInfo FILE, commit_mode=xa, in the binary log alone      2 (WL#5125)
+                                      (prepared_position=binlog): 1 for the engine's prepare, 1 for the log
     variant 2                         RelayLogInfo FILE, commit_mode=xa                               3 (WL#5125)
                                       1 for the engine's prepare, 2 for the `prepared:` line; the shadow-page file
                                       takes 3: page, header, pointer
+    variant 3                         as variant 2, with the binary log                               4 (WL#5125)
     variant 4                         RelayLogInfo TABLE, same engine as the data                     0 (WL#5125)
     variant 5                         RelayLogInfo TABLE in Aria, commit_mode=xa, MariaDB only        2 (WL#5125)
     marker, sync_relay_log_info = N   RelayLogInfo FILE: marker row with the data, the file follows   0; 2 every N
-    variants 1, 3                     need the binary log of applied transactions: said, not measured
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.repository.base import InfoRepository
 
 if TYPE_CHECKING:
+    from rplctl.commit.logged import LoggedEvents
     from rplctl.target.base import Target
 
 CHANNEL = "fsync-report"
@@ -61,19 +64,18 @@ class Variant:
     commit_mode: str = "auto"
     prepared_position: str = "line"
     engine: str = ""  # of the repository's table, when it is to be another than the data's
+    log_bin: str = ""
 
 
 VARIANTS = (
+    Variant("1", "along with the XID in the binary log", "FILE", 10_000, 2, "xa", "binlog", log_bin="binlog"),
     Variant("2", "separate file in two-phase commit", "FILE", 10_000, 3, "xa"),
+    Variant("3", "separate file in two-phase commit, binary log on", "FILE", 10_000, 4, "xa", log_bin="binlog"),
     Variant("4", "table, same engine as the data", "TABLE", 10_000, 0),
     Variant("5", "table in another engine (Aria), two-phase commit", "TABLE", 10_000, 2, "xa", engine="Aria"),
     Variant("-", "shadow-page file in two-phase commit", "FILE", 10_000, 4, "xa", "pages"),
     Variant("-", "file behind a marker, sync_relay_log_info=10000", "FILE", 10_000, 0),
     Variant("-", "file behind a marker, sync_relay_log_info=1", "FILE", 1, 2),
-)
-NOT_MEASURED = (
-    ("1", "positions along with the XID in the binary log", 2, "needs log_bin, which this version does not write"),
-    ("3", "separate file in two-phase commit, binary log on", 4, "needs log_bin, which this version does not write"),
 )
 
 
@@ -99,8 +101,7 @@ def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = Fa
         if on_target and kind != "sqlite":
             scratch = replace(scratch, target=config.target_url)  # with its password: in memory only
         measure = _with_strace if kind == "sqlite" else _with_engine_counter
-        lines = _measured(scratch, transactions, measure)
-    return lines + [FsyncLine(number, text, wanted, None, "-", why) for number, text, wanted, why in NOT_MEASURED]
+        return _measured(scratch, transactions, measure)
 
 
 Measure = Callable[[Config, str, int], float]
@@ -212,6 +213,15 @@ def probe(folder: str, variant: str, transactions: int) -> None:
     os.getpriority(os.PRIO_PROCESS, 0)
 
 
+def _logged_insert() -> LoggedEvents:
+    """What the binary log gets with each transaction: the events themselves cost no fsync, their record does."""
+    from rplctl.binlog.format_description import build_format_description, parse_format_description
+    from rplctl.commit.logged import LoggedEvents, no_events
+
+    description = parse_format_description(build_format_description(1, 0, 1, "8.0.40"))
+    return LoggedEvents(description, 0, True, no_events)
+
+
 class _Run:
     """A target, a table of numbers, and the ledger of the variant (None: data alone)."""
 
@@ -247,6 +257,7 @@ class _Run:
             sync_relay_log_info=chosen.sync_period,
             commit_mode=chosen.commit_mode,
             prepared_position=chosen.prepared_position,
+            log_bin=chosen.log_bin,
         )
         create_tables(self.target.engine, "")
         if chosen.engine:
@@ -289,6 +300,8 @@ class _Run:
                 self._insert()
                 self.target.commit()
             else:
+                if self.ledger.log is not None:
+                    self.ledger.log.stage(_logged_insert(), before)
                 commit_group(self.target, self.ledger, (before, self._info()), self._insert)
 
     def _insert(self) -> None:
@@ -301,6 +314,8 @@ class _Run:
         if self.repository is not None:
             self.repository.remove()
             remove_marker(CHANNEL, self.target.engine)
+        if self.ledger is not None and self.ledger.log is not None:
+            self.ledger.log.close()
         with self.target.engine.begin() as connection:
             connection.exec_driver_sql(f"DROP TABLE {self.table}")
             if self.engine_before:

@@ -68,6 +68,8 @@ class PurgeResult:
 
 def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> PurgeResult:
     """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
+    from rplctl.binary_log.end import logged_record
+    from rplctl.binary_log.files import binary_log_files
     from rplctl.relay_log.index import RelayLogIndex
     from rplctl.relay_log.purge import purge_applied
 
@@ -77,6 +79,9 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
         read_master_info(repositories, channel_name)
         relay = repositories.relay_log_info
         position = relay.read().relay_log_position if relay.exists() else None
+        record = logged_record(binary_log_files(config, channel))
+        if position is not None and record is not None and record.after.relay_log_position.is_before(position):
+            position = record.after.relay_log_position  # the binary log lacks what is behind it
         names = RelayLogIndex(channel).names()
         if position is None or position.log_name not in names:
             return PurgeResult(channel_name, (), dry_run)
