@@ -1,0 +1,53 @@
+"""What a MySQL or MariaDB server says of its tables beyond their definitions: triggers, foreign keys, engines.
+
+Invariant: an answer is kept until `forget`, which every statement calls that may have changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rplctl.schema.model import TableModel
+
+Names = frozenset[tuple[str, str]]
+
+_TRIGGERS = (
+    "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA <> 'sys'"
+)
+_PARENTS = "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
+_ACTS = "IN ('CASCADE', 'SET NULL')"
+
+
+class TableFacts:
+    """`query` asks the server, in the session of rows."""
+
+    def __init__(self, query: Callable[[str], list[tuple[Any, ...]]]) -> None:
+        self._query = query
+        self._known: dict[str, Names] = {}
+        self._engines: dict[str, bool] = {}
+
+    def forget(self) -> None:
+        self._known.clear()
+
+    def has_triggers(self, model: TableModel) -> bool:
+        return (model.database, model.name) in self._names(_TRIGGERS)
+
+    def is_referenced(self, model: TableModel) -> bool:
+        """True when a foreign key points at the table."""
+        return (model.database, model.name) in self._names(_PARENTS)
+
+    def cascading_parents(self) -> Names:
+        """Tables that a foreign key with an action points at."""
+        return self._names(f"{_PARENTS} WHERE DELETE_RULE {_ACTS} OR UPDATE_RULE {_ACTS}")
+
+    def is_transactional(self, engine: str) -> bool:
+        if not self._engines:
+            rows = self._query("SELECT ENGINE, TRANSACTIONS FROM information_schema.ENGINES")
+            self._engines = {str(name).lower(): answer == "YES" for name, answer in rows}
+        return not engine or self._engines.get(engine.lower(), False)
+
+    def _names(self, sql: str) -> Names:
+        if sql not in self._known:
+            self._known[sql] = frozenset((str(database), str(table)) for database, table in self._query(sql))
+        return self._known[sql]
