@@ -27,6 +27,7 @@ from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
 from rplctl.target.mysql_bulk import BulkLoader, Loaded, has_one_unique_key
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
+from rplctl.target.mysql_facts import TableFacts
 from rplctl.target.mysql_kill import Killer
 from rplctl.target.mysql_rows import (
     change_statement,
@@ -66,10 +67,7 @@ class MysqlTarget:
         self._fenced = ""
         self._foreign_keys = True
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
-        self._triggers: frozenset[tuple[str, str]] | None = None
-        self._cascades: frozenset[tuple[str, str]] | None = None
-        self._parents: frozenset[tuple[str, str]] | None = None
-        self._engines: dict[str, bool] | None = None
+        self._facts = TableFacts(self._ask)
         self._bulk = BulkLoader(self._send, self._load)
         self._collations: dict[int, str] | None = None
         self.server = ServerKind(False, 0)
@@ -356,7 +354,7 @@ class MysqlTarget:
         except (err.Error, OSError) as error:
             failure = target_error(error)
         if not changes_only_rows(query.sql_bytes):
-            self._triggers = self._cascades = self._parents = None
+            self._facts.forget()
             session.forget_database()
         judge(query, failure)
 
@@ -384,47 +382,22 @@ class MysqlTarget:
         return next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
 
     def wants_replay(self, model: TableModel) -> bool:
-        if model.system_versioned:
-            return True
-        return (model.database, model.name) in self._tables_with_triggers()
+        return model.system_versioned or self._facts.has_triggers(model)
 
     def prefers_replay(self, model: TableModel) -> bool:
         return any(column.type == "json" for column in model.columns)
 
-    def _tables_with_triggers(self) -> frozenset[tuple[str, str]]:
-        if self._triggers is None:
-            self._triggers = self._names(
-                "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS"
-                " WHERE EVENT_OBJECT_SCHEMA <> 'sys'"
-            )
-        return self._triggers
-
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
-        if self._cascades is None:
-            actions = "('CASCADE', 'SET NULL')"
-            self._cascades = self._names(
-                "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
-                f" WHERE DELETE_RULE IN {actions} OR UPDATE_RULE IN {actions}"
-            )
-        return self._cascades
+        return self._facts.cascading_parents()
+
+    def is_transactional(self, model: TableModel) -> bool:
+        return self._facts.is_transactional(model.engine)
 
     def _may_replace(self, model: TableModel) -> bool:
         """REPLACE would delete a row that a foreign key points at before it inserts the new one."""
-        if self._parents is None:
-            self._parents = self._names(
-                "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
-            )
-        return has_one_unique_key(model) and (model.database, model.name) not in self._parents
+        return has_one_unique_key(model) and not self._facts.is_referenced(model)
 
-    def is_transactional(self, model: TableModel) -> bool:
-        if self._engines is None:
-            with mapped_errors():
-                self._open()
-                rows = self._query("SELECT ENGINE, TRANSACTIONS FROM information_schema.ENGINES")
-            self._engines = {str(name).lower(): answer == "YES" for name, answer in rows}
-        return not model.engine or self._engines.get(model.engine.lower(), False)
-
-    def _names(self, sql: str) -> frozenset[tuple[str, str]]:
+    def _ask(self, sql: str) -> list[tuple[Any, ...]]:
         self._rows_session()
         with mapped_errors():
-            return frozenset((str(database), str(table)) for database, table in self._query(sql))
+            return self._query(sql)
