@@ -25,7 +25,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
-from rplctl.target.mysql_bulk import BulkLoader, Loaded, has_one_unique_key
+from rplctl.target.mysql_bulk import BulkLoader, Loaded
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts
 from rplctl.target.mysql_kill import Killer
@@ -217,7 +217,7 @@ class MysqlTarget:
                 self._delete(model, chunk.deletes, len(chunk.deletes))
             for chunk, model in work:
                 if chunk.bulk is not None:
-                    self._bulk.update(chunk, model, may_replace=self._may_replace(model))
+                    self._bulk.update(chunk, model, is_parent=self._facts.is_referenced(model))
                 for update in chunk.updates:
                     self._update(model, update)
             for chunk, model in work:
@@ -392,10 +392,6 @@ class MysqlTarget:
 
     def is_transactional(self, model: TableModel) -> bool:
         return self._facts.is_transactional(model.engine)
-
-    def _may_replace(self, model: TableModel) -> bool:
-        """REPLACE would delete a row that a foreign key points at before it inserts the new one."""
-        return has_one_unique_key(model) and not self._facts.is_referenced(model)
 
     def _ask(self, sql: str) -> list[tuple[Any, ...]]:
         self._rows_session()

@@ -54,13 +54,15 @@ class BulkLoader:
                 with self._staged(keys, model):
                     self._expect("delete from", model, self._delete_staged(model), expected)
 
-    def update(self, chunk: TableChunk, model: TableModel, *, may_replace: bool) -> None:
-        """Bring rows that exist to their new values."""
+    def update(self, chunk: TableChunk, model: TableModel, *, is_parent: bool) -> None:
+        """Bring rows that exist to their new values. `is_parent`: a foreign key points at the table; REPLACE would
+        delete a row there before it inserts the new one.
+        """
         assert chunk.bulk is not None
         rows = chunk.bulk.updates
         if not rows.count:
             return
-        if may_replace:
+        if not is_parent and _has_one_unique_key(model):
             self._send(b"SAVEPOINT rplctl_bulk")
             if self._into(table_name(model), rows, model, b" REPLACE").deleted == rows.count:
                 return
@@ -139,7 +141,7 @@ class BulkLoader:
             raise CountMismatch(f"{what} {model.qualified_name}: {found} rows, expected {expected}")
 
 
-def has_one_unique_key(model: TableModel) -> bool:
+def _has_one_unique_key(model: TableModel) -> bool:
     """True when REPLACE can meet no row but the one with the same key."""
     return sum(key.kind in ("primary", "unique") for key in model.keys) == 1
 
