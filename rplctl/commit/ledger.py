@@ -37,6 +37,7 @@ from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.table import compare_and_swap
 from rplctl.source.replica_id import replica_server_id
+from rplctl.target import mapped_errors
 
 
 class CommitMode(StrEnum):
@@ -55,7 +56,9 @@ class Ledger(Protocol):
         ...
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Inside the data's transaction. Raises LockBusy when the stored position is not `expected`."""
+        """Inside the data's transaction. Raises LockBusy when the stored position is not `expected`,
+        TargetError with MySQL's number when the target fails.
+        """
         ...
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
@@ -109,7 +112,9 @@ class TableLedger:
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        if not compare_and_swap(connection, expected, new):
+        with mapped_errors(connection.dialect.name):
+            moved = compare_and_swap(connection, expected, new)
+        if not moved:
             raise taken_over(expected)
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
@@ -160,11 +165,14 @@ class MarkerLedger:
             c.Master_log_name == expected.master_log_name,
             c.Master_log_pos == expected.master_log_pos,
         )
-        if connection.execute(statement.values(**self._row(new))).rowcount != 1:
+        with mapped_errors(connection.dialect.name):
+            moved = connection.execute(statement.values(**self._row(new))).rowcount == 1
+        if not moved:
             raise taken_over(expected)
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        return read_marker(connection, self._channel)[0]
+        with mapped_errors(connection.dialect.name):
+            return read_marker(connection, self._channel)[0]
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         """A table is written each time (REQ-5 iii to v): it has no cache of the OS to be written into (REQ-3)."""

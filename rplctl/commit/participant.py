@@ -36,6 +36,7 @@ from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.lines import format_relay_log_info, parse_relay_log_info
 from rplctl.repository.shadow_page import ShadowPageFile
 from rplctl.repository.table import compare_and_swap
+from rplctl.target import mapped_errors
 
 
 class PositionParticipant(Protocol):
@@ -218,7 +219,7 @@ class RowPosition:
         return self._repository.read()
 
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        with self._engine.begin() as connection:
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             moved = compare_and_swap(connection, expected, new)
         if not moved:
             raise taken_over(expected)

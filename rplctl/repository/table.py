@@ -182,26 +182,26 @@ def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayL
 
     The row must still say what `expected` says: exactly one row is hit, or the caller rolls back. An `expected` without
     positions inserts the first row. Only what moves is written: an operator's other settings in the row stay.
+    Raises the driver's errors: the caller knows the target's numbers.
     """
     table = info_tables(connection.dialect.name)[RELAY_LOG_INFO.table]
     stored = {f.column: f.notation.to_column(getattr(expected, f.name)) for f in RELAY_LOG_INFO.fields}
     fresh = {f.column: f.notation.to_column(getattr(new, f.name)) for f in RELAY_LOG_INFO.fields}
-    with mapped_errors(qualified_name(connection.dialect.name, table.name), expected.channel_name):
-        same = [table.c[name] == stored[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
-        moved = update(table).where(*same).values({name: fresh[name] for name in _MOVING})
-        if connection.execute(moved).rowcount == 1:
-            return True
-        if RELAY_LOG_INFO.has_data(expected):
-            return False
-        if connection.execute(select(table.c[KEY]).where(table.c[KEY] == expected.channel_name)).first():
-            return False
-        if new.master_id == 0:
-            fresh["Master_id"] = _next_master_id(connection, table)
-        try:
-            connection.execute(insert(table).values({NUMBER_OF_LINES: RELAY_LOG_INFO.number_of_lines, **fresh}))
-        except IntegrityError:  # another committer inserted first
-            return False
+    same = [table.c[name] == stored[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
+    moved = update(table).where(*same).values({name: fresh[name] for name in _MOVING})
+    if connection.execute(moved).rowcount == 1:
         return True
+    if RELAY_LOG_INFO.has_data(expected):
+        return False
+    if connection.execute(select(table.c[KEY]).where(table.c[KEY] == expected.channel_name)).first():
+        return False
+    if new.master_id == 0:
+        fresh["Master_id"] = _next_master_id(connection, table)
+    try:
+        connection.execute(insert(table).values({NUMBER_OF_LINES: RELAY_LOG_INFO.number_of_lines, **fresh}))
+    except IntegrityError:  # another committer inserted first
+        return False
+    return True
 
 
 def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:

@@ -9,6 +9,7 @@ SQLAlchemy is imported only when an engine is opened (design D16).
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from rplctl.errors import ConfigError
@@ -66,6 +67,23 @@ def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
 
         return postgresql_xa
     return None
+
+
+def mapped_errors(dialect: str) -> AbstractContextManager[None]:
+    """For what runs on a target's connection outside of its module: its driver's errors become TargetError, with
+    MySQL's number and whether trying again may help. `dialect` as SQLAlchemy names it.
+    """
+    if dialect == "postgresql":
+        from rplctl.target import postgresql_connection
+
+        return postgresql_connection.mapped_errors()
+    if dialect == "sqlite":
+        from rplctl.target import sqlite
+
+        return sqlite.mapped_errors()
+    from rplctl.target import mysql_connection
+
+    return mysql_connection.mapped_errors()
 
 
 def target_kind(url: str) -> str:

@@ -112,6 +112,8 @@ class PostgresqlTarget:
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._foreign_keys_wanted = foreign_keys
         self._rows.forget_stages()
+        if xid:
+            self._driver.rollback()  # what check_table looked at began a transaction, and PREPARE needs one of its own
         self.connection.begin_twophase(xid) if xid else self.connection.begin()
         rests = not foreign_keys and self._may_rest_foreign_keys
         try:
@@ -144,7 +146,7 @@ class PostgresqlTarget:
     def rollback(self) -> None:
         if self._connection is None:
             return
-        if self._driver.closed:
+        if self._connection.invalidated or self._driver.closed:
             return self.reconnect()  # the server has rolled back
         with mapped_errors():
             if (transaction := self._connection.get_transaction()) is not None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -121,16 +122,19 @@ class SqliteTarget:
         transaction = self.connection.get_transaction()
         assert transaction is not None
         forget_foreign_keys(self._driver)
-        _mapped(lambda: transaction.commit())
+        with mapped_errors():
+            transaction.commit()
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        _mapped(lambda: follow_foreign_keys(self._driver, wanted, models.values()))
+        with mapped_errors():
+            follow_foreign_keys(self._driver, wanted, models.values())
         return True
 
     def rollback(self) -> None:
         self._interrupted = False
         if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
-            _mapped(lambda: transaction.rollback())
+            with mapped_errors():
+                transaction.rollback()
 
     def fence(self, channel: str) -> None:
         """Nothing: SQLite has one writer at a time, and the position is compared in its transaction."""
@@ -378,12 +382,13 @@ def _equal(model: TableModel, columns: tuple[int, ...]) -> str:
     return " AND ".join(f"{quote(model.columns[i].name)}=?" for i in columns)
 
 
-def _mapped(call: Callable[[], None]) -> None:
-    """Run a SQLAlchemy call; its error becomes ours."""
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Errors of the driver, wrapped by SQLAlchemy, become TargetError."""
     from sqlalchemy.exc import DBAPIError
 
     try:
-        call()
+        yield
     except DBAPIError as error:
         cause = error.orig
         if isinstance(cause, sqlite3.IntegrityError):
