@@ -1,18 +1,24 @@
 """Named crash points, compiled into the released program (WL#3970 test matrix).
 
-`RPLCTL_FAILPOINTS=crash_commit_after=kill@3` kills the process with SIGKILL the third time it passes that point;
-`@N` defaults to 1, several are separated by commas. Unknown names are an error at start, never ignored.
-The names are the worklog's and the server's, letter for letter; ours follow the same pattern.
+`crash_commit_after=kill@3` kills the process with SIGKILL the third time it passes that point; `@N` defaults to 1,
+several are separated by commas. Three ways to arm one, as the worklog has them: RPLCTL_FAILPOINTS in the environment,
+`start --crash-points`, and at run time `crash-test --arm`, which writes a file into the channel's run folder that the
+running thread looks at whenever it passes a point; it goes with the kill, so that the next start is free of it.
+Unknown names are an error that lists the known ones: at start, and before anything is armed at run time. The names are
+the worklog's and the server's, letter for letter; ours follow the same pattern.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+from pathlib import Path
 
 from rplctl.errors import ConfigError
 
 ENVIRONMENT = "RPLCTL_FAILPOINTS"
+RUN_TIME_FILE = "failpoints"  # in a channel's run folder
 
 CRASH_POINTS = frozenset(
     {
@@ -30,15 +36,20 @@ CRASH_POINTS = frozenset(
         "crash_after_commit_and_update_pos",
         # relay log and receiver
         "crash_before_rotate_relaylog",
+        "crash_create_non_critical_before_update_index",
         "crash_create_critical_before_update_index",
         "crash_create_after_update_index",
         "crash_before_purge_logs",
         "crash_purge_before_update_index",
         "crash_purge_critical_after_update_index",
+        "crash_purge_non_critical_after_update_index",
         "crash_after_relay_log_append",
         "crash_before_flush_master_info",
+        # recovery (WL#4621), and that of two-phase commit
+        "crash_recovery_after_update_index",
         "crash_recovery_before_truncate",
         "crash_recovery_after_truncate",
+        "crash_recovery_between_engines",
         # switch-repo (design D6)
         "switch_after_journal",
         "switch_after_write",
@@ -48,27 +59,84 @@ CRASH_POINTS = frozenset(
 )
 
 _armed: dict[str, int] | None = None  # point → passes left until it kills
+_watched: Path | None = None  # what may arm more while we run
+_seen: int | None = None  # its time of change when it was last read
+
+log = logging.getLogger(__name__)
+
+
+def watch(run_folder: Path) -> None:
+    """A thread of this channel begins: what is armed must be known to us. Raises ConfigError."""
+    global _watched, _seen, _armed
+    _watched, _seen = run_folder / RUN_TIME_FILE, None
+    _armed = parse_failpoints(os.environ.get(ENVIRONMENT, ""))
+    parse_failpoints(_read(_watched))
+
+
+def rearm() -> None:
+    """Count from here on what the environment says now: in a child."""
+    global _watched, _armed
+    _watched, _armed = None, None
+
+
+def arm(run_folder: Path, text: str) -> None:
+    """At run time: the channel's threads are killed where `text` says; '' takes it back. Raises ConfigError."""
+    parse_failpoints(text)
+    path = run_folder / RUN_TIME_FILE
+    if text:
+        path.write_text(text)
+        path.chmod(0o600)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def crash_point(name: str) -> None:
     """Kill this process here if the point is armed and its count is reached."""
-    global _armed
-    if _armed is None:
-        _armed = parse_failpoints(os.environ.get(ENVIRONMENT, ""))
     assert name in CRASH_POINTS, name
-    if name in _armed:
-        _armed[name] -= 1
-        if _armed[name] == 0:
+    armed = _armed_now()
+    if name in armed:
+        armed[name] -= 1
+        if armed[name] == 0:
+            if _watched is not None:
+                _watched.unlink(missing_ok=True)
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def parse_failpoints(text: str) -> dict[str, int]:
     """`a=kill@3,b=kill` → {a: 3, b: 1}. Raises ConfigError."""
     armed: dict[str, int] = {}
-    for part in filter(None, text.split(",")):
-        name, _, action = part.strip().partition("=")
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, action = part.partition("=")
         verb, _, count = action.partition("@")
-        if name not in CRASH_POINTS or verb != "kill" or not (count or "1").isdecimal():
-            raise ConfigError(f"{ENVIRONMENT}: '{part}' is not a crash point", hint="write NAME=kill or NAME=kill@N")
+        if name not in CRASH_POINTS:
+            known = ", ".join(sorted(CRASH_POINTS))
+            raise ConfigError(f"'{name}' is not a crash point", hint=f"known are {known}")
+        if verb != "kill" or not (count or "1").isdecimal() or count == "0":
+            raise ConfigError(f"crash points: '{part}' says nothing to do", hint="write NAME=kill or NAME=kill@N")
         armed[name] = int(count or "1")
     return armed
+
+
+def _armed_now() -> dict[str, int]:
+    global _armed, _seen
+    if _armed is None:
+        _armed = parse_failpoints(os.environ.get(ENVIRONMENT, ""))
+    if _watched is not None:
+        try:
+            changed: int | None = _watched.stat().st_mtime_ns
+        except OSError:
+            changed = None
+        if changed != _seen:
+            _seen = changed
+            try:
+                _armed = parse_failpoints(_read(_watched) or os.environ.get(ENVIRONMENT, ""))
+            except ConfigError as error:  # written by hand: an error here, amid a commit, would do harm
+                log.error("%s is not heeded: %s", _watched, error.message)
+    return _armed
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""

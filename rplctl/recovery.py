@@ -240,6 +240,7 @@ def _carry_out(index: RelayLogIndex, plan: RecoveryResult) -> None:
     kept = [name for name in index.files() if name not in plan.removed_relay_logs]
     if plan.is_index_repaired:
         index.replace(kept)
+        crash_point("crash_recovery_after_update_index")
     if plan.removed_relay_logs:
         purge_names(index.channel, plan.removed_relay_logs)
     if plan.truncated_bytes:

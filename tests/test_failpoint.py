@@ -1,4 +1,4 @@
-"""Crash points: armed by name and count, unknown names refused, unarmed ones free."""
+"""Crash points: armed by name and count in three ways, unknown names refused, unarmed ones free."""
 
 from __future__ import annotations
 
@@ -6,17 +6,36 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from rplctl import failpoint
+from rplctl.command.crash_test import all_cases
 from rplctl.errors import ConfigError
-from rplctl.failpoint import CRASH_POINTS, ENVIRONMENT, parse_failpoints
+from rplctl.failpoint import CRASH_POINTS, ENVIRONMENT, arm, parse_failpoints
+from tests.cli.program import Program
 
 PASS_TWICE = """
-from rplctl.failpoint import crash_point
+import sys
+from pathlib import Path
+from rplctl.failpoint import arm, crash_point, watch
+if len(sys.argv) > 1:
+    watch(Path(sys.argv[1]))
 crash_point("crash_commit_before"); print("once", flush=True)
+if len(sys.argv) > 2:
+    arm(Path(sys.argv[1]), sys.argv[2])
 crash_point("crash_commit_before"); print("twice", flush=True)
 """
+
+
+def passed(*arguments: str, armed: str = "") -> tuple[str, bool]:
+    """(what was printed, whether it was killed)."""
+    command = [sys.executable, "-c", PASS_TWICE, *arguments]
+    environment = {**os.environ, ENVIRONMENT: armed}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.stdout, done.returncode != 0
 
 
 @pytest.mark.parametrize(
@@ -28,22 +47,71 @@ crash_point("crash_commit_before"); print("twice", flush=True)
     ],
 )
 def test_the_process_is_killed_at_the_nth_pass(armed: str, printed: str, killed: bool) -> None:
-    environment = {**os.environ, ENVIRONMENT: armed}
-    done = subprocess.run(
-        [sys.executable, "-c", PASS_TWICE], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.stdout == printed
-    assert done.returncode == (-signal.SIGKILL if killed else 0)
+    assert passed(armed=armed) == (printed, killed)
+
+
+def test_one_that_is_armed_while_the_thread_runs_kills_once(tmp_path: Path) -> None:
+    point = "crash_commit_before=kill"
+    assert passed(str(tmp_path), point) == ("once\n", True)
+    assert passed(str(tmp_path)) == ("once\ntwice\n", False), "it went with the kill"
+    arm(tmp_path, point)
+    arm(tmp_path, "")
+    assert passed(str(tmp_path)) == ("once\ntwice\n", False), "taken back"
 
 
 @pytest.mark.parametrize(
-    "text", ["nonsense=kill", "crash_commit_before", "crash_commit_before=stop", "crash_commit_before=kill@x"]
+    "text",
+    ["nonsense=kill", "crash_commit_before", "crash_commit_before=stop", "crash_commit_before=kill@x"]
+    + ["crash_commit_before=kill@0"],
 )
-def test_what_is_no_crash_point_is_an_error(text: str) -> None:
+def test_what_is_no_crash_point_is_an_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError):
         parse_failpoints(text)
+    with pytest.raises(ConfigError):
+        arm(tmp_path, text)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ConfigError) as unknown:
+        parse_failpoints("crash_comit_after=kill")
+    assert "'crash_comit_after' is not a crash point" in unknown.value.message
+    assert all(name in unknown.value.hint for name in CRASH_POINTS)
+
+
+def test_a_file_written_by_hand_with_an_unknown_name_is_an_error_at_start_and_harmless_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(failpoint, "_watched", None)
+    monkeypatch.setattr(failpoint, "_armed", None)
+    failpoint.watch(tmp_path)
+    (tmp_path / failpoint.RUN_TIME_FILE).write_text("nonsense=kill")
+    failpoint.crash_point("crash_commit_before")
+    assert "'nonsense' is not a crash point" in caplog.text
+    with pytest.raises(ConfigError):
+        failpoint.watch(tmp_path)
+
+
+def test_start_refuses_an_unknown_name_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = Program(tmp_path, capsys)("start", "--crash-points", "nonsense=kill")
+    assert (done.code, "'nonsense' is not a crash point" in done.err) == (78, True)
 
 
 def test_the_worklogs_names_are_there_letter_for_letter() -> None:
     commit = "before after_prepare after_log before_unlog after between_engines"
     assert {f"crash_commit_{name}" for name in commit.split()} <= CRASH_POINTS
+
+
+def test_the_servers_names_of_the_relay_log_are_there_letter_for_letter() -> None:
+    """Of the two kinds of each, the worklogs' servers call critical what recovery has to repair."""
+    names = """crash_create_non_critical_before_update_index crash_create_critical_before_update_index
+        crash_create_after_update_index crash_purge_before_update_index crash_purge_critical_after_update_index
+        crash_purge_non_critical_after_update_index crash_before_purge_logs crash_before_rotate_relaylog"""
+    recovery = "crash_recovery_after_update_index crash_recovery_between_engines"
+    assert {*names.split(), *recovery.split()} <= CRASH_POINTS
+
+
+def test_crash_test_walks_every_point() -> None:
+    assert {case.point for case in all_cases("mysql")} | {case.point for case in all_cases("sqlite")} == CRASH_POINTS

@@ -32,6 +32,7 @@ from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import RelayLogError, RplError
+from rplctl.failpoint import watch
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
@@ -82,6 +83,7 @@ class Applier:
                 self._report.stopped()
 
     def _session(self) -> None:
+        watch(self._channel.run_folder)
         shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
         target = open_target(self._config.target_url)
         try:

@@ -102,7 +102,7 @@ class Pipeline:
         try:
             if unknown := {name for result in results for name in result.unknown}:
                 raise UnknownTables(sorted(unknown))
-            return [chunk for result in results for chunk in _chunks(result)]
+            return [chunk for result in results for chunk in chunks_of(result)]
         finally:
             for result in results:
                 if result.spooled:
@@ -190,7 +190,7 @@ def _row_set(plain: tuple[Any, ...] | None) -> RowSet | None:
     return None if plain is None else RowSet(*plain)
 
 
-def _chunks(result: SplitResult) -> list[TableChunk]:
+def chunks_of(result: SplitResult) -> list[TableChunk]:
     if result.error is not None:
         fields = dict(result.error)
         raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)

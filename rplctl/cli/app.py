@@ -47,6 +47,7 @@ VERBS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("check", "show:check", ()),
     ("doctor", "show:doctor", ()),
     ("fsync-report", "measure:fsync_report", ()),
+    ("crash-test", "measure:crash_test", ()),
     ("demo", "demo:demo", ()),
 )
 HELP = ("-h", "--help")

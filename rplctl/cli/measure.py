@@ -1,13 +1,15 @@
-"""`fsync-report`: what is counted, not only claimed."""
+"""`fsync-report` and `crash-test`: what is counted and tried, not only claimed."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import options_of
-from rplctl.cli.output import show_records
+from rplctl.cli.options import ChannelName, options_of, the_channel
+from rplctl.cli.output import say, show_records
+from rplctl.errors import UsageError
 
 
 def fsync_report(
@@ -28,3 +30,52 @@ def fsync_report(
     lines = run(options.config(), transactions, on_target=on_target)
     show_records(options, lines, FsyncLine)
     raise typer.Exit(1 if any(line.Result == "FAIL" for line in lines) else 0)
+
+
+def crash_test(
+    context: typer.Context,
+    target: Annotated[
+        str, typer.Option("--target", metavar="URL", help="A server for a scratch database, not a SQLite file.")
+    ] = "",
+    target_password_file: Annotated[
+        Path | None, typer.Option("--target-password-file", metavar="FILE", help="Read the target's password here.")
+    ] = None,
+    points: Annotated[str, typer.Option("--points", metavar="NAME,...", help="Only these crash points.")] = "",
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="transaction|marker|xa|xa-pages,...", help="Only these commit modes.")
+    ] = "",
+    kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,...", help="Only these kinds of groups.")] = "",
+    arm: Annotated[
+        str | None,
+        typer.Option("--arm", metavar="NAME=kill[@N],...", help="Kill a running thread of --channel there instead."),
+    ] = None,
+    channel: ChannelName = None,
+) -> None:
+    """Kill at every crash point, restart, compare (WL#3970).
+
+    On a scratch instance with a recorded log. The applier runs without Spark, whose part is pure: it writes nothing.
+    Kinds of groups are transaction, batch, ddl and keyless; besides there are receiver, recovery, purge, to table and
+    to file. Exit code 1 when an outcome is not the expected one.
+    """
+    options = options_of(context)
+    if arm is not None:
+        from rplctl.command.crash_test import arm as run_arm
+
+        name, config = the_channel(options, channel)
+        run_arm(config, name, arm)
+        say(options, f"channel '{name}': {arm or 'nothing'} armed", {"Channel_Name": name, "Armed": arm})
+        return
+    from rplctl.command.crash_test import CrashLine
+    from rplctl.command.crash_test import crash_test as run
+    from rplctl.target_url import has_password
+
+    if has_password(target):
+        raise UsageError("a password in --target would be seen in the process list", hint="--target-password-file FILE")
+    password = f"file:{target_password_file.resolve()}" if target_password_file else ""
+    lines = run(target, password, points=_words(points), modes=_words(mode), kinds=_words(kinds))
+    show_records(options, lines, CrashLine)
+    raise typer.Exit(1 if any(line.Result == "FAIL" for line in lines) else 0)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -59,6 +59,9 @@ def start(
     spark_master: Annotated[
         str, typer.Option("--spark-master", metavar="URL", help="local[N], spark://..., yarn or k8s://....")
     ] = "",
+    crash_points: Annotated[
+        str, typer.Option("--crash-points", metavar="NAME=kill[@N],...", help="For tests: die at the Nth pass there.")
+    ] = "",
 ) -> None:
     """Start receiver and applier (START SLAVE)."""
     from rplctl.command.start import StartRequest, Until
@@ -81,6 +84,7 @@ def start(
         seconds(max_time, "--max-time"),
         spark_master,
         options.config_file,
+        crash_points,
     )
     channels = each_channel(options, channel)
     if len(channels) > 1 and (until != Until() or foreground or until_synced):

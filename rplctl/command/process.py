@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -19,7 +19,6 @@ from typing import IO
 from rplctl import errors
 from rplctl.channel import Channel, lock_holder
 from rplctl.command.instance import RECEIVER
-from rplctl.config import CONFIG_VARIABLE
 from rplctl.durable import private_folder
 from rplctl.errors import LockBusy, RplError
 from rplctl.secret import PASSWORD_VARIABLE
@@ -28,6 +27,7 @@ from rplctl.status import read_status
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
 MAX_LOG_BYTES = 16 << 20
+NO_VARIABLES: Mapping[str, str] = {}
 _POLL_S = 0.02
 _ERROR_OF_EXIT_CODE = {
     error.exit_code: error
@@ -66,15 +66,16 @@ def spawn(
     arguments: Sequence[str] = (),
     *,
     keep_variable: str = "",
-    config_file: Path | None = None,
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> Child:
-    """Start `python -m rplctl.<role>` in its own session. `keep_variable` is what a stored `env:` password names."""
+    """Start `python -m rplctl.<role>` in its own session, `variables` in its environment. `keep_variable` is what a
+    stored `env:` password names.
+    """
     private_folder(channel.run_folder)
     environment = dict(os.environ)
     if keep_variable != PASSWORD_VARIABLE:
         environment.pop(PASSWORD_VARIABLE, None)
-    if config_file:
-        environment[CONFIG_VARIABLE] = str(config_file.resolve())
+    environment.update(variables)
     command = [sys.executable, "-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments]
     started = time.time()
     with _open_log(channel.log_path(role)) as log:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
 from rplctl.command.instance import (
@@ -29,7 +30,7 @@ from rplctl.command.instance import (
     write_skip_count,
 )
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
-from rplctl.config import Config
+from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, is_log_name, numbered_log_name
@@ -83,6 +84,7 @@ class StartRequest:
     max_time_s: float | None = None
     spark_master: str = ""
     config_file: Path | None = None
+    crash_points: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,8 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
             for role in request.roles:
                 if role not in already:
                     arguments = [json.dumps(options)] if role == APPLIER else []
-                    started.append(
-                        spawn(channel, role, arguments, keep_variable=variable, config_file=request.config_file)
-                    )
+                    variables = _variables(request)
+                    started.append(spawn(channel, role, arguments, keep_variable=variable, variables=variables))
             for child in started:
                 wait_until_it_runs(child)
         except BaseException:
@@ -150,7 +151,15 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
     return result
 
 
+def _variables(request: StartRequest) -> dict[str, str]:
+    given = {failpoint.ENVIRONMENT: request.crash_points}
+    if request.config_file:
+        given[CONFIG_VARIABLE] = str(request.config_file.resolve())
+    return {name: value for name, value in given.items() if value}
+
+
 def _check_request(request: StartRequest, until: dict[str, Any]) -> None:
+    failpoint.parse_failpoints(request.crash_points)
     if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
         raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=1277)
     if request.max_time_s is not None and not (request.foreground or request.until_synced):

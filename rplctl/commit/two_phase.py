@@ -258,6 +258,7 @@ def resolve_prepared(
         else:
             verbs.rollback_prepared(engine, xid)
             log.info("prepared transaction %s was not decided and is rolled back", xid)
+    crash_point("crash_recovery_between_engines")
     for participant, decision in decisions.items():
         if decision is not None:
             participant.commit_by_xid(decision)

@@ -21,6 +21,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import NotConfigured, RelayLogError, RplError
+from rplctl.failpoint import watch
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
 from rplctl.receiver.identity import replica_identity
@@ -61,6 +62,7 @@ class Receiver:
         with hold_lock(self._channel, "receiver"):
             previous = self._listen_to_signals()
             try:
+                watch(self._channel.run_folder)
                 warm_up()
                 self._receive()
             except RplError as error:

@@ -71,6 +71,7 @@ def finish_purge(channel: Channel) -> list[str]:
     for name in names:
         index.path(name).unlink(missing_ok=True)
     sync_folder(channel.datadir)
+    crash_point("crash_purge_non_critical_after_update_index")
     remove_file(register_path(channel))
     return names
 

@@ -179,6 +179,7 @@ class RelayLogWriter:
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
                 descriptor = os.open(path, flags, 0o600)
                 os.fchmod(descriptor, 0o600)
+                crash_point("crash_create_non_critical_before_update_index")
                 write_all(descriptor, header + tail)
                 sync(descriptor, name)
                 crash_point("crash_create_critical_before_update_index")

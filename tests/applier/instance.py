@@ -5,14 +5,13 @@ one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rplctl.applier.batch import BatchApplier
+from rplctl.applier.in_process import InProcessPipeline
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.pipeline import Split, _chunks, run_split
 from rplctl.applier.plan import plan_batches
 from rplctl.channel import Channel
 from rplctl.commit.ledger import open_ledger
@@ -21,23 +20,8 @@ from rplctl.config import Config
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import create_tables, open_relay_log_info
-from rplctl.schema.plan import Catalog
 from rplctl.target import open_target
-from rplctl.target.base import TableChunk
 from tests.applier.demo_log import demo_groups
-
-
-class InProcessPipeline:
-    """The same tasks as Spark's, called one after another."""
-
-    parallelism = 2
-
-    def __init__(self) -> None:
-        self.jobs = 0
-
-    def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
-        self.jobs += 1
-        return [chunk for split in splits for chunk in _chunks(run_split(split, catalog))]
 
 
 class Instance:
@@ -61,7 +45,7 @@ class Instance:
         ledger = open_ledger(self.config, self.channel, self.target.engine)
         interrupter = Interrupter(self.stop, (self.target.interrupt,))
         parts = (self.config, self.channel, self.target, ledger, self.pipeline, interrupter)
-        return BatchApplier(*parts)  # type: ignore[arg-type]
+        return BatchApplier(*parts)
 
     def apply(self, groups: RelayGroups, stop: int | None = None) -> int:
         """All batches of the groups; the number of row changes."""

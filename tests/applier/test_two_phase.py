@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.batch import BatchApplier
-from rplctl.applier.pipeline import Split, UnknownTables, run_split
+from rplctl.applier.in_process import InProcessPipeline
 from rplctl.applier.plan import plan_batches
 from rplctl.binlog.scan import GroupKind, scan_groups
 from rplctl.channel import Channel
@@ -21,10 +21,8 @@ from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
-from rplctl.schema.plan import Catalog
 from rplctl.target import open_target
-from rplctl.target.base import TableChunk
-from tests.applier.instance import InProcessPipeline, Instance
+from tests.applier.instance import Instance
 from tests.commit.xa_probe import killed_at, program_killed_at
 from tests.servers import MariadbServer
 
@@ -92,15 +90,6 @@ def recorded(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -
     return {kind: record(mariadb, folder, f"xa_{kind}", sql) for kind, sql in GROUPS.items()}
 
 
-class AskingPipeline(InProcessPipeline):
-    """Names the tables that the target has to describe, as Spark's does: then rows go the bulk way."""
-
-    def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
-        if unknown := {name for split in splits for name in run_split(split, catalog).unknown}:
-            raise UnknownTables(sorted(unknown))
-        return super().decode(splits, catalog)
-
-
 class Started(Instance):
     """On what another start left, in commit mode xa."""
 
@@ -108,7 +97,7 @@ class Started(Instance):
         self.config = Config(folder, target=url, commit_mode="xa", **options)
         self.channel = Channel("", folder)
         self.target = open_target(url)
-        self.pipeline = AskingPipeline()
+        self.pipeline = InProcessPipeline()
         self.stop = threading.Event()
         self.applier = self.reopen()
 

@@ -1,0 +1,39 @@
+"""The recorded log of `crash-test` (demo/crash, made by tests/record_crash_log.py) and what its source held.
+
+Invariant: `states()` is the source's own word: after each transaction its position and a digest of all rows, so that a
+target can be compared at whatever position it says it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+FOLDER: Final = Path(__file__).parent / "crash"
+DATABASE: Final = "rplctl_crash_test"
+TABLES: Final = ("probe", "keyless")
+KINDS: Final = ("transaction", "batch", "ddl", "keyless")  # of groups: WL#3970's matrix and the ones that differ here
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """After one transaction of the source."""
+
+    kind: str  # '' = not one of a kind's range
+    log_name: str
+    log_pos: int
+    digest: str
+
+
+def states() -> list[State]:
+    return [State(*state) for state in json.loads((FOLDER / "states.json").read_text())]
+
+
+def digest_of(rows: Mapping[str, Sequence[Sequence[Any]]]) -> str:
+    """Of all rows by table, in whatever order they come; tables that are not there are left out."""
+    text = {name: sorted(json.dumps(list(row)) for row in found) for name, found in sorted(rows.items())}
+    return hashlib.sha256(json.dumps(text).encode()).hexdigest()[:16]
