@@ -25,8 +25,7 @@ from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.binlog.header import BINLOG_MAGIC, EventType
 from rplctl.binlog.jit import ByteArray
 from rplctl.config import Config
-from rplctl.durable import write_all
-from rplctl.errors import RelayLogError
+from rplctl.durable import private_folder, write_all
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.header import OWN_SERVER_VERSION
 from rplctl.relay_log.index import RelayLogIndex
@@ -43,6 +42,7 @@ class BinaryLogWriter(RelayLogWriter):
     """See relay_log.writer; `write`, `begin` and `rotate` instead of `append`, `open_new` and its rotation."""
 
     what = "Binary log"
+    failure = "Binary logging not possible. Message: the transactions applied could not be written"
     errno = IMPOSSIBLE
     advice = "free disk space, or set log_bin = '', then rplctl start"
 
@@ -63,6 +63,7 @@ class BinaryLogWriter(RelayLogWriter):
             length = len(build_rotate(*args, flags=0))
             end = (self.end.log_pos + length) & 0xFFFFFFFF
             self.append(build_rotate(*args, flags=0, end_log_pos=end), 1)
+        private_folder(self._files.datadir)
         self.description, self._record = description, record
         self.open_new(BinlogPosition("", FIRST_EVENT_POSITION))
 
@@ -99,11 +100,6 @@ class BinaryLogWriter(RelayLogWriter):
         head = BINLOG_MAGIC + own_description(self.description, self._own_id, now)
         head += _executed(self._record, self.description, Place(self._own_id, now, len(head), algorithm))
         return head + build_record(self._record, Place(self._own_id, now, len(head), algorithm))
-
-    def _failure(self, error: OSError, name: str) -> RelayLogError:
-        failure = super()._failure(error, name)
-        failure.message = f"Binary logging not possible. Message: {name}: {error.strerror} ({error.errno})"
-        return failure
 
 
 def own_description(description: FormatDescription, server_id: int, timestamp: int) -> bytes:

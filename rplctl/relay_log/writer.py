@@ -40,6 +40,7 @@ class RelayLogWriter:
     """The relay log being written. Nothing is open before `open_new` or `resume`."""
 
     what = "Relay log"  # in messages; the binary log's writer has its own
+    failure = "Relay log write failure: could not queue event from master"
     errno = WRITE_FAILURE
     advice = "rplctl start"
 
@@ -240,7 +241,7 @@ class RelayLogWriter:
         """The server's 1595 for an operating system error; a full disk may have room later."""
         full = error.errno in _DISK_FULL
         return RelayLogError(
-            f"Relay log write failure: could not queue event from master; {name}: {error.strerror} ({error.errno})",
+            f"{self.failure}; {name}: {error.strerror} ({error.errno})",
             errno=self.errno,
             channel=self._channel.name,
             position=str(self.end),
