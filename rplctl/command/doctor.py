@@ -185,6 +185,22 @@ def _channel(config: Config, name: str) -> Iterator[Finding]:
     threads = running(Channel(name, config.datadir))
     yield Finding(check, OK, f"running: {', '.join(threads) or 'nothing'}; position {master.read_position}")
     yield from _guarded(f"{check} source", lambda: _source(config, master, f"{check} source"))
+    yield from _guarded(f"{check} binary log", lambda: _binary_log(config, name, f"{check} binary log"))
+
+
+def _binary_log(config: Config, name: str, check: str) -> Iterator[Finding]:
+    """Nothing without one. Raises ConfigError, BinlogFormatError."""
+    from rplctl.binary_log.end import find_end
+    from rplctl.binary_log.files import binary_log_files
+
+    files = binary_log_files(config, Channel(name, config.datadir))
+    if files is None:
+        return
+    end = find_end(files)
+    where = f"{end.name}, up to {end.record.after.exec_position}" if end else "nothing logged yet"
+    writable = os.access(files.datadir if files.datadir.exists() else files.datadir.parent, os.W_OK | os.X_OK)
+    hint = "" if writable else f"chown {os.geteuid()} {files.datadir}"
+    yield Finding(check, OK if writable else FAIL, f"{files.datadir}: {where}", hint)
 
 
 def _make(channel: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 import rplctl.demo
 from rplctl.command.backup import backup
 from rplctl.command.binary_logs import purge_binary_logs
+from rplctl.command.doctor import doctor
 from rplctl.command.log_status import log_status
 from rplctl.command.relay_logs import purge_relay_logs
 from rplctl.command.restore import restore
@@ -112,3 +113,15 @@ def test_relay_logs_that_the_binary_log_lacks_are_not_purged(instance: Instance)
     assert index.names() == ["relay-bin.000001", "relay-bin.000002"]
     store_options(folder, "", {"log_bin": ""})
     assert purge_relay_logs(configs(folder), "").removed == ("relay-bin.000001",)
+
+
+def test_doctor_says_where_the_log_ends_and_what_is_wrong_with_it(instance: Instance) -> None:
+    folder = instance.config.datadir
+
+    def finding() -> tuple[str, str]:
+        return next((f.Result, f.Detail) for f in doctor(configs(folder)) if f.Check == "channel '' binary log")
+
+    last = logs_of(folder / "logs")[-1]
+    assert finding() == ("OK", f"{folder / 'logs'}: {last.name}, up to {instance.applier.info.exec_position}")
+    last.write_bytes(last.read_bytes()[:100])
+    assert finding()[0] == "FAIL"
