@@ -15,7 +15,7 @@ from rplctl.command.doctor import doctor
 from rplctl.command.log_status import log_status
 from rplctl.command.relay_logs import purge_relay_logs
 from rplctl.command.restore import restore
-from rplctl.config import Config, load_config, store_options
+from rplctl.config import Config, Value, load_config, store_options
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo
 from rplctl.relay_log.index import RelayLogIndex
@@ -24,7 +24,7 @@ from tests.applier.instance import Instance
 from tests.binary_log.applied import apply_rest, events_of, logs_of, receive, resumed
 
 DEMO = Path(rplctl.demo.__file__).parent / "data" / "binlog.000001"
-OPTIONS = {"log_bin": "logs/binlog", "max_binlog_size": 20_000, "relay_log_info_repository": "TABLE"}
+OPTIONS: dict[str, Value] = {"log_bin": "logs/binlog", "max_binlog_size": 20_000, "relay_log_info_repository": "TABLE"}
 
 
 @pytest.fixture
