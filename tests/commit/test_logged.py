@@ -77,8 +77,14 @@ def start(config: Config) -> int:
         engine.dispose()
 
 
-@pytest.mark.parametrize("prepared_position", ["line", "pages", "binlog"])
-@pytest.mark.parametrize("point", OUTCOMES)
+@pytest.mark.parametrize(
+    ("point", "prepared_position"),
+    [
+        *((point, kept) for point in OUTCOMES for kept in ("line", "binlog")),
+        ("crash_commit_after_prepare", "pages"),
+        ("crash_commit_after_log", "pages"),
+    ],
+)
 def test_the_log_decides_at_every_crash_point(
     tmp_path: Path, target: MariadbServer, point: str, prepared_position: str
 ) -> None:
