@@ -1,6 +1,7 @@
 # make demo    show it working, on recorded data: nothing but Python 3.11+ is needed
 # make test    everything: also real MariaDB, MySQL, PostgreSQL and Spark (as root it installs what is missing)
 # make quick   the tests that need no server and no Spark: seconds
+# make torture the long fault matrices and random tests, an hour or more; ends with a page of what was tried
 # make lint    ruff, mypy, import layers        make bench   measurements        make clean   all that is made here
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -16,7 +17,7 @@ ROOT := $(filter 0,$(shell id -u))
 APT := $(if $(ROOT),$(shell command -v apt-get))
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help demo test quick lint bench clean servers
+.PHONY: help demo test quick torture lint bench clean servers
 
 help:
 	@sed -n '1,/^SHELL/{/^#/s/^# //p}' Makefile
@@ -29,6 +30,9 @@ test: $(READY) servers
 
 quick: $(READY)
 	@$(PYTEST) -m 'not slow and not spark and not mariadb and not mysql and not postgresql'
+
+torture: $(READY) servers
+	@$(BIN)/python -m pytest -m torture --timeout 7200
 
 lint: $(READY)
 	$(BIN)/ruff check

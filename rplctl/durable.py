@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +17,7 @@ from pathlib import Path
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
+LEFT_AFTER_S = 10.0  # no process needs its temporary file that long
 
 sync_count: Counter[str] = Counter()  # file name → fsyncs by this process
 
@@ -75,6 +77,26 @@ def replace_file(
         os.replace(temporary, path)
     if durable:
         sync_folder(path.parent)
+
+
+def remove_leftovers(folder: Path) -> list[str]:
+    """Temporary files that a killed process left before its rename; their names. Those of a live process stay, and
+    young ones: a pid of another container says nothing here.
+    """
+    left = []
+    for path in folder.glob(".*.tmp*"):
+        pid = path.name.rpartition(".tmp")[2].removesuffix(".keep")
+        try:
+            if (
+                pid.isdecimal()
+                and not Path("/proc", pid).exists()
+                and time.time() - path.stat().st_mtime > LEFT_AFTER_S
+            ):
+                path.unlink()
+                left.append(path.name)
+        except FileNotFoundError:  # another start removed it
+            continue
+    return left
 
 
 def remove_file(path: Path) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -28,6 +29,32 @@ MARKER_OF_FIXTURE = {
     "postgresql": "postgresql",
     "postgresql_factory": "postgresql",
 }
+
+
+# What the fault matrices did: (matrix, crash point or call) → cases, and violations found.
+TORTURE: Counter[tuple[str, str]] = Counter()
+VIOLATIONS: Counter[str] = Counter()
+
+
+def count_torture(matrix: str, point: str, violations: int) -> None:
+    """One case was carried out; `make torture` prints the sums."""
+    TORTURE[matrix, point] += 1
+    VIOLATIONS[matrix] += violations
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The page of `make torture`: cases run, points hit, violations."""
+    if "torture" not in config.option.markexpr:
+        return
+    write = terminalreporter.write_line
+    terminalreporter.section("torture")
+    for outcome in ("passed", "failed", "error", "skipped"):
+        write(f"{outcome:10}{len(terminalreporter.getreports(outcome))} tests")
+    for matrix in sorted({name for name, _ in TORTURE}):
+        points = {point: count for (name, point), count in sorted(TORTURE.items()) if name == matrix}
+        write(f"{matrix}: {sum(points.values())} cases, {VIOLATIONS[matrix]} violations, {len(points)} points hit:")
+        for point, count in points.items():
+            write(f"    {count:6}  {point}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

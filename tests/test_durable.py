@@ -12,6 +12,7 @@ from rplctl.durable import (
     is_readable_by_others,
     private_folder,
     remove_file,
+    remove_leftovers,
     replace_file,
     sync_count,
     write_all,
@@ -82,3 +83,14 @@ def test_folders_are_private_and_secrets_others_can_read_are_seen(tmp_path: Path
     assert is_readable_by_others(secret)
     secret.chmod(0o600)
     assert not is_readable_by_others(secret)
+
+
+def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    dead, alive, young = (tmp_path / f".master.info.tmp{pid}" for pid in ("4194999", os.getpid(), "4194998"))
+    others = [tmp_path / name for name in ("master.info", ".master.info.synced", ".x.tmpfile")]
+    for path in (dead, tmp_path / f"{dead.name}.keep", alive, young, *others):
+        path.write_text("x")
+        os.utime(path, (1, 1))
+    os.utime(young)
+    assert sorted(remove_leftovers(tmp_path)) == [dead.name, f"{dead.name}.keep"]
+    assert sorted(tmp_path.iterdir()) == sorted([alive, young, *others])

@@ -125,15 +125,17 @@ def configure(config: Config, _say: Say) -> None:
 def receive(config: Config, _say: Say) -> None:
     """The receiver, until the relay log holds everything. Raises RplError."""
     from rplctl.receiver.receiver import Receiver
+    from rplctl.status import read_status
 
     receiver = Receiver(config, channel_of(config))
-    last = recorded()[-1:]
+    last, path = recorded()[-1:], channel_of(config).status_path("receiver")
+    path.unlink(missing_ok=True)
     deadline = time.monotonic() + PATIENCE_S
 
     def stop_at_the_end() -> None:
         while time.monotonic() < deadline:
             with contextlib.suppress(RplError, OSError):  # what it reads is being written and repaired
-                if received(config)[-1:] == last:
+                if read_status(path).connected and received(config)[-1:] == last:
                     break
             time.sleep(0.01)
         receiver.stop()

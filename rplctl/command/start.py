@@ -31,6 +31,7 @@ from rplctl.command.instance import (
 )
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
 from rplctl.config import CONFIG_VARIABLE, Config
+from rplctl.durable import remove_leftovers
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, is_log_name, numbered_log_name
@@ -170,6 +171,8 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     """Repositories in order and a configured source. Caller holds the admin lock."""
     finish_pending_change(config, channel)
     if not running(channel):
+        for folder in (channel.datadir, channel.run_folder):
+            remove_leftovers(folder)
         from rplctl.commit.two_phase import settle_prepared
         from rplctl.repository.switch import settle_repositories, upgrade_tables
 
