@@ -319,3 +319,23 @@ def test_lock_waits_are_tried_again_and_counted_and_then_stop_at_the_one_that_wa
     status = replica.status()
     assert status["Last_SQL_Errno"] == 0 and status["Retried_transactions"] >= 1
     assert target.sql("SELECT v FROM d.t") == [("new",)] * 3
+    be_in_a_deadlock(source, target)
+    replica.wait_synced(source)
+    log = replica.channel.log_path("applier").read_text()
+    assert "Deadlock found" in log and "(1213)" in log
+    assert replica.status()["Last_SQL_Errno"] == 0
+    assert target.sql("SELECT v FROM d.t ORDER BY id") == [("newer",), ("newer",), ("new",)]
+
+
+def be_in_a_deadlock(source: MariadbServer, target: MariadbServer) -> None:
+    """The applier has row 1 and waits for row 2; a client that changed more has row 2 and asks for row 1."""
+    target.sql("CREATE TABLE more SELECT seq FROM seq_1_to_1000", "d")
+    waits = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"
+    with closing(target.connect("d")) as client, client.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE more SET seq = seq + 1")
+        cursor.execute("UPDATE t SET v = 'mine' WHERE id = 2")
+        source.sql("BEGIN; UPDATE d.t SET v = 'newer' WHERE id = 1; UPDATE d.t SET v = 'newer' WHERE id = 2; COMMIT")
+        wait_until(lambda: target.sql(waits)[0][0], pause_s=0.005)
+        cursor.execute("UPDATE t SET v = 'mine' WHERE id = 1")
+        cursor.execute("ROLLBACK")
