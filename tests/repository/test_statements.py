@@ -216,6 +216,11 @@ WL3970: dict[int, tuple[str, ...]] = {
         "commit/test_two_phase.py::test_killed_at_a_crash_point_it_is_rolled_back_or_committed_everywhere",
         "commit/test_two_phase.py::test_the_target_killed_between_prepare_and_commit",
     ),
+    12: (
+        "test_failpoint.py::test_the_process_is_killed_at_the_nth_pass",
+        "test_failpoint.py::test_one_that_is_armed_while_the_thread_runs_kills_once",
+        "test_failpoint.py::test_start_refuses_an_unknown_name_before_anything_runs",
+    ),
     13: ("relay_log/test_writer.py::test_mariadb_binlog_reads_every_header",),
     14: ("repository/test_triggers.py::test_file_shows_every_event_at_once_and_syncs_each_period",),
     15: (
@@ -230,7 +235,6 @@ WL3970: dict[int, tuple[str, ...]] = {
 OPEN: dict[tuple[str, int], str] = {
     ("WL2775", 17): "a choice, not a statement: sync periods default to 10000",
     ("WL2775", 43): "left out by the worklog itself; the password is encrypted all the same (tests/test_secret.py)",
-    ("WL3970", 12): "crash points are armed by environment; not yet by an option or while it runs",
     ("WL3970", 18): "a slip of the worklog, not a statement: the header has 8 + 1 bytes (shadow_page.py)",
     ("WL5125", 8): "the binary log of applied transactions",
     ("WL5125", 9): "the binary log of applied transactions",
