@@ -45,7 +45,7 @@ PROBE = "rplctl_matrix"
 OLDER = "relay-log.info.older"
 PARTS = 5  # rows of one transaction
 RUN = 3  # transactions of a process that is to be killed
-SUITE = {"transaction": 70, "marker": 130, "xa": 60, "xa-pages": 60}  # cases; 320
+SUITE = {"transaction": 70, "marker": 130, "xa": 50, "xa-pages": 50}  # cases
 
 
 @dataclass(frozen=True)
