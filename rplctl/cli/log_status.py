@@ -30,7 +30,7 @@ def log_status(
         ),
     ] = "",
 ) -> None:
-    """Show positions, GTIDs and the target's log (WL#9452).
+    """Show where a backup would begin (WL#9452).
 
     All are of one moment: coordinates for a backup.
     """
@@ -51,7 +51,7 @@ def _as_text(value: Any) -> str:
 
 
 def lock_instance(context: typer.Context, command: Command = None, wait: Wait = "50", timeout: Timeout = None) -> None:
-    """Keep commands from changing files and channels (LOCK INSTANCE FOR BACKUP)."""
+    """Keep files as they are (LOCK INSTANCE FOR BACKUP)."""
     _lock(options_of(context), "instance", command, wait, timeout)
 
 
@@ -61,7 +61,7 @@ def unlock_instance(context: typer.Context) -> None:
 
 
 def lock_tables(context: typer.Context, command: Command = None, wait: Wait = "50", timeout: Timeout = None) -> None:
-    """Keep appliers from writing to the target (FLUSH TABLES WITH READ LOCK)."""
+    """Hold appliers (FLUSH TABLES WITH READ LOCK)."""
     _lock(options_of(context), "tables", command, wait, timeout)
 
 

@@ -51,7 +51,7 @@ def crash_test(
     ] = None,
     channel: ChannelName = None,
 ) -> None:
-    """Kill at every crash point, restart, compare (WL#3970).
+    """Kill at each crash point and compare (WL#3970).
 
     On a scratch instance with a recorded log. The applier runs without Spark, whose part is pure: it writes nothing.
     Kinds of groups are transaction, batch, ddl and keyless; besides there are receiver, recovery, purge, to table and

@@ -43,7 +43,7 @@ def purge_binary_logs(
     channel: ChannelName = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Remove binary logs of applied transactions (PURGE BINARY LOGS)."""
+    """Remove old binary logs (PURGE BINARY LOGS)."""
     from rplctl.command.binary_logs import purge_binary_logs as run
 
     options = options_of(context)

@@ -178,8 +178,13 @@ WL5125: dict[int, tuple[str, ...]] = {
     7: (
         "command/test_fsync_report.py::test_sqlite_adds_no_fsync_in_the_same_engine_and_two_for_a_synced_file",
         "command/test_fsync_report.py::test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind",
-        "command/test_fsync_report.py::test_what_cannot_be_measured_yet_is_said_with_the_worklogs_number",
+        "command/test_fsync_report.py::test_the_variants_are_the_worklogs_with_its_numbers",
     ),
+    8: (
+        "commit/test_logged.py::test_the_log_decides_at_every_crash_point",
+        "commit/test_logged.py::test_a_log_that_cannot_be_written_rolls_the_transaction_back",
+    ),
+    9: ("commit/test_logged.py::test_the_record_is_the_positions_only_fsync",),
     10: (
         "test_recovery.py::test_killed_while_purging",
         "test_recovery.py::test_killed_while_rotating",
@@ -236,8 +241,6 @@ OPEN: dict[tuple[str, int], str] = {
     ("WL2775", 17): "a choice, not a statement: sync periods default to 10000",
     ("WL2775", 43): "left out by the worklog itself; the password is encrypted all the same (tests/test_secret.py)",
     ("WL3970", 18): "a slip of the worklog, not a statement: the header has 8 + 1 bytes (shadow_page.py)",
-    ("WL5125", 8): "the binary log of applied transactions",
-    ("WL5125", 9): "the binary log of applied transactions",
 }
 
 
