@@ -92,9 +92,7 @@ def test_a_file_written_by_hand_with_an_unknown_name_is_an_error_at_start_and_ha
         failpoint.watch(tmp_path)
 
 
-def test_start_refuses_an_unknown_name_before_anything_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_start_refuses_an_unknown_name_before_anything_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = Program(tmp_path, capsys)("start", "--crash-points", "nonsense=kill")
     assert (done.code, "'nonsense' is not a crash point" in done.err) == (78, True)
 
