@@ -15,7 +15,8 @@ from rplctl.schema.plan import Catalog, DatabaseModel, load_table
 
 Query = Callable[[str], Sequence[tuple[Any, ...]]]
 
-SYSTEM_DATABASES = frozenset({"information_schema", "performance_schema", "mysql", "sys", "ndbinfo"})
+# the server's own, and ours: a source may be the target of another rplctl
+SYSTEM_DATABASES = frozenset({"information_schema", "performance_schema", "mysql", "sys", "ndbinfo", "rplctl"})
 # what SHOW CREATE TABLE prints depends on these; the caller's session is set once
 _SESSION = (
     "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"

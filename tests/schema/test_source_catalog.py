@@ -29,7 +29,7 @@ def source() -> ScriptedSource:
     return ScriptedSource(
         {
             "SELECT @@version": [("10.11.19-MariaDB",)],
-            "SHOW DATABASES": [("information_schema",), ("d",), ("mysql",)],
+            "SHOW DATABASES": [("information_schema",), ("d",), ("mysql",), ("rplctl",)],
             "SELECT schema_name": [("d", "utf8", "utf8_general_ci"), ("mysql", "utf8mb4", "x")],
             "SHOW FULL TABLES FROM `d`": [
                 ("t`1", "BASE TABLE"),
