@@ -182,7 +182,7 @@ class BatchApplier:
         while job is not None:
             if self._statements is not None:
                 self.catalog = self._statements.know([])  # a statement may have changed tables since
-            chunks = self._ahead.take((job, id(self.catalog)))
+            chunks = self._ahead.take((job, self.catalog))
             if chunks is None:
                 chunks = self._decode(job)
             if (job := next(jobs, None)) is not None:
@@ -192,13 +192,15 @@ class BatchApplier:
 
     def expect(self, groups: RelayGroups) -> None:
         """These groups come next: begin to decode them (from any thread)."""
-        batch = next(plan_batches(groups, len(groups.scan), has_rollbacks=self.executes_statements), None)
+        per_commit = self._config.commit_group_transactions
+        planned = plan_batches(groups, len(groups.scan), has_rollbacks=self.executes_statements, per_commit=per_commit)
+        batch = next(planned, None)
         if batch is not None and batch.kind is BatchKind.BULK and not batch.has_payload:
             self._begin(next(self._jobs(lying_range(batch))))
 
     def _begin(self, job: list[Split]) -> None:
-        catalog = self.catalog  # the work holds it, so that its id stays its own
-        self._ahead.begin((job, id(catalog)), lambda: self._pipeline.decode(job, catalog))
+        catalog = self.catalog
+        self._ahead.begin((job, catalog), lambda: self._pipeline.decode(job, catalog))
 
     def _jobs(self, events: EventRange) -> Iterator[list[Split]]:
         """Splits, one for each core, of about a batch's bytes together: what is decoded at a time."""
