@@ -102,10 +102,10 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     return BackupResult(folder, len(files), size, row, has_target, bool(manifest["has_key"]), collected.held_s)
 
 
-def refuse_filled(folder: Path) -> None:
+def refuse_filled(folder: Path, hint: str = "name a folder that is not there yet") -> None:
     """Raises UsageError for anything but a new or an empty folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is not an empty folder", hint="name a folder that is not there yet")
+        raise UsageError(f"{folder} is not an empty folder", hint=hint)
 
 
 def _refuse_moving(config: Configs, collected: Collected) -> None:

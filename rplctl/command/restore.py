@@ -32,7 +32,7 @@ class RestoreResult:
 
 def restore(folder: Path, datadir: Path) -> RestoreResult:
     """Fill an empty or new instance folder. Raises UsageError, RplError when the backup is not whole."""
-    refuse_filled(datadir)
+    refuse_filled(datadir, "restore into a new instance: rplctl --datadir FOLDER restore …")
     manifest = read_manifest(folder)
     private_folder(datadir)
     names = sorted(manifest["files"], key=_order)
