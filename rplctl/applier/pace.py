@@ -7,6 +7,7 @@ more bytes than `max_batch_bytes`.
 from __future__ import annotations
 
 FIRST_BYTES = 16 << 20
+GROWTH = 16  # of a batch that was full
 CHANGES_AS_TEXT = 1_000_000  # of a target that takes them encoded
 CHANGES_AS_VALUES = 200_000  # as Python's objects
 
@@ -22,7 +23,8 @@ class Pace:
         if 2 * size < self.batch_bytes:
             return
         fitting = self._most_bytes if not changes else size * self._most_changes // changes
-        self.batch_bytes = max(min(2 * self.batch_bytes, fitting, self._most_bytes), min(FIRST_BYTES, self._most_bytes))
+        larger = min(GROWTH * self.batch_bytes, fitting, self._most_bytes)
+        self.batch_bytes = max(larger, min(FIRST_BYTES, self._most_bytes))
 
     def job_bytes(self, size: int) -> int:
         """How much of a range of `size` bytes is decoded at a time; all of it, if it is not far too large."""

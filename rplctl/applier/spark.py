@@ -53,13 +53,14 @@ def open_session(config: Config, channel: Channel) -> SparkContext:
     """
     java = find_java(config.java_home, channel.run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
-    _set_environment(java, local_mode=local_mode)
+    folder = _empty_folder(channel)
+    _set_environment(java, folder, local_mode=local_mode)
 
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
-    settings = spark_settings(config, channel)
-    replace_file(Path(settings["spark.local.dir"]) / LOGGING_FILE, LOGGING.encode(), durable=False)
+    settings = spark_settings(config, folder, channel.name)
+    replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
     try:
         return SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
     except (PySparkException, OSError) as error:
@@ -103,18 +104,25 @@ def _hush(context: SparkContext) -> None:
     server.handle_error = lambda *_: None
 
 
-def spark_settings(config: Config, channel: Channel) -> dict[str, str]:
-    """Every Spark property we set."""
-    folder = private_folder(channel.run_folder / "spark")
+def _empty_folder(channel: Channel) -> Path:
+    """Spark's folder. What a killed applier left in it goes: the channel has one applier, by its lock."""
+    folder = channel.run_folder / "spark"
+    shutil.rmtree(folder, ignore_errors=True)
+    return private_folder(folder)
+
+
+def spark_settings(config: Config, folder: Path, channel: str) -> dict[str, str]:
+    """Every Spark property we set; `folder` takes all that Spark and its JVM write."""
     logging = folder / LOGGING_FILE
+    java_options = f'{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} "-Djava.io.tmpdir={folder}"'
     settings = {
         "spark.master": config.spark_master or f"local[{os.cpu_count() or 1},{TASK_ATTEMPTS}]",
-        "spark.app.name": f"rplctl applier '{channel.name}'",
+        "spark.app.name": f"rplctl applier '{channel}'",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.speculation": "false",  # a second copy of a task would only write a second spool file
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
-        "spark.driver.extraJavaOptions": f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": java_options,
         "spark.local.dir": str(folder),
     }
     if settings["spark.master"].startswith("local"):
@@ -122,8 +130,9 @@ def spark_settings(config: Config, channel: Channel) -> dict[str, str]:
     return settings
 
 
-def _set_environment(java: Java, *, local_mode: bool) -> None:
+def _set_environment(java: Java, folder: Path, *, local_mode: bool) -> None:
     """What pyspark and its launcher script read from the environment."""
+    os.environ["TMPDIR"] = str(folder)  # where the JVM tells pyspark its port
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if local_mode:

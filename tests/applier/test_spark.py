@@ -72,17 +72,17 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
 
 def test_settings_hold_no_secret_and_no_target(tmp_path: Path) -> None:
     config = Config(datadir=tmp_path, target="mysql+pymysql://rpl:pa55@db/shop")
-    text = json.dumps(spark_settings(config, Channel("crm", tmp_path)))
+    text = json.dumps(spark_settings(config, tmp_path, "crm"))
     assert "pa55" not in text
     assert "pymysql" not in text
     assert "rplctl applier 'crm'" in text
 
 
 def test_a_cluster_master_is_passed_on_and_not_tied_to_loopback(tmp_path: Path) -> None:
-    settings = spark_settings(Config(datadir=tmp_path, spark_master="spark://boss:7077"), Channel("", tmp_path))
+    settings = spark_settings(Config(datadir=tmp_path, spark_master="spark://boss:7077"), tmp_path, "")
     assert settings["spark.master"] == "spark://boss:7077"
     assert "spark.driver.host" not in settings
-    local = spark_settings(Config(datadir=tmp_path), Channel("", tmp_path))
+    local = spark_settings(Config(datadir=tmp_path), tmp_path, "")
     assert local["spark.master"].startswith("local[")
     assert (local["spark.driver.host"], local["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
 
