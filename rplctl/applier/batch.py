@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -23,11 +23,12 @@ from rplctl.applier.gtids import executed_after
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.logged import CatchUp, stage
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
-from rplctl.applier.pace import CHANGES_AS_TEXT, CHANGES_AS_VALUES, Pace
+from rplctl.applier.pace import Pace
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
-from rplctl.applier.row_stream import EventRun, read_run
+from rplctl.applier.row_stream import EventRun, named_tables, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
+from rplctl.applier.superseded import without_superseded
 from rplctl.binlog.scan import GroupKind, split_rows
 from rplctl.channel import Channel
 from rplctl.commit.ledger import CommitMode, Ledger
@@ -44,7 +45,7 @@ SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
-NOT_IN_XA = frozenset({1399, 4094})  # a statement that XA transactions may not hold; also for temporary tables
+NOT_IN_XA = frozenset({1399, 4091})  # a statement that XA transactions may not hold; for temporary tables (MySQL)
 KEEPS_CONNECTION = frozenset({1205, 1213})  # lock wait timeout, deadlock: rolled back, and that is all
 
 log = logging.getLogger(__name__)
@@ -77,10 +78,10 @@ class BatchApplier:
         if self._statements is None:
             with target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
-        most_changes = CHANGES_AS_TEXT if self._bulk_rows else CHANGES_AS_VALUES
-        self.pace = Pace(config.max_batch_bytes, most_changes)
+        self.pace = Pace.as_text(config.max_batch_bytes) if self._bulk_rows else Pace.as_values(config.max_batch_bytes)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
         self._ahead: Ahead[list[TableChunk]] = Ahead(RplError, Inconsistent)
+        self._meanwhile: Callable[[], None] = lambda: None
         self.retried = 0
         self.passed_over = 0
         self.on_retry: Callable[[], None] = lambda: None  # told when `retried` counts on
@@ -100,10 +101,13 @@ class BatchApplier:
         if self._ledger.log is not None:
             self._ledger.log.close()
 
-    def apply(self, batch: Batch) -> int:
+    def apply(self, batch: Batch, meanwhile: Callable[[], None] = lambda: None) -> int:
         """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
         times, then one transaction at a time, so that it stops at the one that cannot be had. Raises Stopped.
+
+        `meanwhile`: called when all is decoded and only the target is busy; not at all if that moment does not come.
         """
+        self._meanwhile = meanwhile
         for _ in range(self._config.replica_transaction_retries):
             try:
                 return self._apply(batch)
@@ -176,8 +180,10 @@ class BatchApplier:
             self.catalog = self._statements.know(error.names)
             return self._pipeline.decode(splits, self.catalog)
 
-    def _decoded(self, jobs: Iterator[list[Split]]) -> Iterator[list[TableChunk]]:
+    def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
         """Job by job; while the target is busy with one, the next is decoded."""
+        changes, size = 0, events.end - events.start
+        jobs = self._jobs(events)
         job = next(jobs, None)
         while job is not None:
             if self._statements is not None:
@@ -185,10 +191,24 @@ class BatchApplier:
             chunks = self._ahead.take((job, self.catalog))
             if chunks is None:
                 chunks = self._decode(job)
+            changes += sum(chunk.change_count for chunk in chunks)
             if (job := next(jobs, None)) is not None:
                 self._begin(job)
+            else:
+                self.pace.decoded(size, changes)
+                meanwhile, self._meanwhile = self._meanwhile, lambda: None
+                meanwhile()
             yield chunks
             del chunks  # before the next ones come
+
+    def learn_tables(self, batch: Batch) -> None:
+        """Before the first batch is decoded: a job that meets a table which the catalog lacks is a job lost."""
+        if self._statements is None or self.catalog.tables or batch.kind is not BatchKind.BULK:
+            return
+        piece = min(batch.end, batch.start + SMALLEST_SPLIT)
+        with suppress(RplError):  # met again in its turn
+            named = named_tables(batch.groups.data, batch.start, piece, batch.description)
+            self.catalog = self._statements.know(named)
 
     def expect(self, groups: RelayGroups) -> None:
         """These groups come next: begin to decode them (from any thread)."""
@@ -229,7 +249,7 @@ class BatchApplier:
             self._interrupter.work(),
             event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
-            decoded = self._decoded(self._jobs(events))
+            decoded = self._decoded(events)
             chunks: list[TableChunk] | None = next(decoded)
             unchecked = self._check_bulk(chunks or [])
 
@@ -266,7 +286,7 @@ class BatchApplier:
             if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
                 by_split.append([])
             by_split[-1].append(chunk)
-        for piece in by_split:
+        for piece in without_superseded(by_split):
             self._target.apply_chunks(piece, self.catalog.tables)
 
     def _cascading_parents(self) -> set[tuple[str, str]]:

@@ -10,7 +10,6 @@ versioning get them through the BINLOG statement.
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -20,10 +19,11 @@ from sqlalchemy import Connection, Engine
 
 from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
 from rplctl.binlog.query import Query
-from rplctl.errors import LockBusy, TargetError
+from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
+from rplctl.target import mysql_fence
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
 from rplctl.target.mysql_bulk import BulkLoader, Loaded
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
@@ -44,7 +44,6 @@ from rplctl.target.mysql_statement import after_event_ddl, changes_only_rows, ju
 from rplctl.target.mysql_values import quote
 
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
-LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
 _NO_TABLE = frozenset({1146, 1049, 1932})
@@ -64,7 +63,7 @@ class MysqlTarget:
         self._connection: Connection | None = None
         self._session: Session | None = None
         self._killer = Killer(engine)
-        self._fenced = ""
+        self._fenced: str | None = None
         self._foreign_keys = True
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._facts = TableFacts(self._ask)
@@ -96,8 +95,12 @@ class MysqlTarget:
             self.server = ServerKind(context.is_mariadb, context.version_number)
             self._session = Session(self._send, self.server, self._collation_name)
             self._described = None
-            if self._fenced:
-                self.fence(self._fenced)
+            if self._fenced is not None:
+                try:
+                    mysql_fence.take(self._driver, self._fenced)
+                except BaseException:
+                    self.reconnect()  # never one without the lock
+                    raise
         return self._session
 
     @property
@@ -109,18 +112,8 @@ class MysqlTarget:
 
     def fence(self, channel: str) -> None:
         self._fenced = channel
+        self.reconnect()  # from now on every connection begins with the lock
         self._open()
-        name = f"rplctl:{channel}"
-        if len(name) > 64:
-            name = f"rplctl:{hashlib.sha256(channel.encode()).hexdigest()[:56]}"
-        with mapped_errors():
-            got = self._query(f"SELECT GET_LOCK({self._driver.escape(name)}, {LOCK_WAIT_SECONDS})")[0][0]
-        if got != 1:
-            raise LockBusy(
-                f"another applier of channel '{channel}' is connected to the target (lock '{name}')",
-                channel=channel,
-                hint="stop it there, or give this channel another name: the target keeps one position per channel",
-            )
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._open()

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.applier.batch import BatchApplier
+from rplctl.applier.batch import NOT_IN_XA, BatchApplier
 from rplctl.applier.in_process import InProcessPipeline
 from rplctl.applier.plan import plan_batches
 from rplctl.binlog.scan import GroupKind, scan_groups
 from rplctl.channel import Channel
+from rplctl.commit.ledger import CommitMode
 from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -24,7 +25,7 @@ from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
 from tests.applier.instance import Instance
 from tests.commit.xa_probe import killed_at, program_killed_at
-from tests.servers import MariadbServer
+from tests.servers import MariadbServer, MysqlServer
 
 POINTS = {
     "crash_commit_before": False,
@@ -196,3 +197,29 @@ def test_a_group_on_a_table_without_transactions_has_no_prepare(
     assert started.go_on(log.groups).info.exec_position == log.groups.end_source
     started.target.close()
     assert rows(target, "xa_rows") == log.rows
+
+
+@pytest.mark.mysql
+def test_what_mysql_does_not_let_into_xa_is_applied_without_a_prepare(
+    mysql_factory: Callable[..., MysqlServer], tmp_path: Path
+) -> None:
+    """A group with a temporary table, which MySQL refuses inside XA with 4091; those around it have a prepare."""
+    server = mysql_factory("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF", "--binlog-format=STATEMENT")
+    sql = (
+        "{insert}(1); CREATE TEMPORARY TABLE x (v INT);"
+        " BEGIN; {insert}(2); INSERT INTO x VALUES (3); INSERT INTO t (v) SELECT v FROM x; COMMIT; {insert}(4)"
+    )
+    log = record(server, tmp_path, "xa_temporary", sql)
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("XA START 'seen'")
+        with pytest.raises(Exception) as refused:
+            cursor.execute("CREATE TEMPORARY TABLE mysql.x (v INT)")
+        cursor.execute("XA END 'seen'")
+        cursor.execute("XA ROLLBACK 'seen'")
+    assert refused.value.args[0] in NOT_IN_XA - {1399}
+    prepare(server, tmp_path, "xa_temporary", log)
+    started = Started(tmp_path, server.url())
+    assert started.go_on(log.groups).info.exec_position == log.groups.end_source
+    assert started.applier._ledger.mode is CommitMode.XA
+    started.target.close()
+    assert rows(server, "xa_temporary") == log.rows and server.sql("XA RECOVER") == []

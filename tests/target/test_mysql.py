@@ -267,17 +267,18 @@ def test_parents_are_inserted_before_and_deleted_after_their_children(
     target.rollback()
 
 
+@pytest.mark.parametrize("channel", ["", "orders", "o" * 64])
 def test_a_channel_has_one_committer_and_gives_way_when_it_closes(
-    target: MysqlTarget, server: MariadbServer, monkeypatch: pytest.MonkeyPatch
+    target: MysqlTarget, server: MariadbServer, monkeypatch: pytest.MonkeyPatch, channel: str
 ) -> None:
     def wait(seconds: int) -> None:  # a server takes a moment to free the lock of a connection that was closed
-        monkeypatch.setattr("rplctl.target.mysql.LOCK_WAIT_SECONDS", seconds)
+        monkeypatch.setattr("rplctl.target.mysql_fence.LOCK_WAIT_SECONDS", seconds)
 
-    target.fence("orders")
+    target.fence(channel)
     other = open_target(server.url())
     wait(0)
     with pytest.raises(LockBusy):
-        other.fence("orders")
+        other.fence(channel)
     other.fence("another")
     wait(30)
     target.reconnect()
@@ -285,10 +286,12 @@ def test_a_channel_has_one_committer_and_gives_way_when_it_closes(
     target.rollback()
     wait(0)
     with pytest.raises(LockBusy):
-        other.fence("orders")
+        other.fence(channel)
+    with pytest.raises(LockBusy):  # and not through the connection that did not get it
+        other.begin(foreign_keys=True)
     target.close()
     wait(30)
-    other.fence("orders")
+    other.fence(channel)
     other.close()
 
 
