@@ -7,7 +7,8 @@
     5. relay logs purged (both threads stopped, no RELAY_LOG_* given), both records flushed, journal
 
 Invariant: both records are durable when the function returns. They are two writes, so a command killed half-way is
-finished at the next start or change: `change_master.pending` in the run folder holds both until they are down.
+finished at the next start or change: `change_master.pending` in the run folder holds both until they are down. The
+record of a thread that runs is never written: it moves while we look.
 """
 
 from __future__ import annotations
@@ -149,19 +150,23 @@ def store_change(
     """Both records durably, through the pending file. Caller holds the admin lock and refused what may not be."""
     from rplctl.relay_log.purge import purge_all
 
-    had_position = repositories.relay_log_info.exists()
-    if had_position and target_has_table(repositories, "rplctl_commit_marker"):
-        from rplctl.commit.ledger import settle
+    threads = running(channel)
+    if APPLIER not in threads:
+        had_position = repositories.relay_log_info.exists()
+        if had_position and target_has_table(repositories, "rplctl_commit_marker"):
+            from rplctl.commit.ledger import settle
 
-        settle(config, channel, repositories.engine())
-    _write_pending(channel, result)
+            settle(config, channel, repositories.engine())
+    _write_pending(channel, result, threads)
     if result.purges_relay_logs:
         purge_all(channel)
-    repositories.master_info.flush(result.master_info, force=True)
-    repositories.relay_log_info.flush(result.relay_log_info, force=True)
+    if RECEIVER not in threads:
+        repositories.master_info.flush(result.master_info, force=True)
+    if APPLIER not in threads:
+        repositories.relay_log_info.flush(result.relay_log_info, force=True)
     remove_file(_pending_path(channel))
     for role in ROLES:
-        if role not in running(channel):
+        if role not in threads:
             clear_status(channel, role)
     append_journal(config, journal)
 
@@ -186,11 +191,11 @@ def _pending_path(channel: Channel) -> Path:
     return channel.run_folder / "change_master.pending"
 
 
-def _write_pending(channel: Channel, result: ChangeResult) -> None:
+def _write_pending(channel: Channel, result: ChangeResult, threads: dict[str, int]) -> None:
     record = {
         "purge": result.purges_relay_logs,
-        "master_info": asdict(result.master_info),
-        "relay_log_info": asdict(result.relay_log_info),
+        "master_info": None if RECEIVER in threads else asdict(result.master_info),
+        "relay_log_info": None if APPLIER in threads else asdict(result.relay_log_info),
     }
     private_folder(channel.run_folder)
     replace_file(_pending_path(channel), json.dumps(record).encode())
@@ -199,16 +204,22 @@ def _write_pending(channel: Channel, result: ChangeResult) -> None:
 def finish_pending_change(config: Config, channel: Channel) -> bool:
     """Complete a CHANGE MASTER that was killed half-way; True when there was one. Caller holds the admin lock."""
     path = _pending_path(channel)
-    if not path.exists() or running(channel):
+    if not path.exists():
         return False
     from rplctl.relay_log.purge import purge_all
 
     record = json.loads(path.read_bytes())
+    master, relay = record["master_info"], record["relay_log_info"]
+    threads = running(channel)
+    if (master and RECEIVER in threads) or (relay and APPLIER in threads):
+        return False
     repositories = open_repositories(config, channel.name)
     if record["purge"]:
         purge_all(channel)
-    repositories.master_info.flush(_record(MasterInfo, record["master_info"]), force=True)
-    repositories.relay_log_info.flush(_record(RelayLogInfo, record["relay_log_info"]), force=True)
+    if master:
+        repositories.master_info.flush(_record(MasterInfo, master), force=True)
+    if relay:
+        repositories.relay_log_info.flush(_record(RelayLogInfo, relay), force=True)
     remove_file(path)
     return True
 

@@ -121,6 +121,11 @@ def _forget_channel(channel: Channel, repositories: Repositories) -> None:
 
         with repositories.engine().begin() as connection:
             forget_models(connection, channel.name)
+    if target_has_table(repositories, "rplctl_prepared_xa"):
+        from rplctl.commit.prepared import forget_prepared
+
+        with repositories.engine().begin() as connection:
+            forget_prepared(connection, channel.name)
     repositories.master_info.remove()
     remove_file(channel.relay_log_index_path)
     for role in ROLES:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.instance import administer, engine_of, refuse_unknown
+from rplctl.command.instance import administer, engine_of, refuse_unknown, refuse_while_running
 from rplctl.command.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -43,6 +43,8 @@ def switch_repo(
     channel = Channel(channel_name, config.datadir)
     engine = engine_of(config)
     with administer(channel):
+        if not dry_run:
+            refuse_while_running(channel)  # what is prepared belongs to the applier then
         finish_pending_change(config, channel)
         if not dry_run:
             config = switch.resume_switch(config, channel, engine)

@@ -17,6 +17,8 @@ from alembic.config import Config as AlembicConfig
 from rplctl.channel import Channel
 from rplctl.command import start as start_module
 from rplctl.command.instance import engine_of
+from rplctl.commit.two_phase import pages_path
+from rplctl.commit.xid import xid_prefix
 from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError
 from rplctl.failpoint import ENVIRONMENT
@@ -25,6 +27,8 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.install import migrations_folder
+from rplctl.repository.record import RELAY_LOG_INFO
+from rplctl.repository.shadow_page import ShadowPageFile
 from rplctl.repository.switch import DECISION, RECORDS, Action
 from tests.cli.program import Program
 
@@ -172,6 +176,9 @@ def test_mixed_options_are_settled_each_by_itself(
 def test_a_switch_is_refused_while_a_thread_runs(instance: Program, role: str) -> None:
     for name in RECORDS:
         put(instance, name, (False, True))
+    channel = Channel("", instance.datadir)
+    xid_prefix(channel)
+    ShadowPageFile(pages_path(channel)).create(RELAY_LOG_INFO.format(RELAY))  # a running applier's, commit_mode=xa
     code = "from pathlib import Path; from rplctl.channel import *\n" + (
         f"with hold_lock(Channel('', Path({str(instance.datadir)!r})), {role!r}): print('held', flush=True); input()"
     )
@@ -180,6 +187,7 @@ def test_a_switch_is_refused_while_a_thread_runs(instance: Program, role: str) -
         done = instance("switch-repo", "--to", "table")
         assert (done.code, "ERROR 3081" in done.err, "hint: rplctl stop" in done.err) == (2, True, True)
         assert cell_of(instance, "master-info") == cell_of(instance, "relay-log-info") == (False, True)
+        assert pages_path(channel).exists()
         holder.communicate("\n")
 
 

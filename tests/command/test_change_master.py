@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,8 @@ from rplctl.command import change_master as module
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
 from rplctl.command.instance import open_repositories
+from rplctl.commit.ledger import open_ledger
+from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import LockBusy, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -50,8 +54,6 @@ def test_host_or_port_even_unchanged_forgets_position_identity_and_heartbeat(
     config: Config, changes: MasterChanges
 ) -> None:
     repositories = open_repositories(config, "")
-    from dataclasses import replace
-
     repositories.master_info.flush(replace(stored(config)[0], uuid="u", master_server_id=9, heartbeat=5.0), force=True)
     change_master(config, "", changes)
     master, relay = stored(config)
@@ -220,3 +222,66 @@ def test_our_own_id_is_not_ignored_when_replicate_same_server_id_asks_for_it(tmp
     assert caught.value.errno == 1650
     change_master(config, "", MasterChanges(master_host="db1", ignore_server_ids=(5,)))
     change_master(Config(tmp_path, server_id=77), "", MasterChanges(ignore_server_ids=(5, 77)))
+
+
+@pytest.mark.parametrize("kind", ["FILE", "TABLE"])
+def test_the_record_of_a_running_applier_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """It commits while the receiver's settings change: neither its position nor its marker may go back."""
+    config = Config(tmp_path, relay_log_info_repository=kind)
+    change_master(config, "", FIRST)
+    engine = open_repositories(config, "").engine()
+    create_own_tables(engine)
+    ledger = open_ledger(config, Channel("", tmp_path), engine)
+    before = ledger.open()
+    after = before.at(RelayLogPosition("relay-bin.000001", 900), BinlogPosition("b.000003", 2000))
+    original = module.new_master_info
+
+    def commits_meanwhile(*given: Any) -> MasterInfo:
+        with engine.begin() as connection:
+            ledger.advance(connection, before, after)
+        ledger.committed(after)
+        return original(*given)
+
+    monkeypatch.setattr(module, "new_master_info", commits_meanwhile)
+    with hold_lock(Channel("", tmp_path), "applier"):
+        change_master(config, "", MasterChanges(master_connect_retry=7))
+    master, relay = stored(config)
+    assert (master.connect_retry, relay.exec_position) == (7, after.exec_position)
+    assert master.read_position == BinlogPosition("b.000003", 1170)
+    again = open_ledger(config, Channel("", tmp_path), engine)  # after a crash of that applier
+    assert again.open().exec_position == after.exec_position
+
+
+def test_the_record_of_a_running_receiver_is_left_alone(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    repositories = open_repositories(config, "")
+    original = module.new_relay_log_info
+
+    def receives_meanwhile(*given: Any) -> RelayLogInfo:
+        moved = stored(config)[0].with_read_position(BinlogPosition("b.000009", 99))
+        repositories.master_info.flush(moved, force=True)
+        return original(*given)
+
+    monkeypatch.setattr(module, "new_relay_log_info", receives_meanwhile)
+    with hold_lock(Channel("", config.datadir), "receiver"):
+        change_master(config, "", MasterChanges(master_delay=60))
+    master, relay = stored(config)
+    assert (master.read_position, relay.sql_delay) == (BinlogPosition("b.000009", 99), 60)
+
+
+def test_what_a_killed_change_left_waits_for_the_thread_it_concerns_only(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = Channel("", config.datadir)
+    monkeypatch.setattr(module, "remove_file", lambda _path: None)  # killed before the last step
+    with hold_lock(channel, "applier"):
+        change_master(config, "", MasterChanges(master_connect_retry=7))
+    monkeypatch.undo()
+    relay = replace(stored(config)[1], master_log_pos=5000)
+    open_repositories(config, "").relay_log_info.flush(relay, force=True)
+    with hold_lock(channel, "receiver"):
+        assert not module.finish_pending_change(config, channel)
+    with hold_lock(channel, "applier"):
+        assert module.finish_pending_change(config, channel)
+    assert stored(config)[1].exec_position.log_pos == 5000
