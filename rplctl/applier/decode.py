@@ -9,6 +9,7 @@ applier then goes through the same range one source transaction at a time and fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -43,7 +44,10 @@ def net_chunks(run: EventRun, catalog: Catalog, target_kind: str = "sqlite", bul
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
-    chunks = [_table_chunk(rows, bulk_rows) for rows in read_tables(run, catalog, target_kind)]
+    chunks = [
+        replace(_table_chunk(rows, bulk_rows), width=rows.images.column_count)
+        for rows in read_tables(run, catalog, target_kind)
+    ]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
         raise Inconsistent("one table under two definitions")
     return chunks
@@ -153,7 +157,8 @@ def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
     gone = net.final_image < 0
     present = net.expect_present
     entries = np.arange(len(net))
-    if net.cell_image is None:  # whole rows: one that moves is deleted and inserted
+    is_whole = net.cell_image is None and images.column_count == len(model.columns)
+    if is_whole:  # one that moves is deleted and inserted
         deleted, moved, kept, added = present & gone, entries < 0, present & ~gone, ~present & ~gone
     else:
         moved, kept = ~gone & (net.origin >= 0) & (net.origin != entries), ~gone & (net.origin == entries)

@@ -134,7 +134,7 @@ class Applier:
     ) -> None:
         try:
             try:
-                self._loop(work, ledger)
+                self._loop(work, ledger, target)
             finally:
                 end_spark()  # what was begun ahead ends with it
                 self._ahead.close()
@@ -156,19 +156,23 @@ class Applier:
             groups = self._ahead.take(feed) or feed.next(work.info, work.pace.batch_bytes)
             batches, wait = self._ready(groups, work)
             for batch in batches:
+
+        def read_ahead() -> None:
+            self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
+
                 if self.stop.is_set():
                     return
-                if groups is not None and batch.last == len(groups.scan) and batch.end - batch.start >= SMALLEST_SPLIT:
-                    self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
+                work.learn_tables(batch)
+                is_last = groups is not None and batch.last == len(groups.scan)
+                more = is_last and batch.end - batch.start >= SMALLEST_SPLIT
                 with self._read_lock.shared(stop=self.stop.is_set) as may_write:
                     if not may_write:
                         return
                     self._report.begins(batch)
                     try:
-                        changes = work.apply(batch)
+                        changes = work.apply(batch, read_ahead if more else lambda: None)
                     finally:
                         self._report.counted(work.retried, work.passed_over)
-                work.pace.applied(batch.end - batch.start, changes)
                 self._report.applied(work.info, batch, changes)
                 self._skipped(batch, work)
             if groups is not None and (not batches or batches[-1].last < len(groups.scan)):

@@ -174,7 +174,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
                     [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 ),
                 c.bulk and [(e.columns, e.count, e.text) for e in c.bulk.parts],
-                (c.change_count, c.foreign_keys_off, c.cascades_logged),
+                (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width),
             )
             for c in chunks
         ]
@@ -187,10 +187,14 @@ def decode_chunks(encoded: bytes) -> list[TableChunk]:
 
 
 def _chunk(
-    name: tuple[str, str], keys: tuple[Any, Any], rows: tuple[Any, Any, Any], bulk: Any, facts: tuple[int, bool, bool]
+    name: tuple[str, str],
+    keys: tuple[Any, Any],
+    rows: tuple[Any, Any, Any],
+    bulk: Any,
+    facts: tuple[int, bool, bool, int],
 ) -> TableChunk:
     updates, inserts, ordered = rows
-    change_count, foreign_keys_off, cascades_logged = facts
+    change_count, foreign_keys_off, cascades_logged, width = facts
     return TableChunk(
         *name,
         *keys,
@@ -201,6 +205,7 @@ def _chunk(
         foreign_keys_off,
         cascades_logged,
         bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
+        width,
     )
 
 

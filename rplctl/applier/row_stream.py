@@ -7,43 +7,47 @@ Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.applier.table_shape import check_shape, formats_of
+from rplctl.applier.table_shape import fitted, formats_of
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.distinct import distinct_ranges
 from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.binlog.header import HEADER_LENGTH, EventType
-from rplctl.binlog.images import Images, walk_images
+from rplctl.binlog.images import Images, first_columns, walk_images
 from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.payload import COMPRESSED_ROWS, expand_event
 from rplctl.binlog.rows import ROWS_EVENT_TYPES, Ints, RowsEvents, parse_rows_events
-from rplctl.binlog.scan import scan_events
+from rplctl.binlog.scan import event_offsets
 from rplctl.binlog.table_map import TableMap, parse_table_map
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import no_such_table
+from rplctl.target.value_form import value_form
 
-_ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
-_ORDERED_TYPES = np.array(
-    sorted(
-        {
-            *(EventType.XA_PREPARE, EventType.INTVAR, EventType.RAND, EventType.USER_VAR),
-            *(EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.EXECUTE_LOAD_QUERY, EventType.DELETE_FILE),
-        }
-    ),
-    np.uint8,
+
+def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
+    """A table to look each number of an array up in; much faster than searching."""
+    table = np.zeros(size, np.bool_)
+    table[list(numbers)] = True
+    return table
+
+
+_ROWS_TYPES = _is_one_of(ROWS_EVENT_TYPES)
+_ORDERED_TYPES = _is_one_of(
+    {
+        *(EventType.XA_PREPARE, EventType.INTVAR, EventType.RAND, EventType.USER_VAR),
+        *(EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.EXECUTE_LOAD_QUERY, EventType.DELETE_FILE),
+    }
 )
+_COMPRESSED_TYPES = _is_one_of({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS})
 _ROWS_ONLY = (b"\0BEGIN", b"\0COMMIT")
-_COMPRESSED_TYPES = np.array(
-    sorted({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS}), np.uint8
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class EventRun:
 def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> Iterator[TableRows]:
     """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
     is_map = run.types == EventType.TABLE_MAP
-    is_rows = np.isin(run.types, _ROWS_TYPES)
+    is_rows = _ROWS_TYPES[run.types]
     if not is_rows.any():
         return
     maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))
@@ -95,12 +99,13 @@ def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") ->
         tables.setdefault(key, []).append(int(number))
     for numbers in tables.values():
         table_map = maps[numbers[0]]
-        model = model_of(table_map, catalog)
+        model = model_of(table_map, catalog, target_kind)
         if model.is_sequence:
             continue  # MariaDB logs NEXTVAL as rows; the target has no such table
         formats = formats_of(table_map, model)
-        chosen = events.select(np.isin(number_of_event, numbers))
-        yield TableRows(model, formats, walk_images(chosen, formats), chosen, target_kind)
+        chosen = events.select(np.flatnonzero(_is_one_of(numbers, len(maps))[number_of_event]))
+        images = first_columns(walk_images(chosen, formats), len(model.columns))
+        yield TableRows(model, formats[: images.column_count], images, chosen, target_kind)
 
 
 def unknown_tables(run: EventRun, catalog: Catalog) -> list[tuple[str, str]]:
@@ -109,16 +114,21 @@ def unknown_tables(run: EventRun, catalog: Catalog) -> list[tuple[str, str]]:
     return sorted({(m.database, m.table) for m in maps} - catalog.tables.keys())
 
 
+def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[tuple[str, str]]:
+    """Tables that the whole events of data[start:end] are about; their checksums are not looked at."""
+    offsets, types = event_offsets(data[start:end])
+    return unknown_tables(EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description), Catalog())
+
+
 def read_run(
     data: ByteArray, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
 ) -> EventRun:
     """The events of data[start:end], checksums verified, compressed ones expanded; `context` are offsets of table maps
     in force at `start`. Raises BinlogFormatError 1743 on a wrong checksum."""
     piece = data[start:end]
-    index = scan_events(piece)
-    offsets = index.offsets
-    if index.end != end - start:
-        raise BinlogFormatError("the relay log ends inside an event", errno=1594, position=str(start + index.end))
+    offsets, types = event_offsets(piece)
+    if int(offsets[-1]) != end - start:
+        raise BinlogFormatError("the relay log ends inside an event", errno=1594, position=str(start + offsets[-1]))
     if description.checksum_length and (bad := verify_events(piece, offsets)) >= 0:
         raise BinlogFormatError(
             "Replication event checksum verification failed while reading from a relay log.",
@@ -131,19 +141,18 @@ def read_run(
         data,
         np.concatenate([np.array(context, np.int64), offsets[:-1] + start]),
         np.concatenate([np.array(lengths, np.int64), np.diff(offsets)]),
-        np.concatenate([np.full(len(context), EventType.TABLE_MAP, np.uint8), index.type_codes]),
+        np.concatenate([np.full(len(context), EventType.TABLE_MAP, np.uint8), types]),
         description,
     )
-    return _expanded(run) if np.isin(run.types, _COMPRESSED_TYPES).any() else run
+    return _expanded(run) if _COMPRESSED_TYPES[run.types].any() else run
 
 
-def model_of(table_map: TableMap, catalog: Catalog) -> TableModel:
+def model_of(table_map: TableMap, catalog: Catalog, target_kind: str) -> TableModel:
     """The model the table map must fit. Raises RplError 1146 (no model), 1677 (another shape)."""
     model = catalog.tables.get((table_map.database, table_map.table))
     if model is None:
         raise no_such_table(table_map.database, table_map.table)
-    check_shape(table_map, model)
-    return model
+    return fitted(table_map, model, is_targets=value_form(target_kind).describes_itself)
 
 
 def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
@@ -187,18 +196,18 @@ def _expanded(run: EventRun) -> EventRun:
     pieces: list[bytes] = []
     for number, code in enumerate(run.types):
         event = run.event(number)
-        if code in _COMPRESSED_TYPES:
+        if _COMPRESSED_TYPES[code]:
             pieces.append(expand_event(event, run.description))
         else:
             plain = bytearray(event[: len(event) - run.description.checksum_length])
             plain[9:13] = len(plain).to_bytes(4, "little")
             pieces.append(bytes(plain))
     data = np.frombuffer(b"".join(pieces), np.uint8)
-    index = scan_events(data)
+    offsets, types = event_offsets(data)
     description = replace(run.description, checksum_algorithm=CHECKSUM_OFF)
-    whole = EventRun(data, index.offsets[:-1], np.diff(index.offsets), index.type_codes, description)
+    whole = EventRun(data, offsets[:-1], np.diff(offsets), types, description)
     if EventType.TRANSACTION_PAYLOAD not in run.types:
         return whole  # then the groups' kinds were told from their events
     queries = (whole.event(int(number)) for number in np.flatnonzero(whole.types == EventType.QUERY))
-    more = np.isin(whole.types, _ORDERED_TYPES).any() or not all(q.endswith(_ROWS_ONLY) for q in queries)
+    more = _ORDERED_TYPES[whole.types].any() or not all(q.endswith(_ROWS_ONLY) for q in queries)
     return replace(whole, has_more_than_rows=bool(more))

@@ -2,10 +2,15 @@
 
 Invariant: nothing is decoded under a model that does not fit: another number of columns, other names, or a wire type
 that the model's type never has stops the channel with both shown, instead of shifting columns.
+
+A model that is the target's own table (MySQL, MariaDB) fits as on a replica of theirs (manual: "Replication with More
+Columns on Source or Replica"): columns go by position, either side may have more of them at its end, and names may
+differ. Stricter than they are: where names are logged, one that stands at another place on the target stops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -46,15 +51,29 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
 }
 
 
-def check_shape(table_map: TableMap, model: TableModel) -> None:
+def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool) -> TableModel:
+    """The model to read rows of this table map with. `is_targets`: it is the target's own table.
+
+    Raises RplError 1677 when the table map's columns are not the model's.
+    """
+    check_shape(table_map, model, is_targets=is_targets)
+    return model.as_known_by(table_map.column_count)
+
+
+def check_shape(table_map: TableMap, model: TableModel, *, is_targets: bool = False) -> None:
     """Raises RplError 1677 when the table map's columns are not the model's."""
     names = table_map.column_names
-    if len(model.columns) != table_map.column_count or (names and list(names) != [c.name for c in model.columns]):
+    own = [column.name for column in model.columns]
+    if is_targets:
+        fits = not names or not _moved(names, own)
+    else:
+        fits = len(own) == table_map.column_count and (not names or list(names) == own)
+    if not fits:
         shown = ", ".join(names) if names else f"{table_map.column_count} columns without names"
         raise _mismatch(
             model, f"its row events have ({shown}), its model has ({', '.join(c.name for c in model.columns)})"
         )
-    for number, column in enumerate(model.columns):
+    for number, column in enumerate(model.columns[: table_map.column_count]):
         wire = real_type(table_map.type_codes[number], table_map.metadata[number])
         if wire not in _wire_types(column):
             found = Wire(wire).name if wire in Wire._value2member_map_ else str(wire)
@@ -65,7 +84,16 @@ def check_shape(table_map: TableMap, model: TableModel) -> None:
 
 def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:
     """How to read each column: wire type from the table map, the rest from the model where the map is silent."""
-    return tuple(column_formats(table_map, _known_formats(model.columns)))
+    known = _known_formats(model.columns)[: table_map.column_count]
+    more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
+    return tuple(column_formats(table_map, (*known, *more)))
+
+
+def _moved(names: Sequence[str], own: Sequence[str]) -> bool:
+    """True when one of the source's columns stands at another place on the target."""
+    theirs, ours = ([name.casefold() for name in side] for side in (names, own))
+    differing = [(a, b) for a, b in zip(theirs, ours, strict=False) if a != b]
+    return any(a in ours or b in theirs for a, b in differing)
 
 
 def _wire_types(column: Column) -> frozenset[int]:

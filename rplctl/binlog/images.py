@@ -15,7 +15,7 @@ else is a BinlogFormatError (design D12). Cells are offsets into `data`; no byte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,16 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
         after,
         event_of_change.astype(np.int32),
     )
+
+
+def first_columns(images: Images, count: int) -> Images:
+    """The images without what lies beyond `count` columns."""
+    if images.column_count <= count:
+        return images
+    starts = np.ascontiguousarray(images.cell_start[:, :count])
+    lengths = np.ascontiguousarray(images.cell_length[:, :count])
+    diffs = np.ascontiguousarray(images.is_diff[:, :count])
+    return replace(images, cell_start=starts, cell_length=lengths, is_diff=diffs)
 
 
 def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -10,7 +10,7 @@ Invariant: `columns` are in the order of the table maps, hidden columns included
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 
 from rplctl.errors import RplError
@@ -161,6 +161,14 @@ class TableModel:
         """Column by name; names of columns ignore case, as on the server."""
         wanted = column_name.casefold()
         return next((column for column in self.columns if column.name.casefold() == wanted), None)
+
+    def as_known_by(self, width: int) -> TableModel:
+        """For rows that hold only the first `width` columns: keys with others in them identify no such row."""
+        beyond = {column.name for column in self.columns[width:]}
+        if not beyond:
+            return self
+        keys = (replace(key, kind="index") if key.is_unique and beyond & {*key.columns} else key for key in self.keys)
+        return replace(self, keys=tuple(keys))
 
     def to_json(self) -> str:
         """Stable text: the same model gives the same bytes."""

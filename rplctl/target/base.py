@@ -59,11 +59,15 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as text for LOAD DATA and COPY (`binlog.fields`). `columns` as in RowSet; in updates the key's are last."""
+    """Rows as text for LOAD DATA and COPY (`binlog.fields`). `columns` as in RowSet; in updates the key's are last.
+
+    `keys`: of rows that others of the same batch may make good (`applier.superseded`), 8 bytes for each; else empty.
+    """
 
     columns: tuple[int, ...]
     count: int
     text: bytes
+    keys: bytes = b""
 
     def __len__(self) -> int:
         return self.count
@@ -91,6 +95,7 @@ class TableChunk:
     replace columns of rows that must exist (RowSet.columns name the columns set, the key columns follow in each row);
     `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
     `bulk`: many rows, encoded by the task; the lists are empty then.
+    `width`: columns of the source's table, where the target's may have another number of them.
     """
 
     database: str
@@ -104,6 +109,7 @@ class TableChunk:
     foreign_keys_off: bool  # some of them ran under foreign_key_checks=0
     cascades_logged: bool = False  # what foreign keys made of them on the source is in the log too (MySQL 9.6)
     bulk: BulkRows | None = None
+    width: int = 0
 
 
 class Target(Protocol):
@@ -287,6 +293,12 @@ def key_of(model: TableModel) -> tuple[int, ...]:
             if all(kind == "primary" or not model.columns[i].nullable for i in columns):
                 return columns
     return ()
+
+
+def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel]) -> TableModel:
+    """The model to apply the chunk with."""
+    model = models[chunk.database, chunk.table]
+    return model.as_known_by(chunk.width) if chunk.width else model
 
 
 def no_such_table(database: str, table: str) -> TargetError:

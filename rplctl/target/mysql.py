@@ -24,7 +24,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target import mysql_fence
-from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, key_of
+from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, chunk_model, key_of
 from rplctl.target.mysql_bulk import BulkLoader, Loaded
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts
@@ -199,7 +199,7 @@ class MysqlTarget:
         """Nothing: the model was read from the target itself."""
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
-        work = [(chunk, models[chunk.database, chunk.table]) for chunk in parents_first(chunks, models)]
+        work = [(chunk, chunk_model(chunk, models)) for chunk in parents_first(chunks, models)]
         lenient = any(has_empty_enum(model, [*c.inserts, *c.updates]) for c, model in work)
         self._rows_session(lenient=lenient)
         try:

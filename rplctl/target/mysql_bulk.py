@@ -5,7 +5,8 @@ into warnings), so what it reports decides: records as sent, none skipped, no wa
 matched as the source changed. Anything else is CountMismatch; the applier rolls back and finds the exact transaction.
 
     deletes   keys → temporary table, DELETE … JOIN
-    updates   LOAD DATA REPLACE where the primary key is the only unique key and no foreign key points at the table;
+    updates   LOAD DATA REPLACE where the primary key is the only unique key, no foreign key points at the table and
+              the source's table has all its columns (more of them keep their values);
               else, or when the server replaced fewer rows than sent (it does not count rows that stay the same),
               rows → temporary table, UPDATE … JOIN; where rows trade values of another unique key, DELETE and INSERT
     inserts   LOAD DATA
@@ -21,7 +22,7 @@ from pymysql import err
 
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import CountMismatch, EncodedRows, TableChunk, key_of
-from rplctl.target.mysql_rows import table_name
+from rplctl.target.mysql_rows import kept_times, left_out, table_name
 from rplctl.target.mysql_values import quote
 
 _STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
@@ -62,7 +63,7 @@ class BulkLoader:
         rows = chunk.bulk.updates
         if not rows.count:
             return
-        if not is_parent and _has_one_unique_key(model):
+        if not is_parent and _has_one_unique_key(model) and _are_whole(rows, model):
             self._send(b"SAVEPOINT rplctl_bulk")
             if self._into(table_name(model), rows, model, b" REPLACE").deleted == rows.count:
                 return
@@ -99,6 +100,8 @@ class BulkLoader:
             places.append(quote(column.name) if value is None else b"@rplctl_%d" % number)
             if value is not None:
                 sets.append(quote(column.name) + b"=" + value)
+        if table != _STAGE:
+            sets += [quote(column.name) + b"=" + value for column, value in left_out(model, rows.columns)]
         sql = b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)" % (
             how,
             table,
@@ -119,6 +122,8 @@ class BulkLoader:
         table = table_name(model)
         names = [quote(model.columns[c].name) for c in rows.columns if c not in key and c not in _generated(model)]
         sets = [b"%s.%s=s.%s" % (table, name, name) for name in names]
+        stay = (quote(column.name) for column in kept_times(model, rows.columns))
+        sets += [b"%s.%s=%s.%s" % (table, name, table, name) for name in stay]
         if not sets:  # nothing but the key: the rows are there, that is all
             name = quote(model.columns[key[0]].name)
             sets.append(b"%s.%s=s.%s" % (table, name, name))
@@ -128,7 +133,7 @@ class BulkLoader:
             found = self._send(statement % (_STAGE, table, _same_key(model), b", ".join(sets)))[0]
             self._expect("update of", model, found, rows.count)
         except err.IntegrityError as error:
-            if error.args[0] != _DUPLICATE:
+            if error.args[0] != _DUPLICATE or not _are_whole(rows, model):
                 raise
             self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
             self._expect("delete from", model, self._delete_staged(model), rows.count)
@@ -144,6 +149,10 @@ class BulkLoader:
 def _has_one_unique_key(model: TableModel) -> bool:
     """True when REPLACE can meet no row but the one with the same key."""
     return sum(key.kind in ("primary", "unique") for key in model.keys) == 1
+
+
+def _are_whole(rows: EncodedRows, model: TableModel) -> bool:
+    return len(rows.columns) == len(model.columns)
 
 
 def _generated(model: TableModel) -> frozenset[int]:

@@ -1,19 +1,31 @@
 """Row changes as SQL statements for MySQL and MariaDB: the plain form, many rows per INSERT and DELETE.
 
 Pure: texts in, texts out. Generated columns are never written. An UPDATE names every TIMESTAMP and DATETIME column, so
-that ON UPDATE CURRENT_TIMESTAMP does not put in a time of its own.
+that ON UPDATE CURRENT_TIMESTAMP does not put in a time of its own. An INSERT gives a column that it has no value for,
+and that has no default, the zero of its type, as servers do for columns which only the replica has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from rplctl.schema.model import TableModel
+from rplctl.errors import TargetError
+from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, key_of
 from rplctl.target.mysql_values import comparand, is_empty_enum, is_equal, literal, quote
 
 STATEMENT_BYTES = 1 << 20  # a statement is closed once it is this long
 ROWS_PER_STATEMENT = 500  # keys per DELETE: each is a range for the optimizer
+
+
+_ZEROS = {
+    **dict.fromkeys((*INTEGER_BITS, "float", "double", "decimal", "bit", "year"), b"0"),
+    **dict.fromkeys((*TEXT_BYTES, *BINARY_TYPES, "char", "varchar", "set"), b"''"),
+    **dict.fromkeys(("date", "datetime", "timestamp"), b"'0000-00-00'"),
+    "time": b"'00:00:00'",
+    "enum": b"1",
+    "json": b"'null'",
+}
 
 
 def table_name(model: TableModel) -> bytes:
@@ -23,11 +35,33 @@ def table_name(model: TableModel) -> bytes:
 def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, int]]:
     """(statement, rows in it)."""
     written = [(i, c) for i, c in enumerate(rows.columns) if model.columns[c].generated is None]
-    names = b", ".join(quote(model.columns[c].name) for _, c in written)
+    zeros = left_out(model, rows.columns)
+    names = b", ".join([quote(model.columns[c].name) for _, c in written] + [quote(column.name) for column, _ in zeros])
     head = b"INSERT INTO %s (%s) VALUES " % (table_name(model), names)
     columns = [(i, model.columns[c]) for i, c in written]
-    values = (b"(" + b",".join(literal(row[i], column) for i, column in columns) + b")" for row in rows.rows)
+    more = [zero for _, zero in zeros]
+    values = (b"(" + b",".join([literal(row[i], column) for i, column in columns] + more) + b")" for row in rows.rows)
     return _grouped(head, b",", values)
+
+
+def left_out(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, bytes]]:
+    """Columns besides `columns` that need a value and have no default, with the zero of their type."""
+    given = set(columns)
+    zeros = ((column, _ZEROS.get(column.type)) for number, column in enumerate(model.columns) if number not in given)
+    return [(column, zero) for column, zero in zeros if zero is not None and _needs_value(column)]
+
+
+def _needs_value(column: Column) -> bool:
+    return not column.nullable and column.default is None and column.generated is None and not column.auto_increment
+
+
+def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
+    """Columns besides `columns` that an UPDATE must name for them to stay as they are."""
+    return [
+        column
+        for number, column in enumerate(model.columns)
+        if number not in columns and column.type in ("timestamp", "datetime") and column.generated is None
+    ]
 
 
 def delete_statements(model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[bytes, int]]:
@@ -51,9 +85,7 @@ def update_statement(model: TableModel, columns: Sequence[int], values: Row, whe
         for c, value in zip(columns, values, strict=False)
         if model.columns[c].generated is None
     ]
-    for number, column in enumerate(model.columns):
-        if number not in given and column.type in ("timestamp", "datetime") and column.generated is None:
-            parts.append(quote(column.name) + b"=" + quote(column.name))
+    parts += [quote(column.name) + b"=" + quote(column.name) for column in kept_times(model, given)]
     if not parts:  # only generated columns changed: they follow by themselves
         free = next(column for column in model.columns if column.generated is None)
         parts.append(quote(free.name) + b"=" + quote(free.name))
@@ -89,6 +121,8 @@ def where_row(model: TableModel, image: RowSet) -> bytes:
     if key and all(column in at for column in key):
         return by_key(model, tuple(row[at[column]] for column in key))
     plain = [(i, model.columns[c]) for i, c in enumerate(image.columns) if model.columns[c].generated is None]
+    if not plain:  # the target has none of the columns that identify a row on the source
+        raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
     return b" AND ".join(is_equal(row[i], column) for i, column in plain) + b" LIMIT 1"
 
 

@@ -30,6 +30,7 @@ class ValueForm:
     """`format_for`: how to decode a column; `stored`: what becomes of the decoded values. `keeps_json_types`: JSON
     there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
     `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
+    `describes_itself`: its tables are their own models, and need not be exactly the source's.
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
     `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are
     `binlog.fields.TextForm`'s.
@@ -39,6 +40,7 @@ class ValueForm:
     stored: Callable[[list[Value]], list[Value]]
     keeps_json_types: bool = False
     knows_defaults: bool = False
+    describes_itself: bool = False
     moves_keys: bool = False
     encodes: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
     field_text: Callable[[Column, Value], bytes] = lambda _column, value: str(value).encode()
@@ -67,7 +69,7 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
 
 def _loads_as_bytes(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
     """LOAD DATA takes bytes as they are: text must be of the column's own charset."""
-    pairs = zip(formats, model.columns, strict=True)
+    pairs = zip(formats, model.columns, strict=False)  # the target's table may have more of them
     return all(column.type not in CHARACTER_TYPES or fmt.charset == column.charset for fmt, column in pairs)
 
 
@@ -100,6 +102,7 @@ _FORMS: Final[dict[str, ValueForm]] = {
         lambda values: values,
         keeps_json_types=True,
         knows_defaults=True,
+        describes_itself=True,
         encodes=_loads_as_bytes,
         field_text=_mysql_text,
         takes_bytes=True,
