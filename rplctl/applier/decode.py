@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
+from rplctl.applier.superseded import can_be_superseded
 from rplctl.binlog.cells import cells_of, raw_cells, signed_cells, unsigned_cells
 from rplctl.binlog.fields import Fields, TextForm, encode_rows, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
@@ -187,14 +189,18 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRo
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
     values_then_key = tuple(c for c in whole if c not in key) + key
-    order = _in_key_order(rows, net, key)
+    numbers = _key_numbers(rows, net, key)
+    order = np.arange(len(net)) if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
+    keeps_keys = numbers is not None and can_be_superseded(rows.model)
 
     def encoded(wanted: npt.NDArray[np.bool_], columns: tuple[int, ...], *, final: bool) -> EncodedRows:
         entries = order[wanted[order]]
         if not len(entries):
             return EncodedRows(columns, 0, b"")
         images = (net.final_image if final else net.key_image)[entries]
-        return EncodedRows(columns, len(entries), encode_rows([_fields(rows, images, c) for c in columns]))
+        text = encode_rows([_fields(rows, images, c) for c in columns])
+        keys = numbers[entries].tobytes() if numbers is not None and keeps_keys else b""
+        return EncodedRows(columns, len(entries), text, keys)
 
     return BulkRows(
         absent=encoded(~present & gone, key, final=False),
@@ -204,15 +210,13 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRo
     )
 
 
-def _in_key_order(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> Ints:
-    """Entries as an index has them, if the key is one integer: neighbours lie on the same pages."""
+def _key_numbers(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> npt.NDArray[Any] | None:
+    """Each entry's key as a number of 64 bits, if it is one integer column."""
     width = INTEGER_WIDTH.get(ColumnType(rows.formats[key[0]].real_type)) if len(key) == 1 else None
     if width is None:
-        return np.arange(len(net))
+        return None
     cells = cells_of(rows.images, net.key_image, key[0])
-    return np.argsort(
-        unsigned_cells(cells) if rows.formats[key[0]].unsigned else signed_cells(cells, width), kind="stable"
-    )
+    return unsigned_cells(cells) if rows.formats[key[0]].unsigned else signed_cells(cells, width)
 
 
 def _fields(rows: TableRows, images: Ints, column: int) -> Fields:

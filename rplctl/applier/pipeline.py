@@ -173,7 +173,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
                     [(s.columns, s.rows) for s in c.inserts],
                     [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 ),
-                c.bulk and [(e.columns, e.count, e.text) for e in c.bulk.parts],
+                c.bulk and [(e.columns, e.count, e.text, e.keys) for e in c.bulk.parts],
                 (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width),
             )
             for c in chunks

@@ -31,6 +31,7 @@ __all__ = [
     "PacketEnd",
     "RowSplit",
     "deframe",
+    "event_offsets",
     "scan_events",
     "scan_groups",
     "split_rows",
@@ -60,67 +61,62 @@ class EventIndex:
 def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
     """Index the whole events from `offset` on. Raises BinlogFormatError for impossible lengths and encrypted logs."""
     view = byte_view(data)
-    count, bad = _count_events(view, offset)
+    offsets, type_codes = event_offsets(view, offset)
+    count = len(type_codes)
+    fields = (np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32))
+    flags = np.empty(count, np.uint16)
+    _fill_fields(view, offsets, flags, *fields)
+    return EventIndex(offsets, type_codes, flags, *fields)
+
+
+def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """(offsets[n + 1], type codes[n]) of the whole events from `offset` on, in one pass. Raises as `scan_events`."""
+    view = byte_view(data)
+    room = max(0, len(view) - offset) // HEADER_LENGTH
+    offsets, type_codes = np.empty(room + 1, np.int64), np.empty(room, np.uint8)  # pages not used are not taken
+    count, bad = _find_events(view, offset, offsets, type_codes)
     if bad >= 0:
         head = view[bad : bad + 64].tobytes()
         if head[4] == EventType.START_ENCRYPTION:
             raise encrypted_error(head)
         raise format_error("Impossible event length", view.data, bad)
-    index = EventIndex(
-        np.empty(count + 1, np.int64),
-        np.empty(count, np.uint8),
-        np.empty(count, np.uint16),
-        np.empty(count, np.uint32),
-        np.empty(count, np.uint32),
-        np.empty(count, np.uint32),
-    )
-    _fill_index(view, offset, index.offsets, index.type_codes, index.flags)
-    _fill_fields(view, index.offsets, index.timestamps, index.end_log_pos, index.server_ids)
-    return index
+    return offsets[: count + 1].copy(), type_codes[:count].copy()
 
 
 @lean_kernel
-def _count_events(data: ByteArray, offset: int) -> tuple[int, int]:
+def _find_events(
+    data: ByteArray, offset: int, offsets: NDArray[np.int64], type_codes: NDArray[np.uint8]
+) -> tuple[int, int]:
     """(whole events, offset of the first impossible one or -1)."""
     count = 0
     end = len(data)
     while offset + HEADER_LENGTH <= end:
         length = u32(data, offset + 9)
-        if length < HEADER_LENGTH or length > MAX_EVENT_LENGTH or data[offset + 4] == 164:
+        type_code = data[offset + 4]
+        if length < HEADER_LENGTH or length > MAX_EVENT_LENGTH or type_code == 164:
             return count, offset
         if length > end - offset:
             break
+        offsets[count] = offset
+        type_codes[count] = type_code
         offset += length
         count += 1
+    offsets[count] = offset
     return count, -1
-
-
-@lean_kernel
-def _fill_index(
-    data: ByteArray,
-    offset: int,
-    offsets: NDArray[np.int64],
-    type_codes: NDArray[np.uint8],
-    flags: NDArray[np.uint16],
-) -> None:
-    for index in range(len(type_codes)):
-        offsets[index] = offset
-        type_codes[index] = data[offset + 4]
-        flags[index] = u16(data, offset + 17)
-        offset += u32(data, offset + 9)
-    offsets[len(type_codes)] = offset
 
 
 @lean_kernel
 def _fill_fields(
     data: ByteArray,
     offsets: NDArray[np.int64],
+    flags: NDArray[np.uint16],
     timestamps: NDArray[np.uint32],
     end_log_pos: NDArray[np.uint32],
     server_ids: NDArray[np.uint32],
 ) -> None:
     for index in range(len(timestamps)):
         offset = offsets[index]
+        flags[index] = u16(data, offset + 17)
         timestamps[index] = u32(data, offset)
         server_ids[index] = u32(data, offset + 5)
         end_log_pos[index] = u32(data, offset + 13)

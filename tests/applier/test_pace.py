@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.pace import FIRST_BYTES, Pace
+from rplctl.applier.pace import Pace
 
+FIRST_BYTES = 1 << 20
 MOST = 16 * FIRST_BYTES
 
 
 def test_a_full_batch_is_followed_by_the_largest() -> None:
-    pace = Pace(MOST, 1 << 40)
+    pace = Pace(FIRST_BYTES, MOST, 1 << 40)
     sizes = []
     for _ in range(3):
         sizes.append(pace.batch_bytes // FIRST_BYTES)
-        pace.applied(pace.batch_bytes, 10)
+        pace.decoded(pace.batch_bytes, 10)
     assert sizes == [1, 16, 16]
 
 
 def test_a_trickle_changes_nothing() -> None:
-    pace = Pace(MOST, 1000)
-    pace.applied(500, 900)
+    pace = Pace(FIRST_BYTES, MOST, 1000)
+    pace.decoded(500, 900)
     assert pace.batch_bytes == FIRST_BYTES
 
 
 @pytest.mark.parametrize("bytes_per_change", [1000, 100])
 def test_many_small_rows_keep_a_batch_small(bytes_per_change: int) -> None:
-    pace = Pace(MOST, 4 * FIRST_BYTES // 1000)
+    pace = Pace(FIRST_BYTES, MOST, 4 * FIRST_BYTES // 1000)
     for _ in range(9):
-        pace.applied(pace.batch_bytes, pace.batch_bytes // bytes_per_change)
+        pace.decoded(pace.batch_bytes, pace.batch_bytes // bytes_per_change)
     assert pace.batch_bytes == pytest.approx(4 * FIRST_BYTES if bytes_per_change == 1000 else FIRST_BYTES, rel=0.01)
 
 
 def test_a_huge_transaction_is_decoded_in_pieces_and_a_batch_slightly_too_large_at_once() -> None:
-    pace = Pace(MOST, 1000)
+    pace = Pace(FIRST_BYTES, MOST, 1000)
     assert pace.job_bytes(100 * MOST) == FIRST_BYTES
     assert pace.job_bytes(FIRST_BYTES + 5) == FIRST_BYTES + 5
 
 
 def test_the_operators_limit_holds_below_the_first_batch() -> None:
-    pace = Pace(1 << 16, 1000)
-    pace.applied(1 << 16, 1)
+    pace = Pace(FIRST_BYTES, 1 << 16, 1000)
+    pace.decoded(1 << 16, 1)
     assert pace.batch_bytes == 1 << 16

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.spark import spark_settings
-from rplctl.channel import Channel
 from rplctl.config import Config
 
 JOB = """
@@ -63,7 +62,9 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert found["result"] == [0, 1, 4, 9, 16, 25, 36, 49]
     assert found["java"] == str(tmp_path / "instance/run/@/java")
     assert found["mode"] == "0o700"
-    assert found["files"] == ["blockm", "log4j2", "spark-"]
+    files = found["files"]
+    assert isinstance(files, list)
+    assert {"blockm", "log4j2", "spark-", "liblz4"} <= set(files), "the JVM's temporary files are here too"
     addresses = found["addresses"]
     assert isinstance(addresses, list)
     assert addresses, "the JVM listens somewhere"
