@@ -108,6 +108,7 @@ class BatchApplier:
         `meanwhile`: called when all is decoded and only the target is busy; not at all if that moment does not come.
         """
         self._meanwhile = meanwhile
+        begun = self.info
         for _ in range(self._config.replica_transaction_retries):
             try:
                 return self._apply(batch)
@@ -121,12 +122,13 @@ class BatchApplier:
                     self._target.reconnect()
                 self._interrupter.stop.wait(RETRY_PAUSE_SECONDS)
                 self._interrupter.check()
+                batch = batch.left(begun, self.info)
         try:
             return self._apply(batch)
         except TargetError as error:
             if not error.transient or error.errno not in KEEPS_CONNECTION or batch.kind is not BatchKind.BULK:
                 raise
-        return self._one_by_one(batch)
+        return self._one_by_one(batch.left(begun, self.info))
 
     def _apply(self, batch: Batch) -> int:
         if batch.kind is BatchKind.SKIP:

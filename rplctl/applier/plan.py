@@ -8,7 +8,7 @@ statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing pas
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import numpy as np
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.header import EventType
 from rplctl.binlog.scan import GroupKind, GroupScan
+from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
 
@@ -95,6 +96,13 @@ class Batch:
         for number in range(self.first, self.last):
             empty = self.kind is not BatchKind.GROUP and self.scan.kind[number] in _EMPTY_KINDS
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
+
+    def left(self, begun: RelayLogInfo, now: RelayLogInfo) -> Batch:
+        """Without the groups that an attempt, begun there, committed one at a time or in parts before it failed."""
+        if now is begun:
+            return self
+        done = int(np.searchsorted(self.scan.end, now.relay_log_pos, side="right"))
+        return replace(self, first=max(self.first, done))
 
 
 def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword

@@ -7,13 +7,14 @@ With `log_bin` the binary log of applied transactions follows COMMIT. All from C
 A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
 table, goes apply → compare-and-swap → COMMIT (`commit_after`, REQ-5): a crash in between repeats it, visibly.
 An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
-position decides, on a new connection: never repeated blindly, never skipped blindly.
+position decides, on a new connection, waited for if need be: never repeated blindly, never skipped blindly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from rplctl.commit.in_doubt import until_answered
 from rplctl.commit.ledger import Ledger, taken_over
 from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
 from rplctl.errors import TargetError
@@ -50,7 +51,7 @@ def commit_group(
         _commit_logged(target, ledger, step)
         crash_point("crash_commit_after")
         crash_point("crash_after_commit_before_update_pos")
-        ledger.committed(new)
+        until_answered(lambda: ledger.committed(new))
     crash_point("crash_after_commit_and_update_pos")
 
 
@@ -82,7 +83,7 @@ def commit_after(
         raise
     with ledger.guard():
         _commit_logged(target, ledger, step)
-        ledger.committed(new)
+        until_answered(lambda: ledger.committed(new))
     crash_point("crash_after_commit_and_update_pos")
 
 
@@ -103,7 +104,7 @@ def _commit(target: Target, ledger: Ledger, new: RelayLogInfo) -> None:
     try:
         target.commit()
     except TargetError:
-        if not _is_committed(target, ledger, new):
+        if not until_answered(lambda: _is_committed(target, ledger, new)):
             raise
 
 

@@ -26,6 +26,7 @@ from sqlalchemy import Connection, Engine
 from rplctl.binary_log.end import logged_record
 from rplctl.binary_log.files import binary_log_files
 from rplctl.channel import Channel
+from rplctl.commit.in_doubt import until_answered
 from rplctl.commit.ledger import CommitMode, Ledger, at_marker, read_marker, remove_marker, taken_over
 from rplctl.commit.logged import BinaryLog
 from rplctl.commit.participant import LinePosition, LogPosition, PagePosition, PositionParticipant, RowPosition
@@ -180,7 +181,7 @@ def _carry_out(target: Target, ledger: XaLedger, xid: str) -> None:
         target.commit()
     except TargetError:
         target.reconnect()
-        _finish_elsewhere(ledger, target.engine, xid)
+        until_answered(lambda: _finish_elsewhere(ledger, target.engine, xid))
         return
     crash_point("crash_commit_between_engines")
     crash_point("crash_commit_before_unlog")

@@ -1,0 +1,265 @@
+"""The target fails in the middle of things: nothing lost, nothing twice, and the position says what the rows say.
+
+The applier's own parts on real servers behind a proxy, without Spark: a binary log of numbered transactions, each of
+which writes its number into `probe`, so that rows and position can be held against each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rplctl.applier.plan import plan_batches
+from rplctl.binlog.scan import GroupKind
+from rplctl.errors import TargetError
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.target import open_target
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
+from tests.proxy import Fate, Proxy
+from tests.replica import wait_until
+from tests.servers import MariadbServer, PostgresqlServer
+
+DATABASE = "target_faults"
+TRANSACTIONS = 40
+PER_COMMIT = 5
+
+pytestmark = [pytest.mark.slow]
+
+Server = MariadbServer | PostgresqlServer
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One binary log: CREATE TABLEs, then TRANSACTIONS numbered transactions; statements in one, rows in the other."""
+
+    rows: RelayGroups
+    statements: RelayGroups
+
+
+@pytest.fixture(scope="module")
+def recorded(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    folder = tmp_path_factory.mktemp("logs")
+    logs = []
+    for number, log_format in enumerate(("ROW", "STATEMENT"), 1):
+        mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}; FLUSH LOGS")
+        log = mariadb.master_status()[0]
+        mariadb.sql(
+            f"CREATE DATABASE {DATABASE}; USE {DATABASE}; SET binlog_format={log_format};"
+            "CREATE TABLE probe (seq INT PRIMARY KEY, note VARCHAR(40)) ENGINE=InnoDB;"
+            "CREATE TABLE total (id INT PRIMARY KEY, sum BIGINT) ENGINE=InnoDB; INSERT INTO total VALUES (1, 0);"
+            + "".join(
+                f"BEGIN; INSERT INTO probe VALUES ({n}, '{str(n % 10) * 20}'); UPDATE total SET sum=sum+{n}; COMMIT;"
+                for n in range(1, TRANSACTIONS + 1)
+            )
+            + "FLUSH LOGS"
+        )
+        path = folder / f"log.00000{number}"
+        shutil.copy(mariadb.data / log, path)
+        logs.append(groups_of(path))
+    return Recorded(*logs)
+
+
+@pytest.fixture(scope="module")
+def maria_target(mariadb_factory: Callable[..., MariadbServer]) -> MariadbServer:
+    return mariadb_factory("--skip-log-bin", "--skip-log-slave-updates")
+
+
+@pytest.fixture(scope="module")
+def postgres_target(postgresql_factory: Callable[..., PostgresqlServer]) -> PostgresqlServer:
+    return postgresql_factory()
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rplctl.applier.batch.RETRY_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr("rplctl.commit.in_doubt.PAUSE_S", 0.05)
+
+
+class Through:
+    """An applier whose target is behind a proxy."""
+
+    def __init__(self, folder: Path, server: Server, proxy: Proxy, groups: RelayGroups, **options: Any) -> None:
+        if server.kind == "postgresql":
+            server.sql(f"DROP SCHEMA IF EXISTS {DATABASE} CASCADE; DROP SCHEMA IF EXISTS rplctl CASCADE")
+        else:
+            server.sql(f"DROP DATABASE IF EXISTS {DATABASE}; DROP DATABASE IF EXISTS rplctl")
+        self.server, self.proxy, self.groups = server, proxy, groups
+        database = "postgres" if server.kind == "postgresql" else ""
+        url = server.url(database).replace(f":{server.port}/", f":{proxy.port}/")
+        self.instance = Instance(folder, groups, target=url, **options)
+
+    def begin(self) -> None:
+        """Tables, without trouble; what comes next comes over new connections."""
+        self._apply(self._tables())
+        self._leave_connections()
+
+    def restart(self) -> None:
+        """The next start: what was known of the target is asked anew."""
+        self.close()
+        self.instance.target = open_target(self.instance.config.target_url)
+        self.instance.applier = self.instance.reopen()
+        self._leave_connections()
+
+    def _leave_connections(self) -> None:
+        """They keep the fate they were opened with."""
+        self.instance.target.reconnect()
+        self.instance.target.engine.dispose()
+
+    def apply(self) -> None:
+        """What is left, as the applier's loop does."""
+        self._apply(len(self.groups.scan))
+
+    def _apply(self, stop: int) -> None:
+        applier = self.instance.applier
+        at, scan = applier.info.exec_position, self.groups.scan
+        done = sum(not at.is_before(scan.source_position(n)) for n in range(len(scan)))
+        options: dict[str, Any] = {"has_rollbacks": applier.executes_statements, "per_commit": PER_COMMIT}
+        for batch in plan_batches(self.groups, stop, **options):
+            if batch.last > done:
+                applier.apply(replace(batch, first=max(batch.first, done)))
+
+    def _tables(self) -> int:
+        """Groups up to the first numbered transaction."""
+        real = np.flatnonzero(self.groups.scan.kind != GroupKind.CONTROL)
+        return int(real[-TRANSACTIONS])
+
+    def assert_whole(self) -> None:
+        rows = self.server.sql(f"SELECT seq, note FROM {DATABASE}.probe ORDER BY seq")
+        assert rows == [(n, str(n % 10) * 20) for n in range(1, TRANSACTIONS + 1)]
+        assert self.server.sql(f"SELECT sum FROM {DATABASE}.total") == [(TRANSACTIONS * (TRANSACTIONS + 1) // 2,)]
+        assert self.instance.applier.info.exec_position == self.groups.scan.end_position
+
+    def close(self) -> None:
+        self.instance.applier.close()
+        self.instance.target.close()
+
+
+@pytest.fixture(params=["mariadb", "postgresql"])
+def server(request: pytest.FixtureRequest) -> Server:
+    made: Server = request.getfixturevalue("maria_target" if request.param == "mariadb" else "postgres_target")
+    return made
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Through]]:
+    with contextlib.ExitStack() as stack:
+
+        def through(server: Server, groups: RelayGroups, **options: Any) -> Through:
+            proxy = stack.enter_context(Proxy(server.port))
+            made = Through(tmp_path / "instance", server, proxy, groups, **options)
+            stack.callback(made.close)
+            return made
+
+        yield through
+
+
+class Sent:
+    """A trigger: these numbers of all requests that hold these bytes, whatever connection they come on."""
+
+    def __init__(self, words: bytes, *numbers: int) -> None:
+        self._words, self._numbers, self._count = words, numbers, 0
+
+    def __call__(self, data: bytes) -> bool:
+        if self._words not in data:
+            return False
+        self._count += 1
+        return self._count in self._numbers
+
+
+class Committing(Sent):
+    """A trigger: these of the COMMITs with which a position moves."""
+
+    def __init__(self, *numbers: int) -> None:
+        super().__init__(b"COMMIT", *numbers)
+        self._moved = False
+
+    def __call__(self, data: bytes) -> bool:
+        self._moved = self._moved or (b"UPDATE" in data and b"elay_log_pos" in data)
+        if not self._moved or b"COMMIT" not in data:
+            return False
+        self._moved = False
+        return super().__call__(data)
+
+
+def away_after_each_cut(proxy: Proxy, cuts: int) -> None:
+    """Nobody gets through for some attempts to connect again."""
+    for _ in range(cuts):
+        proxy.is_cut.wait(20)
+        proxy.away.set()
+        proxy.is_cut.clear()
+        seen = proxy.accepted
+        wait_until(lambda seen=seen: proxy.accepted >= seen + 2)  # type: ignore[misc]
+        proxy.away.clear()
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "FILE"])
+@pytest.mark.parametrize("arrives", [True, False], ids=["commit arrives", "commit is lost"])
+@pytest.mark.parametrize("away", [False, True], ids=["there at once", "away for a while"])
+def test_a_commit_without_an_answer_is_asked_for_and_neither_lost_nor_repeated(
+    make: Callable[..., Through], server: Server, recorded: Recorded, kind: str, arrives: bool, away: bool
+) -> None:
+    through = make(server, recorded.rows, relay_log_info_repository=kind)
+    through.begin()
+    proxy = through.proxy
+    proxy.usual = Fate(0, begins=Committing(1, 3, 4), request_arrives=arrives)
+    if away:
+        threading.Thread(target=away_after_each_cut, args=(proxy, 3), daemon=True).start()
+    through.apply()
+    through.assert_whole()
+    assert proxy.cuts == 3
+
+
+def test_what_an_attempt_committed_before_the_connection_broke_is_not_applied_again(
+    make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
+) -> None:
+    """A batch that goes one transaction at a time, because one of its statements fails, is cut in the middle."""
+    through = make(maria_target, recorded.statements)
+    through.begin()
+    maria_target.sql(f"INSERT INTO {DATABASE}.probe VALUES (8, 'in the way')")
+    through.proxy.usual = Fate(0, begins=Sent(b"INSERT INTO probe VALUES (7,", 2), request_arrives=False)
+    with pytest.raises(TargetError) as caught:
+        through.apply()
+    assert caught.value.errno == 1062 and "'8'" in caught.value.message
+    assert through.proxy.cuts == 1
+    assert maria_target.sql(f"SELECT sum FROM {DATABASE}.total") == [(sum(range(8)),)]
+    maria_target.sql(f"DELETE FROM {DATABASE}.probe WHERE seq = 8")
+    through.apply()
+    through.assert_whole()
+
+
+def test_rows_of_a_table_without_transactions_are_not_applied_again_once_they_have_their_position(
+    make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
+) -> None:
+    """One transaction at a time; cut where the position moves, before any of its rows: nothing of it is there."""
+    through = make(maria_target, recorded.rows)
+    through.begin()
+    maria_target.sql(f"ALTER TABLE {DATABASE}.probe ENGINE=MyISAM; ALTER TABLE {DATABASE}.total ENGINE=MyISAM")
+    through.restart()
+    through.proxy.usual = Fate(0, begins=Sent(b"SELECT rplctl.slave_relay_log_info", 7), request_arrives=False)
+    through.apply()
+    through.assert_whole()
+    assert through.proxy.cuts == 1
+
+
+def test_a_record_in_a_table_of_its_own_that_cannot_follow_a_commit_at_once_follows_later(
+    make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
+) -> None:
+    through = make(maria_target, recorded.rows)
+    through.begin()
+    maria_target.sql("ALTER TABLE rplctl.slave_relay_log_info ENGINE=MyISAM")
+    through.restart()
+    through.proxy.usual = Fate(0, begins=Sent(b"UPDATE rplctl.slave_relay_log_info", 2, 5), request_arrives=False)
+    through.apply()
+    through.assert_whole()
+    assert through.proxy.cuts == 2
+    stored = maria_target.sql("SELECT Master_log_pos FROM rplctl.slave_relay_log_info")
+    assert stored == [(through.instance.applier.info.master_log_pos,)]
