@@ -2,7 +2,8 @@
 
 Invariant: after `replace_file` returns, a power cut leaves the new content; before it, the old content; never a mix
 (temporary file → fsync → rename → fsync of the folder). Files are created 0600 whatever the umask: they may hold
-secrets. Every fsync is counted, so that WL#5125's table of extra fsyncs can be measured (`sync_count`).
+secrets. Every fsync is counted, so that WL#5125's table of extra fsyncs can be measured (`sync_count`). An OSError that
+leaves a function with a path names that path, not our temporary file, and never none.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 PRIVATE_FILE = 0o600
@@ -20,6 +21,18 @@ PRIVATE_FOLDER = 0o700
 LEFT_AFTER_S = 10.0  # no process needs its temporary file that long
 
 sync_count: Counter[str] = Counter()  # file name → fsyncs by this process
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What fails in the block is about this path."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename2 is not None:  # of a rename
+            del error.filename2
+        error.filename = os.fspath(path)
+        raise
 
 
 def sync(descriptor: int, name: str) -> None:
@@ -30,11 +43,12 @@ def sync(descriptor: int, name: str) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the entries of a folder durable (a created, renamed or removed name)."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        sync(descriptor, folder.name)
-    finally:
-        os.close(descriptor)
+    with naming(folder):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            sync(descriptor, folder.name)
+        finally:
+            os.close(descriptor)
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -55,6 +69,21 @@ def replace_file(
 
     `keep`: a durable replacement stays under this name, too, whatever later ones that are not durable leave in `path`.
     """
+    with naming(path):
+        temporary = _written(path, data, durable=durable)
+        if durable and keep is not None:
+            second = temporary.with_name(f"{temporary.name}.keep")
+            second.unlink(missing_ok=True)
+            os.link(temporary, second)
+            os.replace(second, keep)
+        with guard():
+            os.replace(temporary, path)
+    if durable:
+        sync_folder(path.parent)
+
+
+def _written(path: Path, data: bytes, *, durable: bool) -> Path:
+    """The temporary file beside it, whole."""
     temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, PRIVATE_FILE)
@@ -68,15 +97,7 @@ def replace_file(
         temporary.unlink(missing_ok=True)
         raise
     os.close(descriptor)
-    if durable and keep is not None:
-        second = temporary.with_name(f"{temporary.name}.keep")
-        second.unlink(missing_ok=True)
-        os.link(temporary, second)
-        os.replace(second, keep)
-    with guard():
-        os.replace(temporary, path)
-    if durable:
-        sync_folder(path.parent)
+    return temporary
 
 
 def remove_leftovers(folder: Path) -> list[str]:
@@ -101,7 +122,8 @@ def remove_leftovers(folder: Path) -> list[str]:
 
 def remove_file(path: Path) -> None:
     """Unlink (a missing file is fine) and make that durable."""
-    path.unlink(missing_ok=True)
+    with naming(path):
+        path.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

@@ -20,6 +20,8 @@ Raise, never log and go on. Only `cli.main` and the two thread boundaries (recei
 
 from __future__ import annotations
 
+import errno as codes
+import os
 from typing import ClassVar
 
 DDL_EXIST_ERRORS = frozenset({1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146})  # as MySQL 9 lists them
@@ -107,3 +109,28 @@ class LockBusy(RplError):
 
 class ConfigError(RplError):
     exit_code = 78
+
+
+_NEXT_STEP = {  # of an operator; {folder} is where it happened
+    codes.EROFS: "the file system of {folder} is mounted read-only: see dmesg, mount it writable, then try again",
+    codes.EACCES: "ls -ld {folder}; run this command as the owner of the instance folder",
+    codes.EPERM: "ls -ld {folder}; lsattr -d {folder}; run this command as the owner of the instance folder",
+    codes.ENOSPC: "df {folder}; free some space, then try again: nothing is lost",
+    codes.EDQUOT: "quota; free some space in {folder}, then try again: nothing is lost",
+    codes.EIO: "see dmesg about the disk of {folder}; then rplctl recover",
+}
+_ER_DISK_FULL = 1021
+
+
+def file_error(error: OSError, channel: str | None = None) -> RplError:
+    """The system refused a file: which one, and what to do next. Exit code 1 (nothing was lost)."""
+    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
+    is_full = error.errno in (codes.ENOSPC, codes.EDQUOT)
+    return RplError(
+        f"{path}: {error.strerror or error}" if path else str(error.strerror or error),
+        errno=_ER_DISK_FULL if is_full else 0,
+        channel=channel,
+        hint=_NEXT_STEP.get(error.errno or 0, "ls -ld {folder}; then try again").format(folder=folder) if path else "",
+        transient=is_full,
+    )

@@ -199,9 +199,9 @@ def sweep(base: Path, name: str, call: str, how: str, numbers: Iterator[int]) ->
 
 
 def unexpected(done: Outcome) -> list[str]:
-    """An error that is not ours, nor the system's own, which the command line says in one line."""
+    """An error that is not ours, nor the system's own with a path, which the command line says in one line."""
     is_ours = not re.match(r"\w+(Error|Exception): ", done.error)
-    return [] if is_ours or re.match(r"OSError: \[Errno (5|28)\]", done.error) else [done.error]
+    return [] if is_ours or re.match(r"OSError: \[Errno (5|28)\] [\w/ ]+: '/[^']+'$", done.error) else [done.error]
 
 
 def some(first: int, step: int) -> Iterator[int]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
 
-from rplctl.errors import RplError
+from rplctl.errors import RplError, file_error
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # as a shell reports SIGPIPE
@@ -41,9 +41,9 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
         return BROKEN_PIPE
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        report(RplError(f"{where}{error.strerror or error}"))
-        return RplError.exit_code
+        shown = file_error(error)
+        report(shown)
+        return shown.exit_code
     except SystemExit as exit:
         return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else 1
     return 0

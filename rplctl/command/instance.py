@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rplctl import skip_list
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import Config
-from rplctl.errors import NotConfigured, UsageError
+from rplctl.errors import NotConfigured, UsageError, file_error
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository.base import InfoRepository
@@ -51,9 +51,14 @@ class Repositories:
 
 @contextmanager
 def administer(channel: Channel) -> Iterator[None]:
-    """The channel is ours to change for the block. Raises LockBusy, 1205 while the instance is locked for a backup."""
-    with files_may_change(channel.datadir), channels_stay(channel.datadir), hold_lock(channel, ADMIN):
-        yield
+    """The channel is ours to change for the block. Raises LockBusy, 1205 while the instance is locked for a backup; a
+    file that the system refuses as RplError.
+    """
+    try:
+        with files_may_change(channel.datadir), channels_stay(channel.datadir), hold_lock(channel, ADMIN):
+            yield
+    except OSError as error:
+        raise file_error(error, channel.name) from error
 
 
 @contextmanager
@@ -107,9 +112,11 @@ def target_has_table(repositories: Repositories, name: str) -> bool:
     from sqlalchemy import inspect
 
     from rplctl.commit.tables import own_schema
-    from rplctl.repository.table import mapped_errors
+    from rplctl.repository.table import is_file_missing, mapped_errors
 
     engine = repositories.engine()
+    if is_file_missing(engine):
+        return False
     with mapped_errors(name, None):
         return inspect(engine).has_table(name, schema=own_schema(engine))
 

@@ -7,7 +7,7 @@ import os
 import time
 
 from rplctl.config import Config
-from rplctl.errors import RplError
+from rplctl.errors import file_error
 
 JOURNAL = "rplctl.log"
 
@@ -20,7 +20,7 @@ def append_journal(config: Config, text: str) -> None:
     try:
         descriptor = os.open(config.datadir / JOURNAL, flags, 0o600)
     except OSError as error:
-        raise RplError(f"{config.datadir / JOURNAL}: {error.strerror}") from error
+        raise file_error(error) from error
     try:
         os.write(descriptor, line.encode(errors="replace"))
     finally:

@@ -10,7 +10,6 @@ Mode 0600; a file that others may read and that holds a password is refused (des
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from typing import Generic
 
 from rplctl.channel import Channel
 from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
-from rplctl.errors import ConfigError, NotConfigured, RplError
+from rplctl.errors import ConfigError, NotConfigured, file_error
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
 from rplctl.repository.lines import END_MARKER
@@ -141,12 +140,7 @@ class FileRepository(Generic[Info]):
         try:
             yield
         except OSError as error:
-            raise RplError(
-                f"{self.where} cannot be written: {error.strerror}",
-                channel=self._channel.name,
-                hint=f"df {self.path.parent}; ls -ld {self.path.parent}",
-                transient=error.errno in (errno.ENOSPC, errno.EDQUOT),
-            ) from error
+            raise file_error(error, self._channel.name) from error
 
     def _refuse_other_channel(self, info: Info) -> None:
         named = info.channel_name

@@ -12,6 +12,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.command import change_master as module
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
+from rplctl.command.change_plan import new_master_info, new_relay_log_info
 from rplctl.command.instance import open_repositories
 from rplctl.commit.ledger import open_ledger
 from rplctl.commit.tables import create_own_tables
@@ -236,13 +237,12 @@ def test_the_record_of_a_running_applier_is_left_alone(
     ledger = open_ledger(config, Channel("", tmp_path), engine)
     before = ledger.open()
     after = before.at(RelayLogPosition("relay-bin.000001", 900), BinlogPosition("b.000003", 2000))
-    original = module.new_master_info
 
     def commits_meanwhile(*given: Any) -> MasterInfo:
         with engine.begin() as connection:
             ledger.advance(connection, before, after)
         ledger.committed(after)
-        return original(*given)
+        return new_master_info(*given)
 
     monkeypatch.setattr(module, "new_master_info", commits_meanwhile)
     with hold_lock(Channel("", tmp_path), "applier"):
@@ -256,12 +256,11 @@ def test_the_record_of_a_running_applier_is_left_alone(
 
 def test_the_record_of_a_running_receiver_is_left_alone(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     repositories = open_repositories(config, "")
-    original = module.new_relay_log_info
 
     def receives_meanwhile(*given: Any) -> RelayLogInfo:
         moved = stored(config)[0].with_read_position(BinlogPosition("b.000009", 99))
         repositories.master_info.flush(moved, force=True)
-        return original(*given)
+        return new_relay_log_info(*given)
 
     monkeypatch.setattr(module, "new_relay_log_info", receives_meanwhile)
     with hold_lock(Channel("", config.datadir), "receiver"):
