@@ -152,6 +152,10 @@ class Applier:
     def _loop(self, work: BatchApplier, ledger: Ledger) -> None:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout)
         purged_to = work.info.relay_log_name
+
+        def read_ahead() -> None:
+            self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
+
         while not self.stop.is_set() and not self._is_finished(work):
             groups = self._ahead.take(feed) or feed.next(work.info, work.pace.batch_bytes)
             batches, wait = self._ready(groups, work)
