@@ -134,7 +134,7 @@ class Applier:
     ) -> None:
         try:
             try:
-                self._loop(work, ledger, target)
+                self._loop(work, ledger)
             finally:
                 end_spark()  # what was begun ahead ends with it
                 self._ahead.close()
@@ -160,10 +160,6 @@ class Applier:
             groups = self._ahead.take(feed) or feed.next(work.info, work.pace.batch_bytes)
             batches, wait = self._ready(groups, work)
             for batch in batches:
-
-        def read_ahead() -> None:
-            self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
-
                 if self.stop.is_set():
                     return
                 work.learn_tables(batch)
