@@ -7,7 +7,10 @@ The rules are MySQL's (sql/rpl_filter.cc), for names that are told apart bytewis
 * tables, in the order the statement names them, the first that matches a rule decides: do_table → yes, ignore_table →
   no, wild_do → yes, wild_ignore → no. None matched: yes unless there is a do list. A statement that names tables but
   updates none → no;
-* CREATE, ALTER, DROP DATABASE: by do_db and ignore_db when there are any, else by the wild patterns against `name.`.
+* CREATE, ALTER, DROP DATABASE: by do_db and ignore_db when there are any, else by the wild patterns against `name.`;
+* before all of them, and without an option: what the database `rplctl` holds is left out, and so are statements that
+  update it. A source may be the target of another rplctl; mysqld never even logs its own repository tables. (A source's
+  database that is called so and holds something else is applied under another name: rewrite_db.)
 
 Invariant: pure and picklable; the same decision in a Spark task, in order and one by one. What is left out is neither
 decoded nor parsed beyond its names, and the position moves past it.
@@ -27,6 +30,13 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import updated_names
+
+OWN_DATABASE = "rplctl"  # commit.tables.SCHEMA, which tasks do not load
+# as a server logs the end of a temporary table: IF EXISTS, which filters let pass otherwise
+_OWN_TEMPORARY = re.compile(
+    rf"DROP\s+(?:/\*!40005\s+)?TEMPORARY(?:\s+\*/)?\s+TABLE\s+(?:IF\s+EXISTS\s+)?`?{OWN_DATABASE}`?\s*\.[^,]*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +99,10 @@ class ReplicationFilter:
 
     def accepts_rows(self, database: str, table: str) -> bool:
         """`database` is already rewritten."""
-        return self.accepts_database(database) and (
-            not self.has_table_rules or self.accepts_tables([(database, table)])
+        return (
+            not is_own(database)
+            and self.accepts_database(database)
+            and (not self.has_table_rules or self.accepts_tables([(database, table)]))
         )
 
     def accepts_statement(self, sql: str, database: str, context: DdlContext) -> bool:
@@ -98,12 +110,17 @@ class ReplicationFilter:
 
         One whose names cannot be told is accepted, and stops later if it is not understood.
         """
-        if not self.reads_statements:
+        may_be_own = mentions_own(sql)
+        if not self.reads_statements and not may_be_own and not is_own(database):
             return True
         try:
             names = updated_names(sql, database, context)
         except RplError:
             return True
+        if is_own(names.database or "") or any(is_own(name) for name, _ in names.tables or ()):
+            return False
+        if may_be_own and _OWN_TEMPORARY.fullmatch(sql):
+            return False
         if names.database is not None:
             by_name = self.accepts_database if self.do_db or self.ignore_db else self._accepts_all_of
             return by_name(names.database)
@@ -126,6 +143,16 @@ class ReplicationFilter:
     def _accepts_all_of(self, database: str) -> bool:
         decision = self._wild_decision(f"{database}.")
         return not self.wild_do_table if decision is None else decision
+
+
+def is_own(database: str) -> bool:
+    """Whichever way servers write its name (lower_case_table_names)."""
+    return database.lower() == OWN_DATABASE
+
+
+def mentions_own(sql: str | bytes) -> bool:
+    """False for nearly every statement, and then no name in it is looked at."""
+    return OWN_DATABASE in sql.lower() if isinstance(sql, str) else OWN_DATABASE.encode() in sql.lower()
 
 
 def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:

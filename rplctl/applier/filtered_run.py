@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
 from rplctl.applier.row_stream import EventRun, table_ids
 from rplctl.applier.session import ddl_context
 from rplctl.binlog.events import parse_query
@@ -34,6 +34,8 @@ _BEFORE_A_STATEMENT = frozenset(
     {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
 )
 _ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
+_OWN = np.frombuffer(OWN_DATABASE.encode(), np.uint8)
+_LOWER = np.uint8(0x20)
 _BEGIN = np.frombuffer(b"BEGIN", np.uint8)
 _TABLE_MAP_FIXED = 8
 _QUERY_FIXED = 13
@@ -42,7 +44,7 @@ _LOAD_FIXED = 13
 
 def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
     """Raises BinlogFormatError when a name runs past its event."""
-    if rules == ReplicationFilter():
+    if rules == ReplicationFilter() and not _holds_own(run):
         return run
     keep = np.ones(len(run.types), np.bool_)
     changed: dict[int, bytes] = {}  # event number → the event with its database rewritten
@@ -53,6 +55,18 @@ def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
     if keep.all():
         return run
     return replace(run, starts=run.starts[keep], lengths=run.lengths[keep], types=run.types[keep])
+
+
+def _holds_own(run: EventRun) -> bool:
+    """True when a table map or statement may be about the database `rplctl`. Looks at every event of a batch."""
+    begins = run.starts[run.types == EventType.TABLE_MAP] + HEADER_LENGTH + _TABLE_MAP_FIXED
+    begins = begins[run.data[np.minimum(begins, len(run.data) - 1)] == len(_OWN)]
+    begins = begins[begins + len(_OWN) < len(run.data)]
+    names = run.data[begins[:, np.newaxis] + 1 + np.arange(len(_OWN))]
+    if ((names | _LOWER) == _OWN).all(axis=1).any():
+        return True
+    texts = np.flatnonzero((run.types == EventType.QUERY) | (run.types == EventType.EXECUTE_LOAD_QUERY))
+    return any(mentions_own(run.event(number)) for number in texts[~_is_begin(run, texts)].tolist())
 
 
 def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: dict[int, bytes]) -> None:
@@ -160,7 +174,7 @@ def _database_offset(event: bytes) -> int:
 
 def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules: ReplicationFilter) -> bool:
     """By the tables the statement updates. What cannot be read is accepted: who carries it out says why it stops."""
-    if not rules.reads_statements:
+    if not rules.reads_statements and not is_own(database) and not mentions_own(event):
         return True
     try:
         is_load = run.types[number] == EventType.EXECUTE_LOAD_QUERY

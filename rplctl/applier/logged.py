@@ -16,7 +16,7 @@ from enum import Enum
 
 import numpy as np
 
-from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
@@ -49,6 +49,7 @@ _CONTROL = np.array(
     ],
     np.uint8,
 )
+_OWN = OWN_DATABASE.encode()
 _LOST_EVENTS = (1).to_bytes(2, "little")
 
 
@@ -78,7 +79,7 @@ def logged_events(batch: Batch, rules: ReplicationFilter) -> LoggedEvents:
     starts = scan.start[numbers[np.concatenate(([0], breaks + 1))]].tolist()
     ends = scan.end[numbers[np.concatenate((breaks, [len(numbers) - 1]))]].tolist()
     spans = list(zip(starts, ends, strict=True))
-    if rules == ReplicationFilter():
+    if rules == ReplicationFilter() and not _may_hold_own(batch, spans):
         return LoggedEvents(batch.description, timestamp, True, lambda position: _copied(batch, spans, position))
     return LoggedEvents(
         batch.description,
@@ -86,6 +87,16 @@ def logged_events(batch: Batch, rules: ReplicationFilter) -> LoggedEvents:
         True,
         lambda position: _of_bytes(_kept(batch, spans, rules), position, batch.description),
     )
+
+
+def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
+    """True when the name of our own database stands in the events, which filters leave out then."""
+    data = batch.groups.data
+    for start, end in spans:
+        for at in range(start, end, _PIECE_BYTES):
+            if _OWN in data[at : min(end, at + _PIECE_BYTES + len(_OWN))].tobytes():
+                return True
+    return False
 
 
 def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int) -> Iterator[ByteArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -243,3 +244,35 @@ def test_foreign_keys_count_at_commit_not_before(target: Target) -> None:
         target.commit()
     target.rollback()
     assert caught.value.errno == 1452
+
+
+def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(target: Target) -> None:
+    source = make(target, KEYED)
+    apply(target, source, chunk(source, inserts=[RowSet(ALL, [(1, "a", "x"), (2, "b", None), (3, "c", "z")])]))
+    target.begin(foreign_keys=True)
+    target.connection.exec_driver_sql(f"ALTER TABLE {name_of(target)} ADD COLUMN extra VARCHAR(9) DEFAULT 'new'")
+    target.connection.exec_driver_sql(f"UPDATE {name_of(target)} SET extra='mine'")
+    target.commit()
+    target.check_table(source)
+    server = statement_target(target)
+    model = source if server is None else server.table_model("shop", "t")
+    assert model is not None
+    parts = {
+        "deletes": [(3,)],
+        "updates": [RowSet((1, 2), [("a2", "y", 1)])],
+        "inserts": [RowSet(ALL, [(4, "d", None)])],
+    }
+    given = chunk(source, **parts)
+    given = in_bulk(given, source, target.kind) if IN_BULK[target] else given
+    target.begin(foreign_keys=True)
+    target.apply_chunks([replace(given, width=3)], {("shop", "t"): model})
+    changed = RowChange(ChangeKind.UPDATE, RowSet(ALL, [(2, "b", None)]), RowSet(ALL, [(2, "b2", "w")]))
+    target.apply_change(changed, model)
+    target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(ALL, [(5, "e", "v")])), model)
+    target.commit()
+    assert rows(target) == [
+        (1, "a2", "y", "mine"),
+        (2, "b2", "w", "mine"),
+        (4, "d", None, "new"),
+        (5, "e", "v", "new"),
+    ]
