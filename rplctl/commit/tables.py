@@ -1,20 +1,37 @@
 """rplctl's own tables in the target, next to `slave_master_info` and `slave_relay_log_info`.
 
-    rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE (mode
-    `marker`) rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position
-    (design D18) rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
+    rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE
+    rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
+    rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
 
 In SQLite they stand beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database
-`rplctl`.
+`rplctl`. Invariant: a table of an older rplctl is brought to the layout below before anything is read from it, by a
+revision in migrations/ where the repositories are tables, by `create_own_tables` where they are files; no row is lost.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Engine, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    inspect,
+    text,
+)
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateSchema
+
+from rplctl.repository.install import lock_installation
 
 SCHEMA = "rplctl"
 _LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
@@ -85,3 +102,35 @@ def create_own_tables(engine: Engine) -> None:
             connection.execute(CreateSchema(schema, if_not_exists=True))
         for table in (commit_marker(schema), table_models(schema), prepared_xa(schema)):
             table.create(connection, checkfirst=True)
+        is_old = _lacks_pieces(connection)
+    if is_old:
+        with engine.begin() as connection:  # another: a transaction that has looked at the table holds it
+            lock_installation(connection)
+            add_pieces(connection)
+
+
+def add_pieces(connection: Connection) -> None:
+    """rplctl_prepared_xa of a rplctl that kept each transaction in one row: that row is its first piece. Nothing when
+    there is no such table. One ALTER where DDL commits, else in the caller's transaction.
+    """
+    if not _lacks_pieces(connection):
+        return
+    table = prepared_xa(own_schema(connection.engine))
+    name = f"{table.schema}.{table.name}" if table.schema else table.name
+    if connection.dialect.name in ("mysql", "mariadb"):
+        key = "DROP PRIMARY KEY, ADD PRIMARY KEY (Channel_name, Xid, Piece)"
+        connection.execute(text(f"ALTER TABLE {name} ADD COLUMN Piece INT NOT NULL AFTER Xid, {key}"))
+        return
+    connection.execute(text(f"ALTER TABLE {name} RENAME TO {table.name}__old"))
+    table.create(connection)
+    kept = '"Channel_name", "Xid", 0, "Format_description", "Events"'
+    connection.execute(text(f"INSERT INTO {name} SELECT {kept} FROM {name}__old"))
+    connection.execute(text(f"DROP TABLE {name}__old"))
+
+
+def _lacks_pieces(connection: Connection) -> bool:
+    table = prepared_xa(own_schema(connection.engine))
+    inspector = inspect(connection)
+    if not inspector.has_table(table.name, table.schema):
+        return False
+    return all(column["name"] != "Piece" for column in inspector.get_columns(table.name, table.schema))

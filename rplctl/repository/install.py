@@ -14,7 +14,7 @@ from rplctl.errors import ConfigError, LockBusy, RplError
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY, SCHEMA, schema_of
 
-VERSIONS = ("0001", "0002", "0003")  # the revisions in migrations/versions, the newest last
+VERSIONS = ("0001", "0002", "0003", "0004")  # the revisions in migrations/versions, the newest last
 SCHEMA_VERSION = VERSIONS[-1]
 VERSION_TABLE = "rplctl_version"
 _LOCK_NUMBER = 0x72706C63  # 'rplc'
@@ -39,7 +39,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
             )
         if version != SCHEMA_VERSION:
             with engine.connect() as connection, connection.begin():
-                _lock(connection)
+                lock_installation(connection)
                 _upgrade(connection, rep_engine)
 
 
@@ -73,7 +73,7 @@ def _stored_version(engine: Engine) -> str | None:
             return version.scalar()
 
 
-def _lock(connection: Connection) -> None:
+def lock_installation(connection: Connection) -> None:
     """One installer at a time; SQLite's transaction is that already. Raises LockBusy after a minute."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
