@@ -115,6 +115,9 @@ class Config:
     commit_group_transactions: int = option(
         0, "transactions of the source per commit at most; 0: rows as max_batch_bytes allows, statements 100"
     )
+    commit_group_milliseconds: int = option(
+        0, "time from BEGIN to COMMIT that groups of transactions are kept to, learned from those before; 0: any"
+    )
     rep_engine: str = option("", "engine of the repository tables; empty: the target's transactional default")
     server_id: int = option(0, "our server id, unique among the source's replicas; 0: derived from the datadir")
     sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0: only at rotation, change and stop")

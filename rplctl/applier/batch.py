@@ -212,9 +212,8 @@ class BatchApplier:
             named = named_tables(batch.groups.data, batch.start, piece, batch.description)
             self.catalog = self._statements.know(named)
 
-    def expect(self, groups: RelayGroups) -> None:
+    def expect(self, groups: RelayGroups, per_commit: Callable[[], int]) -> None:
         """These groups come next: begin to decode them (from any thread)."""
-        per_commit = self._config.commit_group_transactions
         planned = plan_batches(groups, len(groups.scan), has_rollbacks=self.executes_statements, per_commit=per_commit)
         batch = next(planned, None)
         if batch is not None and batch.kind is BatchKind.BULK and not batch.has_payload:

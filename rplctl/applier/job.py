@@ -11,12 +11,13 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from rplctl.applier.ahead import Ahead
 from rplctl.applier.batch import SMALLEST_SPLIT, BatchApplier
 from rplctl.applier.feed import RelayFeed
+from rplctl.applier.group_size import GroupSize
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
@@ -56,6 +57,7 @@ class Applier:
         self._skips = SkipList(channel.run_folder, options.skip_count)
         self._ahead: Ahead[RelayGroups | None] = Ahead(RelayLogError)
         self._is_held = False
+        self._group = GroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
 
@@ -159,6 +161,7 @@ class Applier:
         while not self.stop.is_set() and not self._is_finished(work):
             groups = self._ahead.take(feed) or feed.next(work.info, work.pace.batch_bytes)
             batches, wait = self._ready(groups, work)
+            batch = None
             for batch in batches:
                 if self.stop.is_set():
                     return
@@ -169,15 +172,17 @@ class Applier:
                     if not may_write:
                         return
                     self._report.begins(batch)
+                    began = time.monotonic()
                     try:
                         changes = work.apply(batch, read_ahead if more else lambda: None)
                     finally:
                         self._report.counted(work.retried, work.passed_over)
+                self._group.took(batch.transaction_count, time.monotonic() - began)
                 self._report.applied(work.info, batch, changes)
                 self._skipped(batch, work)
-            if groups is not None and (not batches or batches[-1].last < len(groups.scan)):
+            if groups is not None and (batch is None or batch.last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay
-            if not batches:
+            if batch is None:
                 self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name
@@ -186,7 +191,7 @@ class Applier:
         groups = feed.next_open(work.pace.batch_bytes)
         if groups is not None:
             with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
-                work.expect(groups)
+                work.expect(groups, self._per_commit)
         return groups
 
     def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:
@@ -201,7 +206,7 @@ class Applier:
             lock.close()
         return may_purge
 
-    def _ready(self, groups: RelayGroups | None, work: BatchApplier) -> tuple[list[Batch], float]:
+    def _ready(self, groups: RelayGroups | None, work: BatchApplier) -> tuple[Iterable[Batch], float]:
         """The batches that UNTIL and the delay let through, and how long to wait when there are none."""
         if groups is None:
             self._report.waiting()
@@ -218,9 +223,12 @@ class Applier:
             self._skips.count,
             skipped=self._skips.groups(groups, due),
             has_rollbacks=work.executes_statements,
-            per_commit=self._config.commit_group_transactions,
+            per_commit=self._per_commit,
         )
-        return list(plan), wait
+        return plan, wait
+
+    def _per_commit(self) -> int:
+        return self._group.transactions
 
     def _skipped(self, batch: Batch, work: BatchApplier) -> None:
         """Count down and forget what the operator wanted passed over, once the position is past it."""

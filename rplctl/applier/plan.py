@@ -7,7 +7,7 @@ statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing pas
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -112,13 +112,13 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     *,
     skipped: Collection[int] = (),
     has_rollbacks: bool = False,
-    per_commit: int = 0,
+    per_commit: Callable[[], int] = lambda: 0,
 ) -> Iterator[Batch]:
     """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
     (sql_slave_skip_counter), and so are the `skipped` groups, each alone. `has_rollbacks`: the target may have tables
     that a ROLLBACK does not touch (MyISAM), so rolled back groups are carried out too, and statements are grouped.
-    `per_commit`: transactions of the source per commit at most; 0: rows as many as there are, of statements
-    STATEMENTS_PER_COMMIT.
+    `per_commit`: transactions of the source per commit at most, asked when a batch is cut; 0: rows as many as there
+    are, of statements STATEMENTS_PER_COMMIT.
     """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
@@ -136,7 +136,7 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
         if not bulk[number]:
             last = number + 1
             if number not in skipped and has_rollbacks:
-                last = _group_end(groups, number, min(stop, number + (per_commit or STATEMENTS_PER_COMMIT)), skipped)
+                last = _group_end(groups, number, min(stop, number + (per_commit() or STATEMENTS_PER_COMMIT)), skipped)
             kind = BatchKind.SKIP if number in skipped else BatchKind.GROUP if last > number + 1 else BatchKind.SINGLE
             yield Batch(kind, groups, number, last)
             number = last
@@ -144,8 +144,8 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
         barriers = np.flatnonzero(~bulk[number:])
         last = number + int(barriers[0]) if len(barriers) else stop
         real = np.flatnonzero(kinds[number:last] != GroupKind.CONTROL)
-        if 0 < per_commit < len(real):
-            last = number + int(real[per_commit - 1]) + 1
+        if 0 < (most := per_commit()) < len(real):
+            last = number + int(real[most - 1]) + 1
         empty = bool(np.isin(kinds[number:last], _EMPTY_KINDS).all())
         yield Batch(BatchKind.SKIP if empty else BatchKind.BULK, groups, number, last)
         number = last

@@ -173,7 +173,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
             while groups := feed.next(work.info, config.max_batch_bytes):
                 count = _groups_until(groups, BinlogPosition(end.log_name, end.log_pos))
                 grouped = work.executes_statements
-                for batch in plan_batches(groups, count, skip, has_rollbacks=grouped, per_commit=per_commit):
+                for batch in plan_batches(groups, count, skip, has_rollbacks=grouped, per_commit=lambda: per_commit):
                     work.apply(batch)
                     say(["commit", str(work.info.exec_position)])
                 skip = 0

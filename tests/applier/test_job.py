@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rplctl.applier.group_size import GroupSize
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.channel import Channel
@@ -24,6 +26,7 @@ from tests.applier.demo_log import demo_groups
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 START = BinlogPosition("binlog.000001", 4)
+TOOK = GroupSize.took
 
 
 @pytest.fixture
@@ -47,7 +50,10 @@ def rows(channel: Channel, table: str) -> int:
         return int(connection.execute(f'SELECT count(*) FROM "shop__{table}"').fetchone()[0])
 
 
-def test_until_stops_at_its_transaction_and_the_next_run_goes_on(channel: Channel) -> None:
+def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run's commits are to take a millisecond: no job of Spark does, so they become single transactions."""
     config = Config(datadir=channel.datadir)
     groups = demo_groups()
     middle = groups.scan.source_position(len(groups.scan) // 2)
@@ -57,8 +63,12 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(channel: Channe
     assert (status.exec_log_name, status.exec_log_pos) == (middle.log_name, middle.log_pos)
     assert (status.until_condition, status.state, status.commit_mode) == ("Master", "", "marker")
     before = rows(channel, "orders")
-    Applier(config, channel, StartOptions(until_source=groups.end_source)).run()
+    groups_of = []
+    monkeypatch.setattr(GroupSize, "took", lambda self, n, s: (groups_of.append(n), TOOK(self, n, s)))
+    hurried = replace(config, commit_group_milliseconds=1)
+    Applier(hurried, channel, StartOptions(until_source=groups.end_source)).run()
     assert rows(channel, "orders") > before
+    assert set(groups_of[1:]) <= {0, 1} and 3 < sum(groups_of) < len(groups.scan)
     assert read_status(channel.status_path("applier")).exec_log_pos == groups.end_source.log_pos
     assert not channel.spool_folder.exists() or not list(channel.spool_folder.iterdir())
 

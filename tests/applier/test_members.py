@@ -45,7 +45,7 @@ def instance(target: MariadbServer, log: Recorded, tmp_path: Path) -> Instance:
 
 def go_on(instance: Instance, log: Recorded, per_commit: int = 0, stop: int | None = None) -> None:
     stop = len(log.groups.scan) if stop is None else stop
-    for batch in plan_batches(log.groups, stop, has_rollbacks=True, per_commit=per_commit):
+    for batch in plan_batches(log.groups, stop, has_rollbacks=True, per_commit=lambda: per_commit):
         if batch.first >= log.first:
             instance.applier.apply(batch)
 
@@ -64,7 +64,7 @@ def count_commits(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> list[i
 
 def test_a_group_ends_at_ddl_at_a_commit_without_transactions_and_at_its_size(log: Recorded) -> None:
     def sizes(per_commit: int) -> list[tuple[BatchKind, int]]:
-        planned = plan_batches(log.groups, len(log.groups.scan), has_rollbacks=True, per_commit=per_commit)
+        planned = plan_batches(log.groups, len(log.groups.scan), has_rollbacks=True, per_commit=lambda: per_commit)
         return [(b.kind, b.last - b.first) for b in planned if b.first >= log.first and b.transaction_count]
 
     group, single = BatchKind.GROUP, BatchKind.SINGLE

@@ -58,3 +58,13 @@ def test_a_delay_lets_through_only_what_is_old_enough() -> None:
     count, wait = groups_due(GROUPS.scan, COUNT, 3600, float(newest))
     assert count < COUNT
     assert 0 < wait <= 3600
+
+
+def test_the_size_of_a_commit_is_asked_when_the_batch_is_cut() -> None:
+    most, counts = 1, []
+    for batch in plan_batches(GROUPS, COUNT, per_commit=lambda: most):
+        if batch.kind is BatchKind.BULK:
+            assert 1 <= batch.transaction_count <= most
+            counts.append(batch.transaction_count == most)
+            most += 1
+    assert most > 4 and sum(counts) >= 3

@@ -103,7 +103,7 @@ def resumed(folder: Path, **options: Any) -> Instance:
 
 def apply_rest(instance: Instance, groups: RelayGroups) -> None:
     """From where the instance stands, in small commits."""
-    for batch in plan_batches(groups, len(groups.scan), per_commit=PER_COMMIT):
+    for batch in plan_batches(groups, len(groups.scan), per_commit=lambda: PER_COMMIT):
         if batch.start >= instance.applier.info.relay_log_pos:
             instance.applier.apply(batch)
 
