@@ -11,6 +11,7 @@ from typing import Self
 
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
 
+SET_BY_COMMAND = 4  # flushed_relay_log_pos without a name: CHANGE MASTER moved the read position, not the receiver
 DEFAULT_HEARTBEAT_PERIOD = 30.0  # seconds: half of replica_net_timeout
 
 
@@ -71,6 +72,11 @@ class MasterInfo:
     @property
     def is_configured(self) -> bool:
         return bool(self.host or self.master_binlog_dir)
+
+    @property
+    def uses_gtid(self) -> bool:
+        """The receiver asks by GTID: the source may change, and its coordinates with it."""
+        return self.enabled_auto_position or self.using_gtid != 0
 
 
 @dataclass(frozen=True, slots=True)

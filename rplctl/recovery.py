@@ -4,8 +4,10 @@
 2. cut the last relay log to its last complete, intact transaction (only the last can be torn: its predecessors were
    made durable before it was listed);
 3. the next event to fetch is where that transaction ends in the source's log, or the executed position when that is
-   later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position;
+   later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position, or when
+   CHANGE MASTER set it behind relay logs that are still to be applied;
 4. relay logs that begin after the executed position are useless: all go, and the executed position is fetched again.
+   By GTID positions of one source say nothing about another's: relay logs without the applier's own are useless.
 
 Invariant: a plan is pure (`plan_recovery`, what `dry_run` shows), and each step of carrying it out leaves a state from
 which the same result is planned again, so recovery may be killed anywhere and repeated. Caller holds the receiver lock.
@@ -22,8 +24,8 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.failpoint import crash_point
-from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import BinlogPosition, RelayLogPosition, log_number
+from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number
 from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
@@ -32,6 +34,7 @@ from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_
 from rplctl.relay_log.purge import finish_purge, purge_names, registered_names
 
 _NO_RELAY_LOG: Final = RelayLogPosition("", 0)
+_NOWHERE: Final = BinlogPosition("", FIRST_EVENT_POSITION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class RecoveryResult:
     retrieved_gtid_set: str  # GTIDs of complete transactions in the relay log; only for channels that use GTIDs
     is_index_repaired: bool
     notes: tuple[str, ...]  # for the thread's log and `rplctl recover`
+    continues_at: BinlogPosition = _NOWHERE  # where the relay log ends: a new one says so, the source may be another
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +109,13 @@ def plan_recovery(channel: Channel, master_info: MasterInfo, relay_log_info: Rel
         notes.append(f"relay log {name} holds no intact event; it is removed")
     kept = kept[: len(kept) - len(damaged)]
     executed = relay_log_info.exec_position
-    if kept and executed.log_name and _begins_after(index, kept[0], executed, master_info, relay_log_info):
+    uses_gtid = master_info.uses_gtid
+    if kept and _begins_after(index, kept[0], executed, relay_log_info, by_gtid=uses_gtid):
         notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
         kept, tail = [], None
     next_event = _next_event(tail, executed, master_info, channel)
+    moved = tail is not None and _is_set_behind(tail, master_info)
     notes += _position_notes(tail, next_event, relay_log_info)
-    uses_gtid = master_info.enabled_auto_position or master_info.using_gtid != 0
     is_jump = tail is not None and bool(tail.boundary.source.log_name) and next_event != tail.boundary.source
     return RecoveryResult(
         next_event=next_event,
@@ -122,6 +127,7 @@ def plan_recovery(channel: Channel, master_info: MasterInfo, relay_log_info: Rel
         retrieved_gtid_set=retrieved_gtids(index, kept, tail.boundary.offset) if uses_gtid and tail else "",
         is_index_repaired=kept != index.names() or not (index.is_canonical() or not kept),
         notes=tuple(notes),
+        continues_at=tail.boundary.source if tail and (moved or uses_gtid) else next_event,
     )
 
 
@@ -185,30 +191,31 @@ def _last_boundary(data: ByteArray, start: Boundary) -> Boundary:
 
 
 def _begins_after(
-    index: RelayLogIndex, first: str, executed: BinlogPosition, master_info: MasterInfo, relay_log_info: RelayLogInfo
+    index: RelayLogIndex, first: str, executed: BinlogPosition, relay_log_info: RelayLogInfo, *, by_gtid: bool
 ) -> bool:
-    """True when the relay logs do not reach back to the executed position.
-
-    With GTIDs the source may have changed, and with it the names of its logs: then only a lost
-    relay log of the applier counts.
-    """
+    """True when the relay logs do not reach back to the executed position."""
+    if by_gtid and relay_log_info.relay_log_name:
+        return not index.path(relay_log_info.relay_log_name).exists()
     start = start_of(index.path(first))
-    if start is None:
-        return True
-    uses_gtid = master_info.enabled_auto_position or master_info.using_gtid != 0
-    if uses_gtid and index.path(relay_log_info.relay_log_name or first).exists():
-        return False
-    return bool(start.log_name) and executed.is_before(start)
+    return bool(executed.log_name) and (start is None or (bool(start.log_name) and executed.is_before(start)))
+
+
+def _is_set_behind(tail: _Tail, master_info: MasterInfo) -> bool:
+    """CHANGE MASTER named another place to read from while relay logs waited to be applied."""
+    is_set = not master_info.flushed_relay_log_name and master_info.flushed_relay_log_pos == SET_BY_COMMAND
+    known = tail.boundary.source.log_name and master_info.master_log_name
+    return bool(is_set and known and not master_info.uses_gtid)
 
 
 def _next_event(
     tail: _Tail | None, executed: BinlogPosition, master_info: MasterInfo, channel: Channel
 ) -> BinlogPosition:
     """WL#4621: the later of the relay log's end and the executed position."""
+    if tail is not None and _is_set_behind(tail, master_info):
+        return master_info.read_position
     if tail is not None and tail.boundary.source.log_name:
         fetched = tail.boundary.source
-        uses_gtid = master_info.enabled_auto_position or master_info.using_gtid != 0
-        return executed if executed.log_name and fetched.is_before(executed) and not uses_gtid else fetched
+        return executed if executed.log_name and fetched.is_before(executed) and not master_info.uses_gtid else fetched
     if executed.log_name:
         return executed
     if tail is None and master_info.flushed_relay_log_name:

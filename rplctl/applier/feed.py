@@ -17,9 +17,9 @@ from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 
 
 class RelayFeed:
-    def __init__(self, channel: Channel, patience_s: float) -> None:
+    def __init__(self, channel: Channel, patience_s: float, *, by_gtid: bool = False) -> None:
         # the tasks verify checksums, in parallel
-        self._reader = RelayLogReader(channel, verify_checksums=False)
+        self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid)
         self._patience_s = patience_s
         self._damaged_since: float | None = None
         self._is_open = False

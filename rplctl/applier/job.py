@@ -19,6 +19,7 @@ from rplctl.applier.batch import SMALLEST_SPLIT, BatchApplier
 from rplctl.applier.feed import RelayFeed
 from rplctl.applier.group_size import GroupSize
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
+from rplctl.applier.new_source import enter_new_source
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
@@ -37,6 +38,7 @@ from rplctl.failpoint import watch
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.repository import open_master_info
 from rplctl.status import read_status
 from rplctl.target import open_target
 from rplctl.target.base import Target
@@ -58,6 +60,7 @@ class Applier:
         self._ahead: Ahead[RelayGroups | None] = Ahead(RelayLogError)
         self._is_held = False
         self._group = GroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
+        self._by_gtid = False
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
 
@@ -114,6 +117,8 @@ class Applier:
             target.close()
 
     def _open_ledger(self, target: Target) -> Ledger:
+        master = open_master_info(self._config, self._channel, lambda: target.engine)
+        self._by_gtid = master.exists() and master.read().uses_gtid
         evict_predecessor(self._channel, target.engine)
         target.fence(self._channel.name)
         create_own_tables(target.engine)
@@ -136,7 +141,7 @@ class Applier:
     ) -> None:
         try:
             try:
-                self._loop(work, ledger)
+                self._loop(work, ledger, target)
             finally:
                 end_spark()  # what was begun ahead ends with it
                 self._ahead.close()
@@ -151,8 +156,8 @@ class Applier:
             raise
         ledger.close(work.info)
 
-    def _loop(self, work: BatchApplier, ledger: Ledger) -> None:
-        feed = RelayFeed(self._channel, self._config.replica_net_timeout)
+    def _loop(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
+        feed = RelayFeed(self._channel, self._config.replica_net_timeout, by_gtid=self._by_gtid)
         purged_to = work.info.relay_log_name
 
         def read_ahead() -> None:
@@ -174,6 +179,8 @@ class Applier:
                     self._report.begins(batch)
                     began = time.monotonic()
                     try:
+                        catalog = None if work.executes_statements else work.catalog
+                        work.info = enter_new_source(work.info, batch, target, ledger, catalog)
                         changes = work.apply(batch, read_ahead if more else lambda: None)
                     finally:
                         self._report.counted(work.retried, work.passed_over)

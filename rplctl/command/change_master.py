@@ -157,6 +157,7 @@ def store_change(
             from rplctl.commit.ledger import settle
 
             settle(config, channel, repositories.engine())
+        _keep_models(channel, repositories, result)
     _write_pending(channel, result, threads)
     if result.purges_relay_logs:
         purge_all(channel)
@@ -169,6 +170,23 @@ def store_change(
         if role not in threads:
             clear_status(channel, role)
     append_journal(config, journal)
+
+
+def _keep_models(channel: Channel, repositories: Repositories, result: ChangeResult) -> None:
+    """Another source, or positions to be found by GTID: what the tables look like now holds there from the start."""
+    stored = repositories.relay_log_info.read() if repositories.relay_log_info.exists() else RelayLogInfo()
+    old, new = result.previous, result.master_info
+    is_other = (old.host, old.port, old.master_binlog_dir) != (new.host, new.port, new.master_binlog_dir)
+    is_known = stored.gtid_executed if new.uses_gtid else is_other and new.master_log_name
+    wanted = result.relay_log_info.exec_position
+    if not is_known or not stored.master_log_name or not wanted.is_before(stored.exec_position):
+        return
+    if target_has_table(repositories, "rplctl_table_models"):
+        from rplctl.commit.models import load_models, rebase_models
+
+        with repositories.engine().begin() as connection:
+            catalog = load_models(connection, channel.name, stored.exec_position)
+            rebase_models(connection, channel.name, catalog)
 
 
 def journal_line(result: ChangeResult, verb: str = "CHANGE MASTER TO") -> str:

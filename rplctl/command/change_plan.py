@@ -16,7 +16,7 @@ from rplctl.command.change_options import MAX_HEARTBEAT_PERIOD, USE_GTID, Master
 from rplctl.command.instance import Note
 from rplctl.config import Config
 from rplctl.errors import UsageError
-from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
 from rplctl.secret import protect
 
@@ -88,6 +88,9 @@ def new_master_info(
         moves["master_binlog_dir"] = ""
     if changes.master_binlog_dir:
         moves |= {"host": "", "master_binlog_dir": os.path.realpath(changes.master_binlog_dir)}
+    if names_source or names_position:
+        # where to read is no more what was flushed with the relay logs; kept logs are to be followed by another place
+        moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0 if purges else SET_BY_COMMAND}
     if names_source:
         moves |= {"uuid": "", "master_server_id": 0}
         moves.setdefault("heartbeat", default_heartbeat(config))

@@ -71,6 +71,14 @@ def store_models(
         connection.execute(insert(table).values(**where, Model=text))
 
 
+def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> None:
+    """Make the catalog valid from before any position on: the source is another one, whose positions say nothing about
+    those that the models were kept by. The caller's transaction commits it.
+    """
+    forget_models(connection, channel)
+    store_models(connection, channel, BinlogPosition("", 0), catalog.tables, catalog.databases)
+
+
 def forget_models(connection: Connection, channel: str) -> None:
     """RESET REPLICA ALL: drop the channel's models; replicated tables stay."""
     table = _table(connection)

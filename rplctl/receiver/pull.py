@@ -24,6 +24,7 @@ from rplctl.receiver.flush import MasterInfoFlusher
 from rplctl.receiver.reporter import Reporter
 from rplctl.receiver.retrieved import RetrievedGtids
 from rplctl.receiver.run import EventFilter, follow, next_run
+from rplctl.receiver.same_log import known_log, refuse_log_begun_anew
 from rplctl.recovery import RecoveryResult
 from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex
@@ -73,7 +74,9 @@ class Pull:
         self._filter = EventFilter(own, info.ignored_server_ids, info.do_domain_ids, info.ignore_domain_ids)
         self._gtids = RetrievedGtids(recovered.retrieved_gtid_set, is_mariadb=source.is_mariadb)
         self._algorithm = 1 if source.has_checksums else 0
+        self._continues_at = recovered.continues_at
         self._recovered = recovered if resume and not recovered.needs_new_relay_log else None
+        self._known_log = known_log(info, recovered)
 
     def step(self, stream: SourceStream, timeout_s: float) -> None:
         """Wait for a batch and queue it. Raises SourceError, RelayLogError."""
@@ -178,6 +181,7 @@ class Pull:
 
     def _format_description(self, event: bytes, header: EventHeader) -> int:
         if not self._is_open:
+            refuse_log_begun_anew(self._known_log, event, self._position)
             self._open(event)
         else:
             self._append(event, 1)
@@ -194,7 +198,7 @@ class Pull:
                 "the source sent no ROTATE before its FORMAT_DESCRIPTION", errno=ER_RELAY_LOG_WRITE_FAILURE
             )
         if self._recovered is None:
-            self._writer.open_new(self._position, format_description)
+            self._open_new(format_description)
         else:
             in_force = self._recovered.format_description
             algorithm = 1 if not in_force or checksum_length(in_force) else 0
@@ -202,6 +206,16 @@ class Pull:
             self._writer.append(artificial_rotate(self._server_id, self._position, algorithm) + format_description, 2)
         self._is_open = True
         self._flusher.force(self._position, self._writer)
+
+    def _open_new(self, format_description: bytes) -> None:
+        """It begins where the one before it ended, even if another source goes on elsewhere: no reader misses a file
+        in between, or takes one source's position for another's.
+        """
+        begins = self._continues_at if self._continues_at.log_name else self._position
+        self._writer.open_new(begins, format_description)
+        if begins != self._position:
+            algorithm = 1 if checksum_length(format_description) else 0
+            self._append(artificial_rotate(self._server_id, self._position, algorithm), 1)
 
     def _heartbeat(self, header: EventHeader) -> int:
         """Nothing more to send. When it is ahead of us, events were left out there: the relay log is told."""

@@ -114,7 +114,9 @@ class Receiver:
         connected_at = time.monotonic()
         intact = True
         try:
-            pull.begin(info, self._master_info, stream.identity(), recovered, resume=self._connections > 0)
+            found = stream.identity()
+            is_same = self._connections > 0 and (info.uuid, info.master_server_id) == (found.uuid, found.server_id)
+            pull.begin(info, self._master_info, found, recovered, resume=is_same)
             self._connections += 1
             self._reporter.connected(stream.identity())
             log.info("connected to master, replication started at %s", start.position)

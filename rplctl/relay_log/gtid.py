@@ -1,4 +1,4 @@
-"""Retrieved_Gtid_Set: the GTIDs of the complete transactions in the relay logs.
+"""Retrieved_Gtid_Set: the GTIDs of the complete transactions in the relay logs; and places found by GTID.
 
 MySQL: a set, `uuid[:tag]:1-5:7,…`. MariaDB: the last GTID of each domain, `0-1-5,1-1-8`. Invariant: a transaction that
 recovery cuts off is not in it, so that the source sends it again.
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rplctl.binlog.gtid import MysqlGtidSet
+from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 from rplctl.binlog.gtid_event import MysqlGtid, parse_gtid
 from rplctl.binlog.header import HEADER_LENGTH, EventType
 from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.scan import GroupScan
+from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.log_file import event_at, mapped_file, read_start, walk
+from rplctl.relay_log.locate import READ_FAILURE, Place
+from rplctl.relay_log.log_file import boundary_after, event_at, first_groups, mapped_file, read_start, walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +48,61 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
             data = data[: last_size if name == names[-1] else len(data)]
             for scan, _ in walk(data, read_start(data).boundary):
                 _collect(data, scan, numbers, domains)
+    return _text(numbers, domains)
+
+
+def find_place_by_gtid(index: RelayLogIndex, executed: str) -> Place | None:
+    """Before the first transaction that is not in `executed`, else the end of the relay log; None without one.
+
+    Raises RelayLogError 1594, transient: recovery mends or fetches again what cannot be read.
+    """
+    place: Place | None = None
+    try:
+        for name in index.names():
+            with mapped_file(index.path(name)) as data:
+                before = read_start(data).boundary
+                for scan, after in walk(data, before):
+                    number = _first_not_in(executed, data, scan)
+                    if number is not None:
+                        at = boundary_after(data, before, first_groups(scan, number)) if number else before
+                        return Place(name, at)
+                    before = after
+                place = Place(name, before)
+    except (OSError, BinlogFormatError) as error:
+        raise RelayLogError(
+            f"The executed GTIDs were not found in the relay logs: {error}",
+            errno=READ_FAILURE,
+            channel=index.channel.name,
+            hint="rplctl start --receiver",
+            transient=True,
+        ) from error
+    return place
+
+
+def _first_not_in(executed: str, data: ByteArray, scan: GroupScan) -> int | None:
+    """Number of the first group with a GTID that is not executed."""
+    numbers: dict[str, list[NDArray[np.uint64]]] = {}
+    domains: dict[int, str] = {}
+    _collect(data, scan, numbers, domains)
+    if not (numbers or domains) or is_executed(_text(numbers, domains), executed):
+        return None
+    mysql = MysqlGtidSet.parse(executed if ":" in executed else "")
+    mariadb = MariadbGtidState.parse("" if ":" in executed else executed)
+    for number in np.flatnonzero(scan.gtid_offset >= 0).tolist():
+        offset = int(scan.gtid_offset[number])
+        description = scan.description_at(offset)
+        assert description is not None
+        gtid = parse_gtid(event_at(data, offset), description)
+        if isinstance(gtid, MysqlGtid):
+            is_known = gtid.is_anonymous or mysql.contains(gtid.server_uuid, gtid.number, gtid.tag)
+        else:
+            is_known = mariadb.contains(gtid.domain, gtid.sequence)
+        if not is_known:
+            return int(number)
+    return None
+
+
+def _text(numbers: dict[str, list[NDArray[np.uint64]]], domains: dict[int, str]) -> str:
     if domains:
         return ",".join(domains[domain] for domain in sorted(domains))
     text = ",".join(f"{key}:{_intervals(np.concatenate(values))}" for key, values in numbers.items())

@@ -3,8 +3,9 @@
     offset  what
     0       magic fe 62 69 6e
     4       our own FORMAT_DESCRIPTION (flag 0x40, our server id)
-    then    artificial ROTATE: where in the source's log this file begins (64-bit)
+    then    artificial ROTATE: where in the source's log the file before it ended (64-bit)
     then    the source's FORMAT_DESCRIPTION as known then (end_log_pos 0); both may be missing in the very first file
+    then    another ROTATE when the source goes on elsewhere: a dump by GTID, or another source (failover)
     then    events, byte for byte as the source sent them
 
 Invariant: a mapped file is not cut under the reader (that would be a SIGBUS): a mapping is scanned under a shared
@@ -20,7 +21,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from rplctl.errors import BinlogFormatError
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
-_LEADING_TYPES: Final = frozenset({EventType.PREVIOUS_GTIDS, EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT})
 _ROTATE_FIXED = 8
 
 
@@ -121,38 +120,18 @@ def read_start(data: ByteArray) -> FileStart:
 
 
 def _first_source(data: ByteArray, at: int, checksum_length: int) -> BinlogPosition:
-    """The source position at which the file's transactions begin; ('', 4) when nothing says so yet.
+    """Where the file before it ended: the first ROTATE; ('', 4) when nothing says so yet.
 
-    The first ROTATE names it. A dump by GTID then goes on from the log's start and leaves out what earlier files hold:
-    MySQL's shows as a further ROTATE (ours), MariaDB's as a GTID_LIST whose end position jumps.
+    A dump by GTID goes on from the start of a log, of another source perhaps: further ROTATEs say so.
     """
-    source = named = BinlogPosition("", FIRST_EVENT_POSITION)
-    has_jumped = False
-    while at + HEADER_LENGTH <= len(data):
+    if at + HEADER_LENGTH <= len(data):
         header = parse_header(data[at : at + HEADER_LENGTH].tobytes())
-        length = header.event_length
-        if length < HEADER_LENGTH or at + length > len(data):
-            break
-        if header.type_code == EventType.ROTATE and header.is_artificial:
-            body = data[at + HEADER_LENGTH : at + length - checksum_length].tobytes()
+        end = at + header.event_length
+        if header.type_code == EventType.ROTATE and header.is_artificial and end <= len(data):
+            body = data[at + HEADER_LENGTH : end - checksum_length].tobytes()
             name = body[_ROTATE_FIXED:].decode("utf-8", "surrogateescape")
-            source = BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
-            has_jumped |= bool(named.log_name) and source != named  # a dump begins with the ROTATE that we wrote, too
-            named = source
-        elif header.type_code == EventType.FORMAT_DESCRIPTION:
-            if source.log_pos == FIRST_EVENT_POSITION:
-                source = replace(source, log_pos=FIRST_EVENT_POSITION + length)
-        elif not source.log_name or not header.end_log_pos:
-            break
-        else:
-            begins = (header.end_log_pos - length - source.log_pos) % (1 << 32)
-            if begins:
-                has_jumped, source = True, replace(source, log_pos=source.log_pos + begins)
-            if header.type_code not in _LEADING_TYPES:
-                break
-            source = replace(source, log_pos=source.log_pos + length)
-        at += length
-    return source if has_jumped else named
+            return BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
+    return BinlogPosition("", FIRST_EVENT_POSITION)
 
 
 def start_of(path: Path) -> BinlogPosition | None:

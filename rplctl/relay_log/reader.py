@@ -4,7 +4,8 @@ Invariants:
 * only complete, intact groups are handed out, in source order and without a hole: a file must begin where the one
   before it ended;
 * relay log coordinates are believed only when they are a transaction end *and* agree with the executed source position;
-  else the place is looked up by source position (relay logs were fetched again after a loss, WL#4621);
+  else the place is looked up by source position (relay logs were fetched again after a loss, WL#4621), by GTID in a
+  channel that uses them: its sources change, and a position of one says nothing about another's;
 * "not there yet" is a result (False, None), damage is a RelayLogError 1594; `transient` when recovery will heal it.
 """
 
@@ -23,6 +24,7 @@ from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
 from rplctl.relay_log.check import intact_end
+from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place
 from rplctl.relay_log.log_file import boundary_after, first_groups, mapped_file, new_descriptions, read_start
@@ -47,10 +49,12 @@ class RelayLogReader:
     """A place in the relay log that moves forward with each `groups`.
 
     `verify_checksums=False` leaves CRC32 to whoever decodes the events (the Spark tasks, in parallel).
+    `by_gtid`: places are looked up by what is executed; what only `open` can find again is then a transient error.
     """
 
-    def __init__(self, channel: Channel, *, verify_checksums: bool = True) -> None:
+    def __init__(self, channel: Channel, *, verify_checksums: bool = True, by_gtid: bool = False) -> None:
         self._channel = channel
+        self._by_gtid = by_gtid
         self._index = RelayLogIndex(channel)
         self._verify = verify_checksums
         self._place: Place | None = None
@@ -77,7 +81,9 @@ class RelayLogReader:
             at = boundary_at(self._index.path(info.relay_log_name), info.relay_log_pos)
             if at and (not info.master_log_name or at.source == info.exec_position):
                 self._place = Place(info.relay_log_name, at)
-        if self._place is None and info.master_log_name:
+        if self._place is None and self._by_gtid and info.gtid_executed:
+            self._place = find_place_by_gtid(self._index, info.gtid_executed)
+        elif self._place is None and info.master_log_name:
             self._place = find_place(self._index, info.exec_position)
         elif self._place is None and names:
             if info.relay_log_name:
@@ -170,6 +176,8 @@ class RelayLogReader:
         begins = start.source
         if begins == here or not begins.log_name or not here.log_name:
             self._place = Place(name, start.boundary)
+        elif self._by_gtid:
+            raise self._error(f"Relay log {name} begins at {begins}, {here} was read", transient=True)
         elif begins.is_before(here):  # fetched again from further back: pass over what was read
             place = find_place(self._index, here)
             if place is None or place.log_name == self._place.log_name:
@@ -182,6 +190,8 @@ class RelayLogReader:
     def _look_up_again(self) -> None:
         """Our file is gone or shorter (fetched again): go on by source position, or wait for the receiver."""
         assert self._place is not None
+        if self._by_gtid:
+            raise self._error(f"Relay log {self._place.log_name} was fetched again", transient=True)
         found = find_place(self._index, self._place.boundary.source)
         if found is not None:
             self._place, self._seen_size = found, -1

@@ -43,7 +43,7 @@ def main(folder: str, *ends: str) -> None:
         with Interrupter(applier.stop) as interrupter:
             work = BatchApplier(config, channel, target, ledger, pipeline, interrupter)
             began = time.perf_counter()
-            applier._loop(work, ledger)
+            applier._loop(work, ledger, target)
             seconds.append(time.perf_counter() - began)
             applier._ahead.close()
             work.close()
