@@ -139,11 +139,11 @@ class BatchApplier:
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
             return self._ordered(batch)
-        if batch.kind is BatchKind.GROUP:
-            return self._in_order(batch)
         parts = apart(batch, self._unfolded_bytes)
         if len(parts) > 1:
             return sum(self._apply(part) for part in parts)
+        if batch.kind is BatchKind.GROUP:
+            return self._in_order(batch)
         try:
             return self._bulk(batch)
         except (CountMismatch, Inconsistent):
@@ -216,7 +216,7 @@ class BatchApplier:
         """These groups come next: begin to decode them (from any thread)."""
         planned = plan_batches(groups, len(groups.scan), has_rollbacks=self.executes_statements, per_commit=per_commit)
         batch = next(planned, None)
-        if batch is not None and batch.kind is BatchKind.BULK and not batch.has_payload:
+        if batch is not None and batch.kind is BatchKind.BULK and not batch.unfolds:
             self._begin(next(self._jobs(lying_range(batch))))
 
     def _begin(self, job: list[Split]) -> None:

@@ -1,7 +1,8 @@
 """Where a batch's events lie: in the relay log or, of a compressed transaction too large for memory, unfolded.
 
-A payload that says it is larger than a batch may be is a batch of its own: it is decompressed piece by piece into a
-file of the channel's spool folder, and read from there as any other relay log. (TRANSACTION_PAYLOAD: `binlog.payload`.)
+A transaction whose compressed events say that they hold more than a batch may is a batch of its own: it is
+decompressed piece by piece into a file of the channel's spool folder, and read from there as any other relay log.
+(TRANSACTION_PAYLOAD, MariaDB's compressed rows and queries: `binlog.payload`.)
 Invariant: the file is gone when the batch is, and never larger than MAX_UNFOLDED.
 """
 
@@ -21,9 +22,11 @@ from rplctl.applier.plan import Batch
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.binlog.header import EventType
+from rplctl.binlog.inflate import plain_sizes
 from rplctl.binlog.jit import ByteArray
-from rplctl.binlog.payload import payload_size, unfold_payload
-from rplctl.binlog.scan import scan_events
+from rplctl.binlog.payload import MARIADB_COMPRESSED, payload_size, unfold_event, unfold_payload
+from rplctl.binlog.rows import Ints
+from rplctl.binlog.scan import event_offsets, scan_events
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError
 
@@ -43,17 +46,14 @@ class EventRange:
 
 def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
     """The same groups in batches that unfold to at most `limit_bytes` each, or hold one group."""
-    holds = batch.scan.has_payload[batch.first : batch.last]
-    if not holds.any():
+    if not batch.unfolds:
         return [batch]
     ends = batch.scan.end[batch.first : batch.last]
-    sizes = (ends - batch.scan.start[batch.first : batch.last]).tolist()
-    data = batch.groups.data
-    for start, end in _payloads(data, batch):
-        group = int(np.searchsorted(ends, start, side="right"))
-        sizes[group] += payload_size(data[start:end], batch.description)
+    sizes = ends - batch.scan.start[batch.first : batch.last]
+    starts, unfolded = _unfolded(batch)
+    np.add.at(sizes, np.searchsorted(ends, starts, side="right"), unfolded)
     cuts, held = [batch.first], 0
-    for number, size in enumerate(sizes, batch.first):
+    for number, size in enumerate(sizes.tolist(), batch.first):
         if held and held + size > limit_bytes:
             cuts.append(number)
             held = 0
@@ -64,12 +64,12 @@ def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
 
 @contextmanager
 def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[EventRange]:
-    """The batch's events; in a file of their own when it is a payload of more than `limit_bytes`.
+    """The batch's events; in a file of their own when it is one group that unfolds to more than `limit_bytes`.
 
-    Raises BinlogFormatError 1743 for a wrong checksum, and for a payload that is not what it says.
+    Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not hold what it says.
     """
     lying = lying_range(batch)
-    if batch.last - batch.first != 1 or not batch.has_payload or not _is_larger(batch, limit_bytes):
+    if batch.last - batch.first != 1 or not batch.unfolds or int(_unfolded(batch)[1].sum()) <= limit_bytes:
         yield lying
         return
     with spool_file(spool_folder) as path:
@@ -95,15 +95,15 @@ def lying_range(batch: Batch) -> EventRange:
     return EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description)
 
 
-def _is_larger(batch: Batch, limit_bytes: int) -> bool:
+def _unfolded(batch: Batch) -> tuple[Ints, Ints]:
+    """Where each event begins, and how many plain bytes it says it holds; 0 if it is not compressed."""
     data = batch.groups.data
-    return any(payload_size(data[a:b], batch.description) > limit_bytes for a, b in _payloads(data, batch))
-
-
-def _payloads(data: ByteArray, batch: Batch) -> Iterator[tuple[int, int]]:
-    index = scan_events(data[batch.start : batch.end])
-    for number in np.flatnonzero(index.type_codes == EventType.TRANSACTION_PAYLOAD).tolist():
-        yield batch.start + int(index.offsets[number]), batch.start + int(index.offsets[number + 1])
+    offsets, types = event_offsets(data[batch.start : batch.end])
+    offsets += batch.start
+    sizes = plain_sizes(data, offsets, types)
+    for number in np.flatnonzero(types == EventType.TRANSACTION_PAYLOAD).tolist():
+        sizes[number] = payload_size(data[offsets[number] : offsets[number + 1]], batch.description)
+    return offsets[:-1], sizes
 
 
 def _unfold(events: EventRange, file: BinaryIO) -> None:
@@ -120,6 +120,9 @@ def _unfold(events: EventRange, file: BinaryIO) -> None:
         event = piece[index.offsets[number] : index.offsets[number + 1]]
         if code == EventType.TRANSACTION_PAYLOAD:
             unfold_payload(event, events.description, file, MAX_UNFOLDED)
+            continue
+        if code in MARIADB_COMPRESSED:
+            unfold_event(event, events.description, file)
             continue
         plain = bytearray(event[: len(event) - checksum].tobytes())
         plain[9:13] = len(plain).to_bytes(4, "little")

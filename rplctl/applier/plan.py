@@ -85,6 +85,11 @@ class Batch:
         return bool(self.scan.has_payload[self.first : self.last].any())
 
     @property
+    def unfolds(self) -> bool:
+        """True when some of the groups hold compressed events: they may need far more memory than their bytes."""
+        return bool(self.scan.unfolds[self.first : self.last].any())
+
+    @property
     def first_timestamp(self) -> int:
         """Of the first real transaction; 0 when there is none."""
         kinds = self.scan.kind[self.first : self.last]

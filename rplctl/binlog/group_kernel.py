@@ -70,6 +70,7 @@ FLAG_UNKNOWN: Final = 64
 FLAG_PAYLOAD: Final = 128
 FLAG_QUERY: Final = 256
 FLAG_HALF_ALTER: Final = 512
+FLAG_COMPRESSED: Final = 1024
 
 # Registers of the state machine (int64), behind those of group_position.
 PHASE: Final = 3
@@ -97,6 +98,7 @@ _START_ALTER: Final = 2
 _ROLLBACK_ALTER: Final = 8
 _SHORTEST_DESCRIPTION: Final = 57 + 5  # its fixed part, algorithm and checksum
 _UNKNOWN_KIND: Final = 9
+_FIRST_COMPRESSED: Final = 165  # MariaDB's; the rows events that are not come before
 
 
 @lean_kernel
@@ -209,6 +211,7 @@ def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, even
     if event_class == ROWS or event_class == TABLE_MAP:
         registers[FLAGS] |= FLAG_ROWS
         registers[ROW_EVENTS] += 1 if event_class == ROWS else 0
+        registers[FLAGS] |= FLAG_COMPRESSED if data[at + 4] >= _FIRST_COMPRESSED else 0
         if registers[PHASE] == PENDING:
             registers[PHASE] = TRANSACTION
         return _GOES_ON
@@ -227,6 +230,7 @@ def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, even
 @lean_kernel
 def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
     if event_class == COMPRESSED_QUERY:
+        registers[FLAGS] |= FLAG_COMPRESSED
         return _statement(registers)
     if event_class == STATEMENT:
         registers[FLAGS] |= FLAG_STATEMENT

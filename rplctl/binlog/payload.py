@@ -19,7 +19,7 @@ from rplctl.binlog.cursor import Cursor, open_event
 from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.binlog.groups import GroupKind, scan_groups
 from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
-from rplctl.binlog.inflate import MAX_INFLATED, inflate
+from rplctl.binlog.inflate import MAX_INFLATED, inflate, inflated, plain_length
 from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.scan import scan_events
 from rplctl.position import BinlogPosition
@@ -30,6 +30,7 @@ _END_MARK: Final = 0
 _SIZE_FIELD: Final = 1
 _COMPRESSION_FIELD: Final = 2
 _PLAIN_SIZE_FIELD: Final = 3
+_MOST_HEAD_BYTES: Final = 1 << 18  # before a compressed record: a query's status variables, two bitmaps of columns
 _MOST_FIELD_BYTES: Final = 64  # the fields' part of a payload event
 _PIECE_BYTES: Final = 1 << 20
 
@@ -41,6 +42,7 @@ COMPRESSED_ROWS: Final[dict[int, EventType]] = {
     EventType.UPDATE_ROWS_COMPRESSED: EventType.UPDATE_ROWS,
     EventType.DELETE_ROWS_COMPRESSED: EventType.DELETE_ROWS,
 }
+MARIADB_COMPRESSED: Final = frozenset({EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS})
 _UPDATES = frozenset({EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS})
 _VERSION_2 = frozenset({EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS})
 
@@ -50,11 +52,24 @@ def expand_event(event: bytes, description: FormatDescription, max_bytes: int = 
     type_code = event[4] if len(event) > 4 else -1
     if type_code == EventType.TRANSACTION_PAYLOAD:
         return decompress_payload(event, description, max_bytes)
-    if type_code in COMPRESSED_ROWS:
-        return _expand_rows(event, description, max_bytes)
-    if type_code == EventType.QUERY_COMPRESSED:
-        return _expand_query(event, description, max_bytes)
-    raise format_error("Not a compressed event", event)
+    if type_code not in MARIADB_COMPRESSED:
+        raise format_error("Not a compressed event", event)
+    body = open_event(event, description.checksum_length)
+    plain_type = _skip_to_record(body, EventType(type_code))
+    head = event[HEADER_LENGTH : body.position]
+    plain = inflate(body.rest(), max_bytes, event)
+    return _header(event, plain_type, len(head) + len(plain)) + head + plain
+
+
+def unfold_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
+    """As `expand_event` for an event of MariaDB, written piece by piece: for one that is too large for memory."""
+    head = event[: HEADER_LENGTH + _MOST_HEAD_BYTES].tobytes()
+    body = Cursor(head, HEADER_LENGTH, min(len(head), len(event) - description.checksum_length))
+    plain_type = _skip_to_record(body, EventType(head[4]))
+    record = event[body.position : len(event) - description.checksum_length].data
+    length = body.position - HEADER_LENGTH + plain_length(record, head)
+    out.write(_header(head, plain_type, length) + head[HEADER_LENGTH : body.position])
+    out.writelines(inflated(record, MAX_INFLATED, head))
 
 
 def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
@@ -146,14 +161,20 @@ def payload_kind(plain: bytes, description: FormatDescription) -> GroupKind:
     return GroupKind(int(scan.kind[0]))
 
 
-def _with_body(event: bytes, type_code: EventType, body: bytes) -> bytes:
-    length = HEADER_LENGTH + len(body)
-    return event[:4] + bytes([type_code]) + event[5:9] + length.to_bytes(4, "little") + event[13:HEADER_LENGTH] + body
+def _header(event: bytes, type_code: EventType, body_length: int) -> bytes:
+    length = (HEADER_LENGTH + body_length).to_bytes(4, "little")
+    return event[:4] + bytes([type_code]) + event[5:9] + length + event[13:HEADER_LENGTH]
 
 
-def _expand_rows(event: bytes, description: FormatDescription, max_bytes: int) -> bytes:
-    plain_type = COMPRESSED_ROWS[event[4]]
-    body = open_event(event, description.checksum_length)
+def _skip_to_record(body: Cursor, type_code: EventType) -> EventType:
+    """Step over what is not compressed in an event of MariaDB; the type of the plain event."""
+    if type_code == EventType.QUERY_COMPRESSED:
+        body.skip(8)
+        database_length = body.unsigned(1)
+        body.skip(2)
+        body.skip(body.unsigned(2) + database_length + 1)
+        return EventType.QUERY
+    plain_type = COMPRESSED_ROWS[type_code]
     body.skip(8)
     if plain_type in _VERSION_2:
         extra = body.unsigned(2)
@@ -161,15 +182,4 @@ def _expand_rows(event: bytes, description: FormatDescription, max_bytes: int) -
     columns = body.packed_length()
     bitmaps = 2 if plain_type in _UPDATES else 1
     body.skip(bitmaps * ((columns + 7) // 8))
-    head = event[HEADER_LENGTH : body.position]
-    return _with_body(event, plain_type, head + inflate(body.rest(), max_bytes, event))
-
-
-def _expand_query(event: bytes, description: FormatDescription, max_bytes: int) -> bytes:
-    body = open_event(event, description.checksum_length)
-    body.skip(8)
-    database_length = body.unsigned(1)
-    body.skip(2)
-    body.skip(body.unsigned(2) + database_length + 1)
-    head = event[HEADER_LENGTH : body.position]
-    return _with_body(event, EventType.QUERY, head + inflate(body.rest(), max_bytes, event))
+    return plain_type

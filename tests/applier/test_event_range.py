@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import zlib
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rplctl.applier import row_stream
@@ -13,14 +16,16 @@ from rplctl.applier.batch import BatchApplier
 from rplctl.applier.event_range import apart, event_range
 from rplctl.applier.pipeline import Split
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.row_stream import read_run
 from rplctl.binlog.format_description import FormatDescription
-from rplctl.binlog.header import EventType
-from rplctl.binlog.payload import expand_event, payload_size
+from rplctl.binlog.header import HEADER_LENGTH, EventType
+from rplctl.binlog.inflate import plain_sizes
+from rplctl.binlog.payload import MARIADB_COMPRESSED, expand_event, payload_size, unfold_event
 from rplctl.binlog.scan import scan_events
 from rplctl.errors import BinlogFormatError
 from rplctl.target.base import TableChunk
 from tests.applier.demo_log import groups_of
-from tests.applier.test_fidelity import apply_all, data_of, different, write_logs
+from tests.applier.test_fidelity import apply_all, data_of, different, recorded, write_logs
 
 CASE = "my97-torture-compress-l1"
 
@@ -119,3 +124,78 @@ def test_a_log_of_unfolded_transactions_gives_the_sources_state(tmp_path: Path) 
     instance = apply_all(tmp_path, paths, max_batch_bytes=1)
     assert different(instance, data_of(f"{CASE}.state").decode()) == []
     instance.target.close()
+
+
+def zipped_logs(folder: Path, database: str) -> list[Path]:
+    """MariaDB's, with log_bin_compress."""
+    return [
+        path for path in recorded("mariadb", folder)[0] if f"CREATE DATABASE {database}".encode() in path.read_bytes()
+    ]
+
+
+def test_compressed_rows_and_statements_of_mariadb_unfold_to_what_they_say(tmp_path: Path) -> None:
+    checked = 0
+    for path in zipped_logs(tmp_path / "source", "full_zip"):
+        groups = groups_of(path)
+        description = groups.format_description
+        assert description is not None
+        index = scan_events(groups.data, 4)  # behind the magic number
+        sizes = plain_sizes(groups.data, index.offsets, index.type_codes)
+        for number, code in enumerate(index.type_codes.tolist()):
+            raw = groups.data[index.offsets[number] : index.offsets[number + 1]]
+            if code not in MARIADB_COMPRESSED:
+                assert sizes[number] == 0
+                continue
+            plain = expand_event(raw.tobytes(), description)
+            held = len(raw) - description.checksum_length
+            assert 0 < len(plain) - sizes[number] < held  # all but the record
+            out = io.BytesIO()
+            unfold_event(raw, description, out)
+            assert out.getvalue() == plain
+            checked += 1
+    assert checked > 300
+
+
+@pytest.mark.parametrize("limit", [1, 3_000])
+def test_a_log_of_unfolded_rows_of_mariadb_gives_the_same_tables(tmp_path: Path, limit: int) -> None:
+    paths = zipped_logs(tmp_path / "source", "minimal_zip")
+    options = {"replicate_wild_ignore_table": "%.wmost,%.gent,%.w2000,%.t0__"}
+    whole = apply_all(tmp_path / "whole", paths, **options)
+    unfolded = apply_all(tmp_path / "unfolded", paths, max_batch_bytes=limit, **options)
+    names = "SELECT name FROM sqlite_master WHERE type='table' AND name LIKE 'minimal%'"
+    tables = [name for (name,) in whole.query(names)]
+    assert len(tables) > 20
+    for name in tables:
+        one, other = (sorted(instance.query(f'SELECT * FROM "{name}"'), key=repr) for instance in (whole, unfolded))
+        assert one == other, name
+    for instance in (whole, unfolded):
+        instance.target.close()
+
+
+@pytest.mark.parametrize("kind", [BatchKind.BULK, BatchKind.GROUP])
+def test_compressed_rows_are_set_apart_by_what_they_unfold_to(tmp_path: Path, kind: BatchKind) -> None:
+    groups = groups_of(zipped_logs(tmp_path / "source", "full_zip")[0])
+    planned = plan_batches(groups, len(groups.scan), has_rollbacks=kind is BatchKind.GROUP)
+    batch = max((b for b in planned if b.kind is kind and b.unfolds), key=lambda b: b.last - b.first)
+    assert not batch.has_payload
+    for limit in (100, 2_000):
+        parts = apart(batch, limit)
+        assert (parts[0].first, parts[-1].last) == (batch.first, batch.last)
+        for part in parts:
+            run = read_run(part.groups.data, part.start, part.end, part.description)
+            assert int(run.lengths.sum()) <= limit or part.last - part.first == 1
+
+
+def test_a_record_that_lies_about_its_size_is_refused_before_it_is_unfolded_further(bulk: Batch) -> None:
+    description = replace(bulk.description, checksum_algorithm=0)
+    head = bytes(8) + b"\x01\xff"
+    for said, holds in ((1 << 30, 1_000), (1_000, 50_000_000), ((1 << 30) + 1, 10)):
+        record = b"\x84" + said.to_bytes(4, "big") + zlib.compress(bytes(holds))
+        length = HEADER_LENGTH + len(head) + len(record)
+        raw = bytes(4) + b"\xa6" + bytes(4) + length.to_bytes(4, "little") + bytes(6) + head + record
+        out = io.BytesIO()
+        with pytest.raises(BinlogFormatError, match=r"does not hold|is larger than"):
+            unfold_event(np.frombuffer(raw, np.uint8), description, out)
+        assert len(out.getvalue()) < 2_000
+        with pytest.raises(BinlogFormatError, match=r"does not hold|is larger than"):
+            expand_event(raw, description)
