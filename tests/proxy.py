@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ class Proxy:
         self.usual = Fate()
         self.accepted = 0
         self.dump_requests: list[bytes] = []
+        self.hold_dumps = threading.Event()  # set: the second dump and later ones wait
+        self.answered = 0  # bytes of counted answers
         self.is_cut = threading.Event()  # some fate has come true
         self.cuts = 0
         self.lock = threading.Lock()
@@ -57,6 +60,7 @@ class Proxy:
 
     def __exit__(self, *_: object) -> None:
         self.open.set()
+        self.hold_dumps.clear()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -115,7 +119,7 @@ class _Link:
         with contextlib.suppress(OSError):
             while data := self._client.recv(1 << 16):
                 if dump_request(data):
-                    self._proxy.dump_requests.append(data[5:])
+                    self._note_dump(data[5:])
                 if self._fate.cut_after >= 0 and self._fate.begins(data):
                     self._counting = True
                     if not self._fate.request_arrives:
@@ -124,6 +128,13 @@ class _Link:
                 if not self._ended.is_set():
                     self._server.sendall(data)
         self._close(self._server)
+        if self._fate.how == "rst" and self._ended.is_set():
+            self._client.close()
+
+    def _note_dump(self, request: bytes) -> None:
+        self._proxy.dump_requests.append(request)
+        while self._proxy.hold_dumps.is_set() and len(self._proxy.dump_requests) > 1:
+            time.sleep(0.002)
 
     def _down(self) -> None:
         with contextlib.suppress(OSError):
@@ -131,7 +142,8 @@ class _Link:
                 if self._ended.is_set():
                     continue  # held: what comes is lost
                 if self._counting:
-                    data, self._left = data[: self._left], self._left - len(data)
+                    data, self._left = data[: max(0, self._left)], self._left - len(data)
+                    self._proxy.answered += len(data)
                 self._forward(data)
                 if self._counting and self._left <= 0:
                     self._end()
@@ -149,7 +161,7 @@ class _Link:
             self._ended.set()
         if self._fate.how == "rst":
             self._client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self._client.close()
+            self._client.shutdown(socket.SHUT_RD)  # wakes `run`, which closes it
         elif self._fate.how == "fin":
             self._close(self._client)
         self._proxy.cuts += 1

@@ -1,0 +1,297 @@
+"""A real MariaDB behind a network that fails: cut at any byte, reset, silent, slow; every event is there once.
+
+Each case has a receiver of its own and looks at what recovery left when it comes back: a prefix of the source's log
+that ends with a transaction, asked for on from exactly there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+
+from rplctl.errors import RplError
+from tests.conftest import count_torture
+from tests.proxy import Fate, Proxy
+from tests.receiver.running import RunningReceiver, log_events
+from tests.servers import MariadbServer
+
+pytestmark = [pytest.mark.slow]
+
+FIRST_LOG = "binlog.000001"
+DUMP_THREADS = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+ENDS_TRANSACTION = (2, 16)  # QUERY (of DDL and COMMIT), XID
+
+
+@pytest.fixture(scope="module")
+def server(mariadb_factory: Callable[..., MariadbServer]) -> MariadbServer:
+    made = mariadb_factory()
+    made.sql("CREATE DATABASE net; CREATE TABLE net.t (a INT AUTO_INCREMENT PRIMARY KEY, b LONGBLOB)")
+    return made
+
+
+@pytest.fixture
+def source(server: MariadbServer) -> MariadbServer:
+    """Its first log holds three transactions; RESET MASTER makes what is sent the same for each test."""
+    server.sql("RESET MASTER; TRUNCATE net.t")
+    for number in range(3):
+        server.sql(f"INSERT INTO net.t (b) VALUES ('{number}'), (REPEAT('x', 300)); FLUSH BINARY LOGS")
+    return server
+
+
+@pytest.fixture
+def proxy(source: MariadbServer) -> Iterator[Proxy]:
+    with Proxy(source.port) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rplctl.receiver.receiver.TICK_S", 0.02)
+
+
+def receiver_of(folder: Path, proxy: Proxy, config: dict[str, Any] | None = None, **info: Any) -> RunningReceiver:
+    settings = {"connect_retry": 0, "retry_count": 0, "master_log_name": FIRST_LOG, "master_log_pos": 4, **info}
+    return RunningReceiver(folder, config=config, host="127.0.0.1", port=proxy.port, **settings)
+
+
+def catch_up(receiver: RunningReceiver, source: MariadbServer) -> None:
+    """The end is asked for each time: MariaDB writes BINLOG_CHECKPOINT events when it likes."""
+
+    def is_there() -> bool:
+        stored = receiver.stored()
+        return (stored.master_log_name, stored.master_log_pos) == source.master_status()
+
+    receiver.wait(is_there)
+
+
+def position_asked(request: bytes) -> tuple[str, int]:
+    """(log, position) of a COM_BINLOG_DUMP."""
+    position, _flags, _server_id = struct.unpack_from("<IHI", request)
+    return request[10:].decode(), position
+
+
+def assert_ends_with_a_transaction(receiver: RunningReceiver, source: MariadbServer, request: bytes) -> None:
+    """I4: what is there is a prefix of the source's log, and what is asked for is the event behind it."""
+    have, whole = receiver.relayed(), log_events(source.binlog_files)
+    assert have == whole[: len(have)]
+    name, position = position_asked(request)
+    logs = {path.name: log_events([path]) for path in source.binlog_files}
+    counts = list(accumulate(len(events) for events in logs.values()))
+    number = list(logs).index(name)
+    before = counts[number - 1] if number else 0
+    assert before <= len(have) <= counts[number]
+    if len(have) > before:
+        last = have[-1]
+        assert last[4] in ENDS_TRANSACTION and int.from_bytes(last[13:17], "little") <= position
+    if len(have) < counts[number]:
+        following = whole[len(have)]
+        start = int.from_bytes(following[13:17], "little") - len(following)
+        assert position <= start, "an event would be left out"
+
+
+def length_of_dump(folder: Path, proxy: Proxy, source: MariadbServer) -> int:
+    """Bytes of answer up to the last event, learned by receiving once."""
+    proxy.usual = Fate(1 << 30)
+    with receiver_of(folder, proxy) as receiver:
+        catch_up(receiver, source)
+    proxy.usual = Fate()
+    return proxy.answered
+
+
+def cut_cases(folder: Path, proxy: Proxy, source: MariadbServer, cuts: list[int]) -> None:
+    for cut in cuts:
+        how = ("fin", "rst")[cut % 2]
+        proxy.fates.append(Fate(cut, how))
+        proxy.is_cut.clear()
+        proxy.dump_requests.clear()
+        proxy.hold_dumps.set()
+        with receiver_of(folder / f"{cut}", proxy) as receiver:
+            receiver.wait(lambda: len(proxy.dump_requests) == 2)
+            assert_ends_with_a_transaction(receiver, source, proxy.dump_requests[1])
+            proxy.hold_dumps.clear()
+            catch_up(receiver, source)
+            assert receiver.status().last_errno == 0
+        assert receiver.relayed() == log_events(source.binlog_files), f"cut after byte {cut} ({how})"
+        count_torture("network", f"dump cut by {how}", 0)
+
+
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=[pytest.mark.torture, pytest.mark.timeout(3600)])])
+def test_a_dump_cut_after_any_byte_goes_on_behind_the_last_whole_transaction(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, every: int
+) -> None:
+    length = length_of_dump(tmp_path / "whole", proxy, source)
+    assert length > 1500
+    cut_cases(tmp_path, proxy, source, list(range(0, length, every)))
+
+
+@pytest.mark.parametrize(("how", "words"), [("fin", "closed"), ("rst", "reset"), ("hold", "nothing received")])
+@pytest.mark.parametrize("heartbeat", [0.5, 0.0], ids=["heartbeats", "no heartbeats"])
+def test_a_lost_connection_is_noticed_told_and_made_again(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, how: str, words: str, heartbeat: float
+) -> None:
+    """`hold` is the black hole: nothing comes any more and nobody says so; the net timeout does."""
+    proxy.fates.append(Fate(700, how))
+    with receiver_of(tmp_path / "data", proxy, {"replica_net_timeout": 1}, heartbeat=heartbeat) as receiver:
+        assert proxy.is_cut.wait(20)
+        proxy.open.clear()
+        began = time.monotonic()
+        receiver.wait(lambda: receiver.status().last_errno != 0, seconds=5)
+        assert time.monotonic() - began < 2.5
+        status = receiver.status()
+        assert (status.last_errno, status.connected) == (2013, False) and words in status.last_error
+        assert status.state in ("Reconnecting after a failed master event read", "Connecting to master")
+        proxy.open.set()
+        catch_up(receiver, source)
+        receiver.wait(lambda: receiver.status().connected and not receiver.status().last_errno)
+    assert receiver.relayed() == log_events(source.binlog_files)
+
+
+def test_idle_with_heartbeats_is_no_lost_connection(tmp_path: Path, proxy: Proxy, source: MariadbServer) -> None:
+    with receiver_of(tmp_path / "data", proxy, {"replica_net_timeout": 1}, heartbeat=0.3) as receiver:
+        catch_up(receiver, source)
+        receiver.wait(lambda: receiver.status().received_heartbeats >= 5)
+    assert proxy.accepted == 1
+
+
+def test_single_bytes_give_the_same_relay_log(tmp_path: Path, proxy: Proxy, source: MariadbServer) -> None:
+    proxy.usual = Fate(piece=1)
+    with receiver_of(tmp_path / "data", proxy) as receiver:
+        catch_up(receiver, source)
+    assert receiver.relayed() == log_events(source.binlog_files)
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("gtid", [0, 2])
+def test_dump_threads_killed_under_load_lose_and_repeat_nothing(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, kills: int, gtid: int
+) -> None:
+    chance = random.Random(kills)
+    done = threading.Event()
+
+    def load() -> None:
+        with contextlib.closing(source.connect("net")) as connection, connection.cursor() as cursor:
+            number = 0
+            while not done.is_set():
+                number += 1
+                cursor.execute(f"INSERT INTO t (b) VALUES ('{number}'), (REPEAT('y', {chance.randrange(3000)}))")
+                if number % 100 == 0:
+                    cursor.execute("FLUSH BINARY LOGS")
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        start = {"using_gtid": gtid, "master_log_name": "", "master_log_pos": 0} if gtid else {}
+        with receiver_of(tmp_path / "data", proxy, {"max_relay_log_size": 1 << 16}, **start) as receiver:
+            for _ in range(kills):
+                dumps = len(proxy.dump_requests)
+                receiver.wait(lambda dumps=dumps: len(proxy.dump_requests) >= max(dumps, 1))  # type: ignore[misc]
+                time.sleep(chance.random() * 0.15)
+                for row in source.sql(
+                    "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+                ):
+                    with contextlib.suppress(pymysql.Error):
+                        source.sql(f"KILL {row[0]}")
+                        count_torture("network", "dump thread killed", 0)
+            done.set()
+            thread.join()
+            catch_up(receiver, source)
+    finally:
+        done.set()
+        thread.join()
+    assert len(proxy.dump_requests) > kills // 2
+    assert receiver.relayed() == log_events(source.binlog_files)
+
+
+def failure_of(receiver: RunningReceiver) -> RplError:
+    with receiver:
+        return receiver.wait_for_error()
+
+
+def test_a_source_with_our_own_server_id_is_1593_and_final(tmp_path: Path, proxy: Proxy, source: MariadbServer) -> None:
+    error = failure_of(receiver_of(tmp_path / "data", proxy, {"server_id": source.server_id}))
+    assert error.errno == 1593 and "equal MySQL server ids" in error.message and "--server-id" in error.hint
+    assert proxy.accepted == 1 and not proxy.dump_requests
+
+
+def test_of_two_replicas_with_one_server_id_the_first_is_told_and_gives_way(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer
+) -> None:
+    with receiver_of(tmp_path / "first", proxy) as first:
+        catch_up(first, source)
+        with receiver_of(tmp_path / "second", proxy) as second:
+            catch_up(second, source)
+            error = first.wait_for_error()
+            assert "server_id" in error.message and "--server-id" in error.hint and not error.transient
+            source.sql("INSERT INTO net.t (b) VALUES ('for the second')")
+            catch_up(second, source)
+        assert second.error is None
+    assert len(proxy.dump_requests) == 2, "they fought"
+
+
+def test_an_event_above_our_limit_is_1153_at_once_and_above_the_sources_own_none(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No endless fetching again of what never fits; a source sends a replica more than its max_allowed_packet."""
+    source.sql("SET GLOBAL max_allowed_packet=67108864")
+    source.sql("INSERT INTO net.t (b) VALUES (REPEAT('z', 6000000))")
+    source.sql("SET GLOBAL max_allowed_packet=1048576")
+    receiver = receiver_of(tmp_path / "data", proxy)
+    with monkeypatch.context() as patched:
+        patched.setattr("rplctl.source.dump.MAX_BUFFER_BYTES", 5 << 20)
+        error = failure_of(receiver)
+    assert error.errno == 1153 and not error.transient and "slave_max_allowed_packet" in error.message
+    assert len(proxy.dump_requests) == 1 and receiver.status().last_errno == 1153
+    with receiver:
+        catch_up(receiver, source)
+    assert receiver.relayed() == log_events(source.binlog_files)
+
+
+def test_logs_begun_anew_under_a_position_are_never_read_on_from_it(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer
+) -> None:
+    """RESET MASTER, then a log of the same name that has grown past our position, event for event as long."""
+    source.sql("RESET MASTER")
+    for number in range(3):
+        source.sql(f"INSERT INTO net.t (b) VALUES ('{number}')")
+    receiver = receiver_of(tmp_path / "data", proxy)
+    with receiver:
+        catch_up(receiver, source)
+    before = receiver.relayed()
+    time.sleep(1.1)  # a log's birth is known to the second
+    source.sql("RESET MASTER")
+    for number in range(6):
+        source.sql(f"INSERT INTO net.t (b) VALUES ('{number}')")
+    error = failure_of(receiver)
+    assert error.errno == 1236 and not error.transient, error.message
+    assert "change-master" in error.hint
+    assert receiver.relayed() == before, "transactions of another log"
+
+
+@pytest.mark.parametrize("grows", [False, True], ids=["shorter", "longer"])
+def test_logs_begun_anew_while_connected_stop_it(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, grows: bool
+) -> None:
+    source.sql("RESET MASTER")
+    for number in range(3):
+        source.sql(f"INSERT INTO net.t (b) VALUES ('{number}')")
+    with receiver_of(tmp_path / "data", proxy) as receiver:
+        catch_up(receiver, source)
+        before = receiver.relayed()
+        time.sleep(1.1)
+        source.sql("RESET MASTER")
+        for number in range(6 * grows):
+            source.sql(f"INSERT INTO net.t (b) VALUES ('{number}')")
+        proxy.cut_all()
+        error = receiver.wait_for_error()
+    assert error.errno == 1236, error.message
+    assert receiver.relayed() == before
