@@ -42,6 +42,10 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 log = logging.getLogger("rplctl.receiver")
 
 
+class _StopWhileConnecting(BaseException):
+    """Raised by the signal itself: a source that does not answer must not hold up STOP for the net timeout."""
+
+
 class Receiver:
     """One run of a channel's receiver; `run` returns on SIGTERM or SIGINT and raises RplError otherwise."""
 
@@ -50,6 +54,7 @@ class Receiver:
         self._channel = channel
         self._stopping = False
         self._flush_logs = False
+        self._connecting = False
         self._connections = 0
         self._worked = False  # the last connection brought something, or stood for a while
         self._opened_engine: Engine | None = None
@@ -109,7 +114,14 @@ class Receiver:
         start = dump_start(info, recovered, executed)
         replica = replica_identity(self._config, self._channel)
         self._reporter.state("Connecting to master")
-        stream = open_source(info, reveal(info.user_password, self._config.datadir), start, replica, self._config)
+        password = reveal(info.user_password, self._config.datadir)
+        self._connecting = True
+        try:
+            stream = open_source(info, password, start, replica, self._config)
+        except _StopWhileConnecting:
+            return
+        finally:
+            self._connecting = False
         pull = Pull(self._config, self._channel, replica, self._reporter)
         connected_at = time.monotonic()
         intact = True
@@ -186,3 +198,5 @@ class Receiver:
             self.flush_logs()
         else:
             self.stop()
+            if self._connecting:
+                raise _StopWhileConnecting

@@ -7,8 +7,12 @@ that ends with a transaction, asked for on from exactly there.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
+import signal
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +27,7 @@ from rplctl.errors import RplError
 from tests.conftest import count_torture
 from tests.proxy import Fate, Proxy
 from tests.receiver.running import RunningReceiver, log_events
+from tests.replica import wait_until
 from tests.servers import MariadbServer
 
 pytestmark = [pytest.mark.slow]
@@ -295,3 +300,87 @@ def test_logs_begun_anew_while_connected_stop_it(
         error = receiver.wait_for_error()
     assert error.errno == 1236, error.message
     assert receiver.relayed() == before
+
+
+def any_request(_data: bytes) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("every", [211, pytest.param(1, marks=[pytest.mark.torture, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("how", ["fin", "rst"])
+def test_a_handshake_cut_after_any_byte_is_tried_again(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, how: str, every: int
+) -> None:
+    """From the answer to the login to the last question before the dump: no error is final, nothing is half set up."""
+    cuts = range(0, 1100, every)
+    proxy.fates.extend(Fate(cut, how, any_request) for cut in cuts)
+    with receiver_of(tmp_path / "data", proxy) as receiver:
+        catch_up(receiver, source)
+        receiver.wait(lambda: receiver.status().connected and not receiver.status().last_errno)
+    assert receiver.relayed() == log_events(source.binlog_files)
+    assert proxy.cuts == len(cuts) < proxy.accepted
+
+
+@pytest.mark.parametrize("stage", ["greeting", "login", "questions"])
+def test_a_handshake_that_stalls_is_tried_again_after_the_net_timeout(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, stage: str
+) -> None:
+    stalled = Fate({"greeting": 0, "login": 0, "questions": 300}[stage], "hold", any_request)
+    if stage == "greeting":
+        proxy.open.clear()
+    proxy.usual = stalled
+    with receiver_of(tmp_path / "data", proxy, {"replica_net_timeout": 1}) as receiver:
+        receiver.wait(lambda: receiver.status().last_errno != 0, seconds=5)
+        assert receiver.status().last_errno in (2003, 2013) and not receiver.status().connected
+        proxy.usual = Fate()
+        proxy.open.set()
+        catch_up(receiver, source)
+    assert receiver.relayed() == log_events(source.binlog_files)
+
+
+@pytest.mark.parametrize("stage", ["greeting", "login"])
+def test_stop_does_not_wait_for_a_source_that_does_not_answer(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, stage: str
+) -> None:
+    if stage == "greeting":
+        proxy.open.clear()
+    proxy.usual = Fate(0, "hold", any_request)
+    receiver = receiver_of(tmp_path / "data", proxy)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rplctl.receiver", str(tmp_path / "data"), ""],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "RPLCTL_SERVER_ID": "77"},
+    )
+    try:
+        wait_until(lambda: proxy.accepted and (stage == "greeting" or proxy.is_cut.is_set()), 60)
+        time.sleep(0.2)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, notes = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0, notes
+    assert time.monotonic() - began < 5 and b"Traceback" not in notes
+    assert receiver.status().state == ""
+
+
+def test_a_source_without_a_free_connection_is_1040_and_tried_again(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer
+) -> None:
+    source.sql("CREATE OR REPLACE USER few@'%' IDENTIFIED BY 'rpl'; GRANT REPLICATION SLAVE ON *.* TO few@'%'")
+    source.sql("SET GLOBAL max_connections=10")
+    try:
+        with contextlib.ExitStack() as crowd, receiver_of(tmp_path / "data", proxy, user_name="few") as receiver:
+            with contextlib.suppress(pymysql.Error):
+                while True:
+                    crowd.enter_context(contextlib.closing(source.connect()))
+            receiver.wait(lambda: receiver.status().last_errno == 1040 or receiver.status().connected)
+            if receiver.status().connected:
+                proxy.cut_all()
+                receiver.wait(lambda: receiver.status().last_errno == 1040)
+            assert "Too many connections" in receiver.status().last_error
+            crowd.close()
+            catch_up(receiver, source)
+        assert receiver.relayed() == log_events(source.binlog_files)
+    finally:
+        source.sql("SET GLOBAL max_connections=150")

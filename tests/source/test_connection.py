@@ -120,6 +120,18 @@ def test_a_server_that_is_none_is_a_source_error(reply: bytes) -> None:
         connect_to(server)
 
 
+@pytest.mark.parametrize(
+    ("number", "text"), [(1040, "Too many connections"), (1129, "Host is blocked"), (1130, "Host is not allowed")]
+)
+def test_a_refusal_instead_of_a_greeting_is_tried_again_as_mysql_does(number: int, text: str) -> None:
+    server = _Garbage()
+    error = b"\xff" + number.to_bytes(2, "little") + text.encode()
+    server.reply = len(error).to_bytes(3, "little") + b"\0" + error
+    with server, pytest.raises(SourceError, match=text) as caught:
+        connect_to(server)
+    assert caught.value.errno == number and caught.value.transient
+
+
 def test_a_closed_port_is_tried_again() -> None:
     info = MasterInfo(host="127.0.0.1", port=free_port(), user_name="rpl")
     with pytest.raises(SourceError, match="Can't connect to MySQL server on") as caught:
