@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rplctl.applier.class_archive import archive_options, give_up, is_wanted, make_in_background
 from rplctl.applier.java import Java, find_java
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -46,9 +47,10 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
 """
 
 
-def open_session(config: Config, channel: Channel) -> SparkContext:
+def open_session(config: Config, channel: Channel, java_options: str = "") -> SparkContext:
     """Start the channel's Spark. Raises ConfigError without a Java, RplError when Spark does not start.
 
+    `java_options`: for its JVM, in place of those that make it use the archive of its classes.
     The caller ends it with `close_session`; Spark dies with this process in any case.
     """
     java = find_java(config.java_home, channel.run_folder / "java")
@@ -61,14 +63,24 @@ def open_session(config: Config, channel: Channel) -> SparkContext:
 
     settings = spark_settings(config, folder, channel.name)
     replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
-    try:
-        return SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
-    except (PySparkException, OSError) as error:
+    for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
+        options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
+        try:
+            context = SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(options.items())))
+            break
+        except (PySparkException, OSError) as error:
+            failure = error
+        if more and not java_options:
+            give_up(java)
+    else:
         raise RplError(
-            f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {error}",
+            f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {failure}",
             channel=channel.name,
             hint=f"see {channel.log_path('applier')}, then rplctl doctor",
-        ) from error
+        ) from failure
+    if not java_options and is_wanted(java):
+        make_in_background(config.java_home)
+    return context
 
 
 def close_session(context: SparkContext, channel: Channel) -> None:
@@ -114,7 +126,8 @@ def _empty_folder(channel: Channel) -> Path:
 def spark_settings(config: Config, folder: Path, channel: str) -> dict[str, str]:
     """Every Spark property we set; `folder` takes all that Spark and its JVM write."""
     logging = folder / LOGGING_FILE
-    java_options = f'{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} "-Djava.io.tmpdir={folder}"'
+    places = f'"-Djava.io.tmpdir={folder}" "-XX:ErrorFile={folder.parent}/java-error-%p.log"'
+    java_options = f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} {places}"
     settings = {
         "spark.master": config.spark_master or f"local[{os.cpu_count() or 1},{TASK_ATTEMPTS}]",
         "spark.app.name": f"rplctl applier '{channel}'",
