@@ -7,14 +7,12 @@ ms/MB). Errors come back as values: an exception would arrive as a Java stack tr
 
 from __future__ import annotations
 
-import gc
 import marshal
 import os
 import threading
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,6 @@ from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.row_stream import read_run, unknown_tables
 from rplctl.binlog.format_description import FormatDescription
-from rplctl.demo.warm_up import warm_up
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.schema.plan import Catalog
@@ -93,7 +90,6 @@ class Pipeline:
         self._broadcast: Broadcast[Catalog] | None = None
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
         tasks = self.parallelism
-        context.parallelize(range(tasks), tasks).foreach(warm_up)
         self._collect(range(tasks), Catalog(), lambda _, catalog: SplitResult(encode_chunks([])))
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
@@ -127,7 +123,6 @@ class Pipeline:
 
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
     """The task. Reads only its part of the file (memory map)."""
-    _settle()
     data = np.memmap(split.path, np.uint8, "r")
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
@@ -148,15 +143,6 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     with os.fdopen(descriptor, "wb") as file:
         file.write(encoded)
     return SplitResult(spooled=str(path))
-
-
-@cache
-def _settle() -> None:
-    """Once per worker: Spark's workers collect garbage after every task, which costs 40 ms if all that was imported is
-    looked at each time.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:

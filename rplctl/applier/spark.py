@@ -137,6 +137,7 @@ def spark_settings(config: Config, folder: Path, channel: str) -> dict[str, str]
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
         "spark.driver.extraJavaOptions": java_options,
         "spark.local.dir": str(folder),
+        "spark.python.daemon.module": "rplctl.applier.worker_daemon",
     }
     if settings["spark.master"].startswith("local"):
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
