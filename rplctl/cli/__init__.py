@@ -49,11 +49,14 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def report(error: RplError) -> None:
+def report(error: RplError, channel: str | None = None) -> None:
+    """`channel` when several were meant."""
     from rplctl.cli.text import clean
 
     number = f" {error.errno}" if error.errno else ""
     lines = [f"ERROR{number}: {error.message}"]
+    if channel is not None:
+        lines.append(f"channel: '{channel}'")
     if error.position:
         lines.append(f"position: {error.position}")
     if error.hint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
 from rplctl.config import Config, default_datadir
-from rplctl.errors import ConfigError, UsageError
+from rplctl.errors import ConfigError, RplError, UsageError, file_error
 
 
 def complete_channel(incomplete: str) -> list[str]:
@@ -35,6 +36,17 @@ ChannelName = Annotated[
         autocompletion=complete_channel,
     ),
 ]
+ChannelNames = Annotated[
+    str | None,
+    typer.Option(
+        "--channel",
+        "--for-channel",
+        metavar="NAME",
+        help="Replication channel; without it every channel.",
+        autocompletion=complete_channel,
+    ),
+]
+AllChannels = Annotated[bool, typer.Option("--all", help="Every channel, as without --channel.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show what would be done; change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 PasswordFile = Annotated[
@@ -72,6 +84,37 @@ def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]
         return [(given, options.config(given))]
     names = all_channels(options.config()) or [""]
     return [(name, options.config(name)) for name in names]
+
+
+def for_each(options: Globals, given: str | None, work: Callable[[str, Config], None], *, every: bool = False) -> int:
+    """`work` for each channel that a command without `--channel` means. One that fails keeps no other from its turn:
+    its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
+    """
+    from rplctl.cli import report
+    from rplctl.command.instance import all_channels
+
+    if given is not None and every:
+        raise UsageError("--all and --channel exclude each other")
+    if given is not None:
+        check_channel_name(given)
+    names = [given] if given is not None else all_channels(options.config()) or [""]
+    failed = 0
+    for name in names:
+        try:
+            work(name, options.config(name))
+        except (RplError, OSError) as error:
+            if len(names) == 1:
+                raise
+            shown = file_error(error) if isinstance(error, OSError) else error
+            report(shown, name)
+            failed = failed or shown.exit_code
+    return failed
+
+
+def end(exit_code: int) -> None:
+    """What `for_each` returned becomes the command's exit code."""
+    if exit_code:
+        raise typer.Exit(exit_code)
 
 
 def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:

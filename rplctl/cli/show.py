@@ -9,14 +9,26 @@ from typing import Annotated, Any
 import typer
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import ChannelName, Terminology, each_channel, options_of, seconds, the_channel
+from rplctl.cli.options import (
+    AllChannels,
+    ChannelName,
+    ChannelNames,
+    Terminology,
+    each_channel,
+    end,
+    for_each,
+    options_of,
+    seconds,
+    the_channel,
+)
 from rplctl.cli.output import show_records, show_rows, write
 from rplctl.errors import NotRunning, UsageError
 
 
 def show_status(
     context: typer.Context,
-    channel: ChannelName = None,
+    channel: ChannelNames = None,
+    every: AllChannels = False,
     terminology: Terminology = "master",
     field: Annotated[
         str | None, typer.Option("--field", metavar="COLUMN", help="Print the bare value of one column per channel.")
@@ -34,7 +46,7 @@ def show_status(
         raise UsageError(f"--terminology {terminology}: write master or source")
     interval = seconds(watch, "--watch")
     while True:
-        rows, columns = _status_rows(options, channel, terminology)
+        rows, columns, failed = _status_rows(options, channel, terminology, every=every)
         if field is not None:
             _show_field(rows, field)
         else:
@@ -45,22 +57,25 @@ def show_status(
         time.sleep(max(0.1, interval))
     running = (("Slave_IO_Running", "Slave_SQL_Running"), ("Replica_IO_Running", "Replica_SQL_Running"))
     io, sql = running[terminology == "source"]
+    end(failed)
     if exit_code and not all(row[io] == "Yes" and row[sql] == "Yes" for row in rows):
         raise NotRunning("not every thread is running", hint="rplctl start")
 
 
 def _status_rows(
-    options: Globals, channel: str | None, terminology: str
-) -> tuple[list[dict[str, object]], tuple[str, ...]]:
+    options: Globals, channel: str | None, terminology: str, *, every: bool
+) -> tuple[list[dict[str, object]], tuple[str, ...], int]:
+    """(rows, columns to show, exit code of the first channel whose records cannot be read)."""
     from rplctl.cli.terminology import to_source, to_source_text
     from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS
     from rplctl.command.show_status import show_status as run
 
-    rows = [asdict(run(config, name)) for name, config in each_channel(options, channel)]
+    rows: list[dict[str, object]] = []
+    failed = for_each(options, channel, lambda name, config: rows.append(asdict(run(config, name))), every=every)
     if terminology == "master":
-        return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS
+        return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS, failed
     new = [{to_source(name): to_source_text(name, value) for name, value in row.items()} for row in rows]
-    return new, tuple(to_source(name) for name in (COLUMNS if options.verbose else SOURCE_COLUMNS))
+    return new, tuple(to_source(name) for name in (COLUMNS if options.verbose else SOURCE_COLUMNS)), failed
 
 
 def _show_field(rows: list[dict[str, object]], field: str) -> None:
@@ -105,7 +120,7 @@ def show_relaylog_events(
 
 def check(
     context: typer.Context,
-    channel: ChannelName = None,
+    channel: ChannelNames = None,
     lag_warning: Annotated[str, typer.Option("--lag-warning", metavar="SECONDS", help="Lag that is a warning.")] = "60",
     lag_critical: Annotated[
         str, typer.Option("--lag-critical", metavar="SECONDS", help="Lag that is critical.")

@@ -6,9 +6,24 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, Yes, each_channel, options_of, roles_of, seconds, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import (
+    AllChannels,
+    ChannelName,
+    ChannelNames,
+    DryRun,
+    Yes,
+    each_channel,
+    end,
+    for_each,
+    options_of,
+    roles_of,
+    seconds,
+    the_channel,
+)
 from rplctl.cli.output import confirm, many, say, say_notes
 from rplctl.cli.progress import progress_unless
+from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition
 
@@ -18,7 +33,8 @@ Applier = Annotated[bool, typer.Option("--applier", "--sql-thread", help="Only t
 
 def start(
     context: typer.Context,
-    channel: ChannelName = None,
+    channel: ChannelNames = None,
+    every: AllChannels = False,
     receiver: Receiver = False,
     applier: Applier = False,
     foreground: Annotated[
@@ -93,7 +109,8 @@ def start(
             errno=3079,
             hint="add --channel NAME",
         )
-    for name, config in channels:
+
+    def start_one(name: str, config: Config) -> None:
         with progress_unless(options.quiet or not until_synced) as progress:
             result = run(config, name, request, progress)
         say_notes(options, result.notes)
@@ -110,10 +127,13 @@ def start(
             },
         )
 
+    end(for_each(options, channel, start_one, every=every))
+
 
 def stop(
     context: typer.Context,
-    channel: ChannelName = None,
+    channel: ChannelNames = None,
+    every: AllChannels = False,
     receiver: Receiver = False,
     applier: Applier = False,
     timeout: Annotated[
@@ -125,12 +145,15 @@ def stop(
 
     options = options_of(context)
     limit = seconds(timeout, "--timeout") or 0.0
-    for name, config in each_channel(options, channel):
+
+    def stop_one(name: str, config: Config) -> None:
         result = run(config, name, roles_of(receiver, applier), limit)
         say_notes(options, result.notes)
         text = f"channel '{name}': {' and '.join(result.stopped) or 'nothing'} stopped"
         row = {"Channel_Name": name, "Stopped": list(result.stopped), "Killed": list(result.killed)}
         say(options, text, row)
+
+    end(for_each(options, channel, stop_one, every=every))
 
 
 def wait(
@@ -172,11 +195,12 @@ def skip(
     from rplctl.command.recover import skip as run
 
     options = options_of(context)
-    name, config = the_channel(options, channel)
     if (number is not None) + (count is not None) + bool(gtid) > 1:
         raise UsageError("give a number of transactions or GTIDs, and either once")
     wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
+    name, config = _channel_to_skip(options, channel, wanted)
     if wanted != 0 and not dry_run:
+        run(config, name, wanted, gtid, dry_run=True)  # refuses what cannot be before anybody is asked
         what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
         confirm(f"{what} of channel '{name}' will never be applied.", yes=yes)
     result = run(config, name, wanted, gtid, dry_run=dry_run)
@@ -195,9 +219,26 @@ def skip(
     )
 
 
+def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:
+    """Raises UsageError 3086 where the server would not know which thread the counter is for, else 3079."""
+    try:
+        return the_channel(options, given)
+    except UsageError as error:
+        if error.errno != 3079 or not count:
+            raise
+        raise UsageError(
+            "When sql_slave_skip_counter > 0, it is not allowed to start more than one SQL thread by using "
+            "'START SLAVE [SQL_THREAD]'. Value of sql_slave_skip_counter can only be used by one SQL thread at a "
+            "time. Please use 'START SLAVE [SQL_THREAD] FOR CHANNEL' to start the SQL thread which will use the value "
+            "of sql_slave_skip_counter.",
+            errno=3086,
+            hint="add --channel NAME",
+        ) from None
+
+
 def reset(
     context: typer.Context,
-    channel: ChannelName = None,
+    channel: ChannelNames = None,
     everything: Annotated[bool, typer.Option("--all", help="Forget the connection and the channel, too.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -209,7 +250,8 @@ def reset(
     from rplctl.command.stop import reset as run
 
     options = options_of(context)
-    for name, config in each_channel(options, channel):
+
+    def reset_one(name: str, config: Config) -> None:
         if not dry_run:
             what = "its connection settings and position are" if everything else "its position is"
             confirm(f"Channel '{name}' is reset: {what} forgotten.", yes=yes)
@@ -223,3 +265,5 @@ def reset(
             "Dry_Run": dry_run,
         }
         say(options, text, row)
+
+    end(for_each(options, channel, reset_one))

@@ -8,30 +8,37 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, each_channel, options_of, the_channel
+from rplctl.cli.options import ChannelName, ChannelNames, DryRun, end, for_each, options_of, the_channel
 from rplctl.cli.output import many, say, show_records
+from rplctl.config import Config
 
 
-def flush_relay_logs(context: typer.Context, channel: ChannelName = None) -> None:
+def flush_relay_logs(context: typer.Context, channel: ChannelNames = None) -> None:
     """Begin a new relay log (FLUSH RELAY LOGS)."""
     from rplctl.command.relay_logs import flush_relay_logs as run
 
     options = options_of(context)
-    for name, config in each_channel(options, channel):
+
+    def flush(name: str, config: Config) -> None:
         result = run(config, name)
         done = "the receiver begins a new relay log" if result.asked_receiver else "the receiver does not run"
         say(options, f"channel '{name}': {done}", {"Channel_Name": name, "Asked_Receiver": result.asked_receiver})
 
+    end(for_each(options, channel, flush))
 
-def purge_relay_logs(context: typer.Context, channel: ChannelName = None, dry_run: DryRun = False) -> None:
+
+def purge_relay_logs(context: typer.Context, channel: ChannelNames = None, dry_run: DryRun = False) -> None:
     """Remove relay logs that are applied as a whole."""
     from rplctl.command.relay_logs import purge_relay_logs as run
 
     options = options_of(context)
-    for name, config in each_channel(options, channel):
+
+    def purge(name: str, config: Config) -> None:
         result = run(config, name, dry_run=dry_run)
         text = f"channel '{name}': {many(len(result.removed), 'relay log')} {'would be ' if dry_run else ''}removed"
         say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
+
+    end(for_each(options, channel, purge))
 
 
 def purge_binary_logs(
@@ -40,20 +47,30 @@ def purge_binary_logs(
     before: Annotated[
         str, typer.Option("--before", metavar="TIME", help="Remove the logs last written before this time.")
     ] = "",
-    channel: ChannelName = None,
+    channel: ChannelNames = None,
     dry_run: DryRun = False,
 ) -> None:
     """Remove old binary logs (PURGE BINARY LOGS)."""
     from rplctl.command.binary_logs import purge_binary_logs as run
 
     options = options_of(context)
-    for name, config in each_channel(options, channel):
+
+    def purge(name: str, config: Config) -> None:
         result = run(config, name, to=to, before=before, dry_run=dry_run)
         text = f"channel '{name}': {many(len(result.removed), 'binary log')} {'would be ' if dry_run else ''}removed"
         say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
 
+    end(for_each(options, channel, purge))
 
-def recover(context: typer.Context, channel: ChannelName = None, dry_run: DryRun = False) -> None:
+
+def recover(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    refetch: Annotated[
+        bool, typer.Option("--refetch", help="Remove all relay logs: the next start fetches what is not executed.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
     """Repair the relay log, as every start does (WL#4621).
 
     The torn tail is cut and the next event computed.
@@ -62,14 +79,18 @@ def recover(context: typer.Context, channel: ChannelName = None, dry_run: DryRun
     from rplctl.command.recover import recover as run
 
     options = options_of(context)
-    results = [run(config, name, dry_run=dry_run) for name, config in each_channel(options, channel)]
+    results: list[RecoverResult] = []
+    failed = for_each(
+        options, channel, lambda name, config: results.append(run(config, name, refetch=refetch, dry_run=dry_run))
+    )
     show_records(options, results, RecoverResult)
+    end(failed)
 
 
 def switch_repo(
     context: typer.Context,
     to: Annotated[str, typer.Option("--to", metavar="table|file", help="Where the records are to be kept.")],
-    channel: ChannelName = None,
+    channel: ChannelNames = None,
     repository: Annotated[
         str, typer.Option("--repository", metavar="master-info|relay-log-info|both", help="Which of the two.")
     ] = "both",
@@ -80,11 +101,13 @@ def switch_repo(
     from rplctl.command.switch_repo import switch_repo as run
 
     options = options_of(context)
-    steps = [
-        s for name, config in each_channel(options, channel) for s in run(config, name, to, repository, dry_run=dry_run)
-    ]
+    steps: list[SwitchStep] = []
+    failed = for_each(
+        options, channel, lambda name, config: steps.extend(run(config, name, to, repository, dry_run=dry_run))
+    )
     if not options.quiet:
         show_records(options, steps, SwitchStep)
+    end(failed)
 
 
 def load_schema(

@@ -29,8 +29,8 @@ def check_relay_log(
     names, files = index.names(), index.files()
     yield from _index(index, names, files)
     if relay is not None and relay.relay_log_name:
-        yield from _position(index, names, relay)
-    if relay is not None:
+        yield from _position(index, names, relay, by_gtid=master.uses_gtid)
+    if relay is not None and not master.uses_gtid:  # positions of two sources say nothing about each other
         read, executed = master.read_position, relay.exec_position
         if read.log_name and executed.log_name and read.is_before(executed):
             text = f"Read_Master_Log_Pos {read} is before Exec_Master_Log_Pos {executed}"
@@ -57,12 +57,12 @@ def _index(index: RelayLogIndex, names: list[str], files: list[str]) -> Iterator
         yield found("relay_index_edited", text, "rplctl recover")
 
 
-def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo) -> Iterator[Finding]:
+def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by_gtid: bool) -> Iterator[Finding]:
     position, executed = relay.relay_log_position, relay.exec_position
     if relay.relay_log_name not in names:
         if names:
             begins = start_of(index.path(names[0]))
-            if begins and begins.log_name and executed.log_name and executed.is_before(begins):
+            if by_gtid or (begins and begins.log_name and executed.log_name and executed.is_before(begins)):
                 text = f"the relay logs begin at {begins}, executed is {executed}"
                 yield found("relay_logs_begin_later", text, _FETCHES)
         return
@@ -103,8 +103,10 @@ def _intact(index: RelayLogIndex, name: str, relay: RelayLogInfo | None) -> Iter
         except BinlogFormatError:
             end = 0
         if end < len(data):
-            executed = relay.exec_position if relay is not None else start.source
-            yield found("relay_log_damaged", f"{name} is damaged at offset {end}", _set_position(executed))
+            repair = "rplctl stop; rplctl recover --refetch; rplctl start"
+            if relay is None or not (relay.master_log_name or relay.gtid_executed):
+                repair = _set_position(start.source)
+            yield found("relay_log_damaged", f"{name} is damaged at offset {end}", repair)
 
 
 def _set_position(position: BinlogPosition) -> str:

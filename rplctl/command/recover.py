@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rplctl.channel import Channel
 from rplctl.command.instance import (
@@ -13,6 +13,7 @@ from rplctl.command.instance import (
     open_repositories,
     read_master_info,
     read_skip_count,
+    refuse_while_running,
     running,
     write_skip_count,
 )
@@ -21,6 +22,7 @@ from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo
+from rplctl.position import RelayLogPosition
 from rplctl.skip_list import read_gtids, write_gtids
 
 
@@ -99,12 +101,18 @@ class RecoverResult:
     Notes: str
 
 
-def recover(config: Config, channel_name: str, *, dry_run: bool = False) -> RecoverResult:
-    """What every start does first, by hand. Raises UsageError 3021 while the receiver runs."""
+def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run: bool = False) -> RecoverResult:
+    """What every start does first, by hand. `refetch`: without any relay log, so that the next start fetches all that
+    is not executed. Raises UsageError 3021 while the receiver runs, for `refetch` 3081 while either thread does.
+    """
     from rplctl.recovery import recover_relay_log
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.purge import purge_all
 
     channel = Channel(channel_name, config.datadir)
     with administer(channel):
+        if refetch and not dry_run:
+            refuse_while_running(channel)
         if RECEIVER in running(channel) and not dry_run:
             raise UsageError(
                 "This operation cannot be performed with a running slave io thread; "
@@ -117,11 +125,23 @@ def recover(config: Config, channel_name: str, *, dry_run: bool = False) -> Reco
         master = read_master_info(repositories, channel_name)
         stored = repositories.relay_log_info
         relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
+        removed: list[str] = []
+        if refetch:
+            if not (relay.master_log_name or relay.gtid_executed):
+                raise UsageError(
+                    "nothing is executed yet: where to fetch again is not known",
+                    channel=channel_name,
+                    hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
+                )
+            removed = RelayLogIndex(channel).names() if dry_run else purge_all(channel)
         result = recover_relay_log(channel, config, master, relay, dry_run=dry_run)
+        if refetch and dry_run:
+            result = replace(result, next_event=relay.exec_position, relay_end=RelayLogPosition("", 0))
+    notes = [f"{len(removed)} relay logs are removed"] if removed else []
     return RecoverResult(
         channel_name,
         str(result.next_event),
         str(result.relay_end) if result.relay_end.log_name else "",
         result.truncated_bytes,
-        "; ".join(result.notes),
+        "; ".join([*notes, *result.notes]),
     )

@@ -159,7 +159,7 @@ class RelayLogReader:
         if damage is not None and not len(scan):
             raise self._error(
                 f"Relay log read failure: Could not parse relay log event entry: {place.log_name}: {damage.message}",
-                hint="rplctl stop; rplctl recover; rplctl start" if is_last else "rplctl recover --refetch",
+                hint=f"rplctl stop; rplctl recover{'' if is_last else ' --refetch'}; rplctl start",
                 transient=is_last,
             ) from damage
         return scan

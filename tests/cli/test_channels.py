@@ -1,0 +1,112 @@
+"""Several channels on the command line: errors 3074 to 3086, one bad channel among good ones, 256 of them."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.info import MasterInfo
+from rplctl.repository.file import FileRepository
+from rplctl.repository.record import MASTER_INFO
+from tests.cli.program import Outcome, Program
+
+SKIP_COUNTER = (
+    "ERROR 3086: When sql_slave_skip_counter > 0, it is not allowed to start more than one SQL thread by using "
+    "'START SLAVE [SQL_THREAD]'. Value of sql_slave_skip_counter can only be used by one SQL thread at a time. Please "
+    "use 'START SLAVE [SQL_THREAD] FOR CHANNEL' to start the SQL thread which will use the value of "
+    "sql_slave_skip_counter.\n"
+)
+SEVERAL = "ERROR 3079: Multiple channels exist on the slave. Please provide channel name as an argument.\n"
+
+
+def make(program: Program, *names: str) -> None:
+    for name in names:
+        done = program("change-master", "--channel", name, "--master-host", "db1", "--master-log-file", "bin.000001")
+        assert done.code == 0, done.err
+
+
+@pytest.fixture
+def several(program: Program) -> Program:
+    make(program, "east", "north", "west")
+    return program
+
+
+def first_line(done: Outcome) -> tuple[int, str]:
+    return done.code, done.err.splitlines(keepends=True)[0]
+
+
+def test_each_error_of_channels_has_the_servers_number_text_and_one_exit_code(several: Program) -> None:
+    found = first_line(several("stop", "--channel", "nope"))
+    assert found == (4, "ERROR 3074: Slave channel 'nope' does not exist.\n")
+    found = first_line(several("change-master", "--channel", "x" * 65, "--master-host", "h"))
+    assert found == (2, "ERROR 3076: Couldn't create channel: Channel name is either invalid or too long.\n")
+    for line in ("change-master --master-host h", "wait --state running", "show-relaylog-events", "skip --gtid 0-1-1"):
+        assert first_line(several(*line.split())) == (2, SEVERAL), line
+    assert first_line(several("skip", "1", "--yes")) == (2, SKIP_COUNTER)
+    several("reset", "--channel", "north", "--yes")
+    with hold_lock(Channel("west", several.datadir), "receiver"):
+        for line in ("reset --yes", "switch-repo --to table", "change-master --master-auto-position 1"):
+            found = first_line(several(*line.split(), "--channel", "west"))
+            assert found == (
+                2,
+                "ERROR 3081: This operation cannot be performed with running replication threads; "
+                "run STOP SLAVE FOR CHANNEL 'west' first\n",
+            )
+
+
+def test_several_channels_may_be_files(several: Program) -> None:
+    """What the server refuses with 3077 is one of the things that work here (design D3)."""
+    assert {path.name for path in several.datadir.glob("master-*.info")} == {
+        *("master-east.info", "master-north.info", "master-west.info")
+    }
+
+
+def test_a_command_for_all_does_what_it_can_and_names_the_channel_that_it_could_not(several: Program) -> None:
+    (several.datadir / "master-north.info").write_bytes(b"rubbish\n")
+    done = several("show-status", "--json")
+    assert [row["Channel_Name"] for row in json.loads(done.out)] == ["east", "west"]
+    assert done.code != 0 and done.err.startswith("ERROR 1201") and "channel: 'north'" in done.err
+    done = several("stop", "--all")
+    assert "channel 'east': nothing stopped" in done.out and "channel 'west': nothing stopped" in done.out
+    lines = json.loads(several("show-channels", "--json").out)
+    assert [bool(line["Last_Error"]) for line in lines] == [False, True, False]
+    done = several("check")
+    assert done.code == 2 and all(f"'{name}'" in done.out for name in ("east", "north", "west"))
+    assert "repository_damaged" in done.out
+    done = several("recover")
+    assert "east" in done.out and "west" in done.out and "channel: 'north'" in done.err
+    assert several("stop", "--all", "--channel", "east").code == 2
+
+
+def test_a_gtid_that_is_none_is_refused_before_anybody_is_asked(several: Program) -> None:
+    for gtid, number in (("nonsense", 1941), ("3e11fa47-71ca-11e1-9e33-c80aa9429562:x", 1772)):
+        done = several("skip", "--gtid", gtid, "--channel", "east")
+        assert done.code == 2 and done.err.startswith(f"ERROR {number}") and "never be applied" not in done.err
+
+
+def test_256_channels_are_shown_in_linear_time_and_the_next_is_3080(program: Program) -> None:
+    seconds = {}
+    for number in range(255):  # as CHANGE MASTER leaves them, without its looking at all others each time
+        channel = Channel(f"c{number:03d}", program.datadir)
+        info = MasterInfo(channel_name=channel.name, master_id=number + 1, host="db1", master_log_name="bin.000001")
+        FileRepository(MASTER_INFO, channel, 1).flush(info, force=True)
+        if number + 1 == 64:
+            seconds[64] = time_to_show(program, 64)
+    make(program, "c255")
+    seconds[256] = time_to_show(program, 256)
+    refused = program("change-master", "--channel", "c256", "--master-host", "h")
+    assert first_line(refused) == (2, "ERROR 3080: Maximum number of replication channels allowed exceeded.\n")
+    assert program("change-master", "--channel", "c000", "--master-connect-retry", "5").code == 0
+    assert seconds[256] < 2 * 4 * seconds[64], f"not linear: {seconds}"
+
+
+def time_to_show(program: Program, count: int) -> float:
+    """Seconds of CPU for show-channels and show-status."""
+    began = time.process_time()
+    lines = json.loads(program("show-channels", "--json").out)
+    assert len(lines) == count and not any(line["Last_Error"] for line in lines)
+    assert len(json.loads(program("show-status", "--json").out)) == count
+    return time.process_time() - began
