@@ -43,7 +43,10 @@ WALLS = {
 }
 BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", re.IGNORECASE)
 # Where processes begin: the console script, `python -m rplctl…`.
-ENTRY_POINTS = {"rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"}
+ENTRY_POINTS = {
+    *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
+    "rplctl.applier.worker_daemon",  # begun by Spark
+}
 LOADERS = {"import_module", "__import__"}
 
 

@@ -23,6 +23,7 @@ from rplctl.applier.java import Java, find_java
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
+from rplctl.errors import RplError
 
 NO_MESSAGES = "-Xlog:disable"  # the JVM tells at length what of an archive it cannot use; Java's own errors still come
 MAKING_TIMEOUT_S = 600.0
@@ -73,7 +74,7 @@ def make(java_home: str = "") -> Path | None:
             return path
         except BlockingIOError:
             return None
-        except Exception as error:  # noqa: BLE001 - whatever it is: all works without
+        except (RplError, OSError, subprocess.SubprocessError) as error:  # all works without
             _failed(path).write_text(f"{type(error).__name__}: {error}\n")
             return None
         finally:
