@@ -134,7 +134,7 @@ def read_run(
             "Replication event checksum verification failed while reading from a relay log.",
             errno=1743,
             position=str(start + int(offsets[bad])),
-            hint="rplctl stop, then rplctl start: recovery truncates the relay log there and fetches the event again",
+            hint="rplctl stop; rplctl recover --refetch; rplctl start (throws the relay logs away, fetches them again)",
         )
     lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]
     run = EventRun(
