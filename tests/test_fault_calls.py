@@ -37,7 +37,7 @@ from rplctl.command.crash_run import (
     received,
     recorded,
 )
-from rplctl.command.crash_test import Walk
+from rplctl.command.crash_walk import Walk
 from rplctl.config import Config
 from rplctl.demo.crash_log import states
 from rplctl.relay_log.index import RelayLogIndex

@@ -41,9 +41,7 @@ def crash_test(
         Path | None, typer.Option("--target-password-file", metavar="FILE", help="Read the target's password here.")
     ] = None,
     points: Annotated[str, typer.Option("--points", metavar="NAME,...", help="Only these crash points.")] = "",
-    mode: Annotated[
-        str, typer.Option("--mode", metavar="transaction|marker|xa|xa-pages,...", help="Only these commit modes.")
-    ] = "",
+    mode: Annotated[str, typer.Option("--mode", metavar="MODE,...", help="Only these commit modes.")] = "",
     kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,...", help="Only these kinds of groups.")] = "",
     arm: Annotated[
         str | None,
@@ -54,8 +52,9 @@ def crash_test(
     """Kill at each crash point and compare (WL#3970).
 
     On a scratch instance with a recorded log. The applier runs without Spark, whose part is pure: it writes nothing.
-    Kinds of groups are transaction, batch, ddl and keyless; besides there are receiver, recovery, purge, to table and
-    to file. Exit code 1 when an outcome is not the expected one.
+    Modes are transaction, marker, xa, xa-pages, each also with "+log" (log_bin), and xa-binlog; "-" is what commits
+    nothing. Kinds of groups are transaction, batch, ddl and keyless; besides there are receiver, recovery, purge, to
+    table and to file. Exit code 1 when an outcome is not the expected one.
     """
     options = options_of(context)
     if arm is not None:

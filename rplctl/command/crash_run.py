@@ -16,20 +16,23 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import failpoint
+from rplctl.binlog.header import EventType
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of
+from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
 from rplctl.errors import LockBusy, RplError
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Engine
 
     from rplctl.relay_log.reader import RelayGroups
@@ -37,6 +40,14 @@ if TYPE_CHECKING:
 
 CHANNEL: Final = "crash-test"
 PATIENCE_S: Final = 30.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
+_BETWEEN: Final = [  # transactions: each log has its own
+    EventType.FORMAT_DESCRIPTION,
+    EventType.ROTATE,
+    EventType.STOP,
+    EventType.GTID_LIST,
+    EventType.BINLOG_CHECKPOINT,
+    EventType.IGNORABLE,
+]
 Say = Callable[[Any], None]
 Work = Callable[[Say], None]
 
@@ -255,6 +266,46 @@ def recorded() -> list[tuple[str, str]]:
         data = np.fromfile(path, np.uint8)
         found += _transactions(scan_groups(data, 4, BinlogPosition(path.name, 4), 1 << 20), data.tobytes())
     return found
+
+
+def logged(config: Config) -> list[str]:
+    """Digests of the events in the binary log of applied transactions, without what a copy may change."""
+    from rplctl.binary_log.files import binary_log_files, existing_names
+
+    files = binary_log_files(config, channel_of(config))
+    if files is None:
+        return []
+    return [digest for _, digest in _events(files.datadir / name for name in existing_names(files))]
+
+
+def recorded_events(end: State, skipped: State | None = None) -> list[str]:
+    """The same of the source's own logs up to `end`, without the transaction that ends at `skipped`."""
+    bounds = [BinlogPosition(state.log_name, state.log_pos) for state in states()]
+    last, left_out = BinlogPosition(end.log_name, end.log_pos), set[BinlogPosition]()
+    if skipped is not None:
+        left_out = {BinlogPosition(skipped.log_name, skipped.log_pos)}
+    return [
+        digest
+        for at, digest in _events(sorted(FOLDER.glob("binlog.0*")))
+        if not last.is_before(at) and next(bound for bound in bounds if not bound.is_before(at)) not in left_out
+    ]
+
+
+def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
+    """(end, digest) of every event that belongs to a transaction."""
+    import numpy as np
+
+    from rplctl.binlog.header import CHECKSUM_LENGTH
+    from rplctl.binlog.scan import scan_events
+
+    for path in paths:
+        data = np.fromfile(path, np.uint8)
+        index = scan_events(data, 4)
+        for number in np.flatnonzero(~np.isin(index.type_codes, _BETWEEN)):
+            end = int(index.offsets[number + 1])
+            event = data[index.offsets[number] : end].tobytes()
+            without_place = event[:13] + event[17:-CHECKSUM_LENGTH]
+            yield BinlogPosition(path.name, end), hashlib.sha256(without_place).hexdigest()[:16]
 
 
 def _transactions(scan: Any, data: bytes) -> list[tuple[str, str]]:

@@ -63,8 +63,13 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
     assert (status.exec_log_name, status.exec_log_pos) == (middle.log_name, middle.log_pos)
     assert (status.until_condition, status.state, status.commit_mode) == ("Master", "", "marker")
     before = rows(channel, "orders")
-    groups_of = []
-    monkeypatch.setattr(GroupSize, "took", lambda self, n, s: (groups_of.append(n), TOOK(self, n, s)))
+    groups_of: list[int] = []
+
+    def took(size: GroupSize, transactions: int, seconds: float) -> None:
+        groups_of.append(transactions)
+        TOOK(size, transactions, seconds)
+
+    monkeypatch.setattr(GroupSize, "took", took)
     hurried = replace(config, commit_group_milliseconds=1)
     Applier(hurried, channel, StartOptions(until_source=groups.end_source)).run()
     assert rows(channel, "orders") > before

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from rplctl.command import crash_run, crash_test
+from rplctl.command import crash_run
+from rplctl.command.crash_cases import CrashCase, all_cases
 from rplctl.demo.crash_log import FOLDER
 from rplctl.errors import UsageError
-from rplctl.failpoint import crash_point
-from tests.cli.program import Program
-from tests.servers import MariadbServer, PostgresqlServer
+from rplctl.failpoint import CRASH_POINTS, crash_point
+from tests.cli.program import Outcome, Program
+from tests.conftest import count_torture
+from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 
 @pytest.fixture
@@ -26,16 +28,57 @@ def program(tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     return Program(tmp_path, capsys)
 
 
-@pytest.mark.parametrize(
-    "modes", [pytest.param(["marker", "-"], marks=pytest.mark.slow), pytest.param([], marks=pytest.mark.torture)]
-)
-def test_every_point_on_a_sqlite_file(program: Program, modes: list[str]) -> None:
-    done = program("crash-test", "--json", "--mode", ",".join(modes))
-    lines = json.loads(done.out)
+IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of it on every target
+    "sqlite": (["marker", "-"], []),
+    "sqlite with log_bin": (["transaction+log"], ["transaction"]),
+    "mariadb": (["xa"], ["transaction", "ddl"]),
+    "mysql": (["xa-binlog"], ["transaction"]),
+    "postgresql": (["xa"], ["transaction", "ddl"]),
+}
+
+
+def chosen(name: str) -> list[CrashCase]:
+    modes, kinds = IN_THE_SUITE[name]
+    of = "mysql" if name == "mariadb" else name.split()[0]
+    return [case for case in all_cases(of) if case.mode in modes and (not kinds or case.kind in kinds)]
+
+
+def arguments(name: str) -> list[str]:
+    modes, kinds = IN_THE_SUITE[name]
+    return ["--mode", ",".join(modes), *(["--kinds", ",".join(kinds)] if kinds else [])]
+
+
+def test_the_suite_itself_hits_every_named_point() -> None:
+    """And every test below asserts that each of its cases was walked with the outcome of the table."""
+    assert {case.point for name in IN_THE_SUITE for case in chosen(name)} == CRASH_POINTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sqlite", "sqlite with log_bin"])
+def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
+    walked(program("crash-test", "--json", *arguments(name)), chosen(name))
+
+
+def walked(done: Outcome, cases: list[CrashCase]) -> list[dict[str, str]]:
+    lines: list[dict[str, str]] = json.loads(done.out)
     assert done.code == 0, [line for line in lines if line["Result"] != "OK"]
-    wanted = [case for case in crash_test.all_cases("sqlite") if not modes or case.mode in modes]
-    assert len(lines) == len(wanted)
-    assert {line["Seen"] for line in lines} == {"rolled back", "committed", "fetched once", "finished", "undone"}
+    seen = [(line["Crash_point"], line["Commit_mode"], line["Group_kind"], line["Seen"]) for line in lines]
+    assert seen == [(case.point, case.mode, case.kind, case.expected) for case in cases]
+    for line in lines:
+        count_torture("crash-test", line["Crash_point"], 0)
+    return lines
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", ["sqlite", "mariadb", "mysql", "postgresql"])
+def test_every_point_mode_and_kind_of_group(request: pytest.FixtureRequest, program: Program, kind: str) -> None:
+    where: list[str] = []
+    if kind != "sqlite":
+        options = ("-c", "max_prepared_transactions=10") if kind == "postgresql" else ()
+        server = request.getfixturevalue(f"{kind}_factory")(*options)
+        where = ["--target", bare(server), *password(program, server)]
+    walked(program("crash-test", "--json", *where), list(all_cases("mysql" if kind == "mariadb" else kind)))
 
 
 @pytest.mark.mariadb
@@ -43,12 +86,17 @@ def test_every_point_on_a_sqlite_file(program: Program, modes: list[str]) -> Non
 def test_two_phases_and_ddl_on_mariadb_and_nothing_is_left_there(mariadb: MariadbServer, program: Program) -> None:
     """The transaction kind in every mode, and what differs on a server: DDL is repeated."""
     before = mariadb.sql("SHOW DATABASES")
-    done = program("crash-test", "--target", bare(mariadb), *password(program, mariadb), *ON_SERVERS)
-    assert (done.code, "repeated" in done.out) == (0, True), done.out + done.err
+    where = ("--target", bare(mariadb), *password(program, mariadb))
+    walked(program("crash-test", "--json", *where, *arguments("mariadb")), chosen("mariadb"))
     assert mariadb.sql("SHOW DATABASES") == before and mariadb.sql("XA RECOVER") == []
 
 
-ON_SERVERS = ("--kinds", "transaction,ddl", "--mode", "xa")
+@pytest.mark.mysql
+@pytest.mark.slow
+def test_the_binary_log_alone_decides_on_mysql(mysql: MysqlServer, program: Program) -> None:
+    where = ("--target", bare(mysql), *password(program, mysql))
+    walked(program("crash-test", "--json", *where, *arguments("mysql")), chosen("mysql"))
+    assert mysql.sql("XA RECOVER") == []
 
 
 def bare(server: Any) -> str:
@@ -68,8 +116,8 @@ def test_two_phases_and_ddl_on_postgresql(
     postgresql_factory: Callable[..., PostgresqlServer], program: Program
 ) -> None:
     server = postgresql_factory("-c", "max_prepared_transactions=10")
-    done = program("crash-test", "--target", bare(server), *password(program, server), *ON_SERVERS)
-    assert (done.code, "repeated" in done.out) == (0, False), done.out + done.err
+    where = ("--target", bare(server), *password(program, server))
+    walked(program("crash-test", "--json", *where, *arguments("postgresql")), chosen("postgresql"))
 
 
 @pytest.mark.mariadb
@@ -81,26 +129,6 @@ def test_a_database_of_that_name_is_never_touched(mariadb: MariadbServer, progra
         assert mariadb.sql("SHOW TABLES", "rplctl_crash_test") == [("mine",)]
     finally:
         mariadb.sql("DROP DATABASE rplctl_crash_test")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("program")
-def test_a_wrong_commit_order_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file before COMMIT: the proof that a FAIL can be had."""
-
-    def wrong(target: Any, ledger: Any, step: Any, apply: Callable[[], None], *, foreign_keys: bool = True) -> None:
-        target.begin(foreign_keys=foreign_keys)
-        ledger.advance(target.connection, *step)
-        target.commit()
-        target.begin(foreign_keys=foreign_keys)
-        apply()
-        crash_point("crash_commit_before")
-        target.commit()
-        ledger.committed(step[1])
-
-    monkeypatch.setattr("rplctl.applier.batch.commit_group", wrong)
-    lines = crash_test.crash_test(points=["crash_commit_before"], kinds=["transaction"])
-    assert [line.Result for line in lines] == ["FAIL", "FAIL"]
 
 
 @pytest.mark.parametrize(

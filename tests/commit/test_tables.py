@@ -48,7 +48,7 @@ def older(target: Target) -> None:
 
 def layout(engine: Engine) -> tuple[Any, ...]:
     inspector = inspect(engine)
-    where = {"table_name": "rplctl_prepared_xa", "schema": own_schema(engine)}
+    where: dict[str, Any] = {"table_name": "rplctl_prepared_xa", "schema": own_schema(engine)}
     columns = [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(**where)]
     return sorted(columns), inspector.get_pk_constraint(**where)["constrained_columns"]
 
