@@ -4,7 +4,8 @@
     DIR/rplctl.toml, rplctl.key, …       as they are
     DIR/master*.info                     MasterInfo as it was flushed with the relay coordinates collected
     DIR/relay-bin*.NNNNNN, *.index       relay logs, the last one cut at those coordinates
-    DIR/LOG_BIN.NNNNNN, *.index          the binary log, unless log_bin names a folder outside of the instance
+    DIR/LOG_BIN.NNNNNN, *.index          the binary log; in binary-log/ when log_bin names a place outside of the
+                                         instance, which backup.json keeps: `restore` puts it back there
     DIR/target.db                        a SQLite target: the snapshot of the same moment
     DIR/relay-log*.info                  RelayLogInfo at the position that this snapshot says it is at
     DIR/run/CHAN/…                       what unfinished commands left for the next start
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 MANIFEST = "backup.json"
 MANIFEST_VERSION = 1
 TARGET_FILE = "target.db"
+OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
 _INSTANCE_FILES = (INSTANCE_FILE, KEY_FILE, "rplctl.log")
 _RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the next start finishes what they say
 _PIECE = 4 << 20
@@ -79,8 +81,9 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
             has_target = snapshot_of(log, folder / TARGET_FILE)
             if not has_target:
                 _refuse_moving(config, collected)
+            outside: dict[str, str] = {}
             for channel in collected.channels:
-                _copy_channel(config(channel.name), channel, folder, has_target=has_target)
+                outside |= _copy_channel(config(channel.name), channel, folder, has_target=has_target)
         names = [name for name in _INSTANCE_FILES if with_key or name != KEY_FILE]
         for name in names:
             _copy(options.datadir / name, folder / name)
@@ -93,6 +96,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
         "log_status": row,
         "has_target": has_target,
         "has_key": (folder / KEY_FILE).exists(),
+        "binary_logs_outside": outside,
         "files": dict(_described(folder)),
     }
     replace_file(folder / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
@@ -129,7 +133,8 @@ def _refuse_moving(config: Configs, collected: Collected) -> None:
             lock.close()
 
 
-def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: bool) -> None:
+def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: bool) -> dict[str, str]:
+    """Folder of the backup → place outside of the instance that it stands for."""
     here, there = Channel(log.name, config.datadir), Channel(log.name, folder)
     for name in log.relay_logs:
         is_last = name == log.relay_log_file
@@ -137,7 +142,7 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: 
             raise RplError(f"relay log {name} was removed while it was copied", channel=log.name, hint="rplctl backup")
     if log.relay_logs:
         RelayLogIndex(there).replace(log.relay_logs)
-    _copy_binary_logs(config, log, here, folder)
+    outside = _copy_binary_logs(config, log, here, folder)
     if MASTER_INFO.kind(config) is RepositoryKind.FILE and log.master_info is not None:
         open_repository(MASTER_INFO, RepositoryKind.FILE, config, there, _no_engine).flush(log.master_info, force=True)
     if RELAY_LOG_INFO.kind(config) is RepositoryKind.FILE:
@@ -150,19 +155,23 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: 
     for pattern in _RUN_FILES:
         for path in sorted(here.run_folder.glob(pattern)):
             _copy(path, private_folder(there.run_folder) / path.name)
+    return outside
 
 
-def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> None:
+def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> dict[str, str]:
     """As they were collected, the last one up to its position then. Raises RplError."""
     files = binary_log_files(config, here)
-    if files is None or not log.binary_logs or not files.datadir.is_relative_to(config.datadir):
-        return
-    there = replace(files, datadir=private_folder(folder / files.datadir.relative_to(config.datadir)))
+    if files is None or not log.binary_logs:
+        return {}
+    is_inside = files.datadir.is_relative_to(config.datadir)
+    part = files.datadir.relative_to(config.datadir) if is_inside else Path(OUTSIDE, files.base)
+    there = replace(files, datadir=private_folder(folder / part))
     for name in log.binary_logs:
         is_last = name == log.binary_log_file
         if not _copy(files.datadir / name, there.datadir / name, log.binary_log_position if is_last else None):
             raise RplError(f"binary log {name} was removed while it was copied", channel=log.name, hint="rplctl backup")
     RelayLogIndex(there).replace(log.binary_logs)
+    return {} if is_inside else {str(part): str(files.datadir)}
 
 
 def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:

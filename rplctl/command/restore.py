@@ -34,11 +34,15 @@ def restore(folder: Path, datadir: Path) -> RestoreResult:
     """Fill an empty or new instance folder. Raises UsageError, RplError when the backup is not whole."""
     refuse_filled(datadir, "restore into a new instance: rplctl --datadir FOLDER restore …")
     manifest = read_manifest(folder)
-    private_folder(datadir)
     names = sorted(manifest["files"], key=_order)
+    places = {name: _place(name, datadir, manifest.get("binary_logs_outside", {})) for name in names}
+    _refuse_taken([place for place in places.values() if not place.is_relative_to(datadir)])
+    private_folder(datadir)
     for name in names:
-        _copy(folder / name, datadir / name, manifest["files"][name], replaced=_options(folder, name, manifest))
+        _copy(folder / name, places[name], manifest["files"][name], replaced=_options(folder, name, manifest))
     sync_folder(datadir)
+    for parent in {place.parent for place in places.values() if not place.is_relative_to(datadir)}:
+        sync_folder(parent)
     append_journal(Config(datadir), f"'RESTORE' of {folder}, taken {manifest['created']}")
     return RestoreResult(datadir, len(names), manifest["log_status"], tuple(_notes(manifest)))
 
@@ -57,6 +61,24 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in manifest["files"]):
         raise UsageError(f"{folder / MANIFEST} names files outside of the backup")
     return dict(manifest)
+
+
+def _place(name: str, datadir: Path, outside: dict[str, str]) -> Path:
+    """Where the file belongs: in the instance folder, or where its binary log was."""
+    part = str(Path(name).parent)
+    return Path(outside[part], Path(name).name) if part in outside else datadir / name
+
+
+def _refuse_taken(places: list[Path]) -> None:
+    """Two instances must not write one binary log. Raises UsageError."""
+    for place in places:
+        base = place.name.rpartition(".")[0]
+        taken = sorted(place.parent.glob(f"{base}.*"))
+        if taken:
+            raise UsageError(
+                f"{taken[0]} exists: a binary log from outside of the instance folder cannot be put back there",
+                hint="move what is there away, or restore on another machine",
+            )
 
 
 def _order(name: str) -> tuple[int, str]:

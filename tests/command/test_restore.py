@@ -58,6 +58,26 @@ def test_a_channel_is_there_only_when_all_that_it_needs_is(
     assert states[0] == 0 and states[-1] == 2 and states == sorted(states)
 
 
+def test_a_binary_log_outside_of_the_instance_is_copied_and_put_back_unless_another_is_there(tmp_path: Path) -> None:
+    datadir, place = tmp_path / "instance", tmp_path / "logs"
+    datadir.mkdir()
+    place.mkdir()
+    store_options(datadir, "", {"log_bin": str(place / "applied")})
+    change_master(load_config(datadir), "west", MasterChanges(master_host="db1", master_user="u"))
+    (place / "applied-west.000001").write_bytes(b"\xfebin and what else a log holds")
+    (place / "applied-west.index").write_text("./applied-west.000001\n")
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    backup(lambda name: load_config(datadir, name), tmp_path / "backup")
+    with pytest.raises(UsageError, match="applied-west.000001 exists"):
+        restore(tmp_path / "backup", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    place.rename(tmp_path / "gone")
+    restore(tmp_path / "backup", tmp_path / "again")
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+    assert not (tmp_path / "again/binary-log").exists()
+    assert load_config(tmp_path / "again").log_bin == str(place / "applied")
+
+
 def test_what_is_no_backup_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no backup"):
         restore(tmp_path, tmp_path / "again")
