@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.private_server import PrivateServer, ServerUnavailable
-from tests.servers import Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
+from tests.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
 
 Server = TypeVar("Server", bound=PrivateServer)
 Factory = Callable[..., Server]
@@ -23,6 +23,7 @@ Factory = Callable[..., Server]
 MARKER_OF_FIXTURE = {
     "mariadb": "mariadb",
     "mariadb_factory": "mariadb",
+    "mariadb_105_factory": "mariadb",
     "mariadb_118_factory": "mariadb",
     "mysql": "mysql",
     "mysql_factory": "mysql",
@@ -88,6 +89,11 @@ def _factory(kind: type[Server]) -> Iterator[Factory[Server]]:
 @pytest.fixture(scope="module")
 def mariadb_factory() -> Iterator[Factory[MariadbServer]]:
     yield from _factory(MariadbServer)
+
+
+@pytest.fixture(scope="module")
+def mariadb_105_factory() -> Iterator[Factory[Mariadb105Server]]:
+    yield from _factory(Mariadb105Server)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Servers that Debian has in another release: packages and all their libraries unpacked beside the system.
+"""Servers that Debian or Ubuntu have in another release: packages and all their libraries unpacked beside the system.
 
 Nothing is installed: the programs run through the unpacked dynamic loader with the unpacked libraries. Fetched once
 (about 60 MB) into `<cache>/<name>`; every wait on the network is bounded, and a machine without it just skips.
@@ -16,43 +16,45 @@ from pathlib import Path
 from tests.private_server import ServerUnavailable
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+UBUNTU = "http://archive.ubuntu.com/ubuntu"
+UBUNTU_KEYRING = Path(__file__).parent / "data/ubuntu-archive.gpg"  # keys 790B…C0B21F32 (2012), F6EC…991BC93C (2018)
 FETCH_TIMEOUT_S = 240.0
 SOURCES = ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list")
 
 
 def runner(root: Path) -> list[str]:
     """The command prefix that runs an unpacked program with its own libraries. Raises ServerUnavailable."""
-    libraries = sorted(
-        {str(path.parent) for path in root.glob("*/lib/*-linux-gnu*/*.so.*")} | {str(root / "usr/lib/mysql/private")}
-    )
+    found = [path for pattern in ("*/lib", "lib") for path in root.glob(f"{pattern}/*-linux-gnu*/*.so.*")]
+    libraries = sorted({str(path.parent) for path in found} | {str(root / "usr/lib/mysql/private")})
     loaders = [*root.glob("usr/lib/*-linux-gnu/ld-linux-*.so.*"), *root.glob("lib/*-linux-gnu/ld-linux-*.so.*")]
     if not loaders:
         raise ServerUnavailable(f"{root} holds no dynamic loader; delete it to fetch again")
     return [str(loaders[0]), "--library-path", ":".join(libraries)]
 
 
-def fetch(cache: Path, name: str, suite: str, packages: Sequence[str]) -> Path:
+def fetch(cache: Path, name: str, suite: str, packages: Sequence[str], mirror: str = "") -> Path:
     """The unpacked file tree, downloaded at the first call. Raises ServerUnavailable with the reason."""
     folder = cache / name
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f".{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / ".done").exists():
-            _download(folder, suite, packages)
+            _download(folder, suite, packages, mirror)
     return folder / "root"
 
 
-def _download(folder: Path, suite: str, packages: Sequence[str]) -> None:
+def _download(folder: Path, suite: str, packages: Sequence[str], mirror: str) -> None:
     missing = [name for name in ("apt-get", "dpkg") if shutil.which(name) is None]
-    mirror = _mirror()
-    if missing or not mirror or not Path(KEYRING).exists():
+    keyring = UBUNTU_KEYRING if mirror == UBUNTU else Path(KEYRING)
+    mirror = mirror or _mirror()
+    if missing or not mirror or not keyring.exists():
         raise ServerUnavailable(
             f"{folder.name} is fetched with apt-get from a Debian mirror, and this machine has none configured"
         )
     for part in ("apt/lists/partial", "apt/cache/archives/partial", "root"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     (folder / "apt/status").touch()
-    (folder / "apt/sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror} {suite} main\n")
+    (folder / "apt/sources.list").write_text(f"deb [signed-by={keyring}] {mirror} {suite} main\n")
     settings = {
         "Dir::Etc::SourceList": folder / "apt/sources.list",
         "Dir::Etc::SourceParts": "/dev/null",

@@ -1,4 +1,4 @@
-"""MariaDB 11.8 for tests on a Debian machine, from trixie (`tests/fetch_debian.py`)."""
+"""MariaDB 11.8 and 10.5 for tests on a Debian machine, from trixie and bullseye (`tests/fetch_debian.py`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from pathlib import Path
 from tests.fetch_debian import fetch, runner
 from tests.private_server import ServerUnavailable
 
-PACKAGES = ("mariadb-server-core", "mariadb-client", "mariadb-common")
+RELEASES = {
+    "11.8": ("trixie", ("mariadb-server-core", "mariadb-client", "mariadb-common")),
+    "10.5": ("bullseye", ("mariadb-server-core-10.5", "mariadb-client-10.5", "mariadb-common")),
+}
 
 
-def mariadb_programs(cache: Path) -> dict[str, list[str]]:
+def mariadb_programs(cache: Path, release: str) -> dict[str, list[str]]:
     """Command prefixes `server` and `mariadb-binlog`, and the `root` folder. Raises ServerUnavailable."""
     if os.environ.get("RPLCTL_TEST_MYSQL") == "0":
         raise ServerUnavailable("servers that must be fetched are switched off by RPLCTL_TEST_MYSQL=0")
-    root = fetch(cache, "mariadb-11.8", "trixie", PACKAGES)
+    suite, packages = RELEASES[release]
+    root = fetch(cache, f"mariadb-{release}", suite, packages)
     run = runner(root)
     return {
         "root": [str(root)],

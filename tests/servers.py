@@ -161,16 +161,18 @@ class Mariadb118Server(MariadbServer):
     """MariaDB 11.8, unpacked beside the system from Debian trixie (tests/fetch_mariadb.py)."""
 
     own_options = (*MariadbServer.own_options, "--ssl=OFF")
+    release = "11.8"
+    family = "mariadb"  # how its folder and system tables are called
 
-    @staticmethod
-    def _find_programs() -> dict[str, list[str]]:
+    @classmethod
+    def _find_programs(cls) -> dict[str, list[str]]:
         from tests.fetch_mariadb import mariadb_programs
 
-        return mariadb_programs(CACHE)
+        return mariadb_programs(CACHE, cls.release)
 
     def _location_options(self) -> list[str]:
         root = Path(self.programs["root"][0])
-        share = root / "usr/share/mariadb"
+        share = root / "usr/share" / self.family
         return [
             "--no-defaults",
             f"--basedir={root / 'usr'}",
@@ -180,27 +182,35 @@ class Mariadb118Server(MariadbServer):
         ]
 
     def _initialise(self, data: Path) -> None:
-        share = Path(self.programs["root"][0]) / "usr/share/mariadb"
+        share = Path(self.programs["root"][0]) / "usr/share" / self.family
         data.mkdir(parents=True)
         names = ("system_tables", "performance_tables", "system_tables_data")
-        tables = "".join((share / f"mariadb_{name}.sql").read_text() for name in names)
+        tables = "".join((share / f"{self.family}_{name}.sql").read_text() for name in names)
         text = f"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n{tables}\nFLUSH PRIVILEGES;\n"
         small = [f"--datadir={data}", "--user=root", "--innodb-log-file-size=16M", "--skip-log-bin"]
         start = [*self.programs["server"], *self._location_options(), *small, "--bootstrap"]
         run_quietly(start, stdin=text + self._users_sql())
 
 
+class Mariadb105Server(Mariadb118Server):
+    """MariaDB 10.5, the oldest that is looked after, from Debian bullseye."""
+
+    release = "10.5"
+    family = "mysql"
+
+
 class MysqlServer(MariadbServer):
     """MySQL 9, unpacked beside the system from Debian sid (tests/fetch_mysql.py), run through its own loader."""
 
     kind = "mysql"
+    release = "9"
     own_options = ("--skip-replica-start", "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--mysqlx=OFF")
 
-    @staticmethod
-    def _find_programs() -> dict[str, list[str]]:
+    @classmethod
+    def _find_programs(cls) -> dict[str, list[str]]:
         from tests.fetch_mysql import mysql_programs
 
-        return mysql_programs(CACHE)
+        return mysql_programs(CACHE, cls.release)
 
     def _location_options(self) -> list[str]:
         root = Path(self.programs["root"][0])
@@ -230,6 +240,29 @@ class MysqlServer(MariadbServer):
     def master_status(self) -> tuple[str, int]:
         row = self.sql("SHOW BINARY LOG STATUS")[0]
         return row[0], int(row[1])
+
+
+class Mysql84Server(MysqlServer):
+    """MySQL 8.4, from Ubuntu questing."""
+
+    release = "8.4"
+
+
+class Mysql80Server(MysqlServer):
+    """MySQL 8.0, from Ubuntu jammy."""
+
+    release = "8.0"
+
+    def master_status(self) -> tuple[str, int]:
+        return MariadbServer.master_status(self)
+
+
+class Mysql57Server(Mysql80Server):
+    """MySQL 5.7, from Ubuntu bionic: the oldest whose log is read."""
+
+    release = "5.7"
+    base_options = tuple(option for option in MysqlServer.base_options if "metadata" not in option)
+    own_options = ("--skip-slave-start", "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--ssl=OFF")
 
 
 class PostgresqlServer(PrivateServer):

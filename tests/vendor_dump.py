@@ -80,7 +80,7 @@ def _mariadb() -> list[str]:
 
 @cache
 def _mariadb_118() -> list[str]:
-    return mariadb_programs(CACHE)["mariadb-binlog"]
+    return mariadb_programs(CACHE, "11.8")["mariadb-binlog"]
 
 
 @cache

@@ -1,6 +1,6 @@
 """Everything a real binary log holds is in the target exactly, value by value as the server that wrote it printed it.
 
-Recorded from MariaDB 10.11 and MySQL 9.7: every column type and charset, every event and row image, and the scenario of
+Recorded from MariaDB 10.5, 10.11 and 11.8, MySQL 5.7, 8.0, 8.4 and 9.7: every column type and charset, every event and row image, and the scenario of
 `tests/fidelity_scenario.py` under every combination of options that shapes a log (`tests/record_fidelity.py`).
 """
 
@@ -107,6 +107,26 @@ def test_mariadb_logs_of_every_option_give_the_sources_state_but_for_virtual_col
 ) -> None:
     paths, state = recorded("mariadb", tmp_path / "source")
     unlogged = frozenset({"minimal_none.gent", "minimal_zip.gent"})
+    ignored = ",".join(unlogged | LEFT_OUT)
+    instance = apply_all(tmp_path, paths, replicate_wild_ignore_table="%.wmost", replicate_ignore_table=ignored)
+    assert different(instance, state, frozenset({"wmost"}) | unlogged) == []
+    instance.target.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["57", "80", "84"])
+def test_logs_of_older_mysql_give_the_sources_state(tmp_path: Path, release: str) -> None:
+    paths, state = recorded(f"mysql{release}", tmp_path / "source")
+    instance = apply_all(tmp_path, paths, replicate_wild_ignore_table="%.wmost")
+    assert sum(1 for _ in parse_state(state)) > 150
+    assert different(instance, state, frozenset({"wmost"})) == []
+    instance.target.close()
+
+
+@pytest.mark.slow
+def test_logs_of_mariadb_105_give_the_sources_state_but_for_virtual_columns_it_did_not_log(tmp_path: Path) -> None:
+    paths, state = recorded("mariadb105", tmp_path / "source")
+    unlogged = frozenset({"minimal_zip.gent"})
     ignored = ",".join(unlogged | LEFT_OUT)
     instance = apply_all(tmp_path, paths, replicate_wild_ignore_table="%.wmost", replicate_ignore_table=ignored)
     assert different(instance, state, frozenset({"wmost"}) | unlogged) == []
