@@ -6,7 +6,6 @@ mapped relay logs are the page cache's. `pytest -m huge` runs the sizes of the p
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -16,29 +15,12 @@ import pytest
 
 from rplctl.channel import lock_holder
 from rplctl.commit.prepared import PIECE_BYTES
+from tests.process_memory import anonymous_bytes
 from tests.replica import Replica
 from tests.servers import MariadbServer, MysqlServer
 
 MB = 1 << 20
 LIMIT = 2_000 * MB  # of all processes together, whatever the transaction: max_batch_bytes = 64 MB, 2 cores
-
-
-def anonymous_bytes(pids: list[int]) -> int:
-    """Of these processes and all their descendants."""
-    parents: dict[int, int] = {}
-    held: dict[int, int] = {}
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            text = status.read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        pid = int(status.parent.name)
-        fields = dict(re.findall(r"^(PPid|RssAnon):\s+(\d+)", text, re.MULTILINE))
-        parents[pid], held[pid] = int(fields["PPid"]), int(fields.get("RssAnon", 0)) << 10
-    family = set(pids)
-    while more := {pid for pid, parent in parents.items() if parent in family} - family:
-        family |= more
-    return sum(held.get(pid, 0) for pid in family)
 
 
 class PeakMemory:

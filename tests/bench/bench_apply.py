@@ -130,17 +130,22 @@ def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
             else MariadbServer((*SERVER, f"--innodb-flush-log-at-trx-commit={flush}"))
         )
         with server:
-            secret = folder / "password"
-            secret.write_text(PASSWORD)
-            secret.chmod(0o600)
-            scheme, database = ("postgresql", "postgres") if kind == "postgresql" else ("mysql", "")
-            url = f"{scheme}://{USER}@{server.host}:{server.port}/{database}"
-            seconds = _drain(folder / "instance", load, ["--target", url, "--target-password-file", str(secret)])
+            seconds = _drain(folder / "instance", load, target_options(server, folder))
             if isinstance(server, MariadbServer):
                 assert checksums(server) == load.checksums
             else:
                 _compare_rows(load, {table: server.rows(DATABASE, table) for table in TABLES})
         return seconds
+
+
+def target_options(server: MariadbServer | PostgresqlServer, folder: Path) -> list[str]:
+    """Of `init`; the password goes into a file in the folder."""
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    secret.chmod(0o600)
+    scheme, database = ("mysql", "") if isinstance(server, MariadbServer) else ("postgresql", "postgres")
+    url = f"{scheme}://{USER}@{server.host}:{server.port}/{database}"
+    return ["--target", url, "--target-password-file", str(secret)]
 
 
 def _compare_rows(load: Workload, found: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
@@ -149,6 +154,14 @@ def _compare_rows(load: Workload, found: Mapping[str, Sequence[tuple[Any, ...]]]
 
 
 def _drain(folder: Path, load: Workload, target: list[str]) -> list[float]:
+    fetched(folder, load, target)
+    ends = [f"{phase.file}:{phase.end}" for phase in load.phases]
+    seconds: list[float] = json.loads(_run([sys.executable, "-m", "tests.bench.drain", str(folder), *ends]))
+    return seconds
+
+
+def fetched(folder: Path, load: Workload, target: list[str]) -> None:
+    """An instance that has the whole log as relay logs, and nothing applied."""
     program = [sys.executable, "-m", "rplctl", "--datadir", str(folder)]
     where = [
         "--master-binlog-dir",
@@ -165,9 +178,6 @@ def _drain(folder: Path, load: Workload, target: list[str]) -> list[float]:
     while sum(path.stat().st_size for path in folder.glob("relay-bin.0*")) < total:
         time.sleep(0.1)
     _run([*program, "stop"])
-    ends = [f"{phase.file}:{phase.end}" for phase in load.phases]
-    seconds: list[float] = json.loads(_run([sys.executable, "-m", "tests.bench.drain", str(folder), *ends]))
-    return seconds
 
 
 def _run(command: list[str]) -> str:
