@@ -87,6 +87,7 @@ class FileRepository(Generic[Info]):
         if not data:
             return None
         try:
+            self._refuse_cut_off(data)
             info = self._record.parse(data)
         except FieldError as error:
             raise self._record.damaged(self._channel.name, f"{self.where}: {error}", self._repair_hint()) from None
@@ -141,6 +142,19 @@ class FileRepository(Generic[Info]):
             yield
         except OSError as error:
             raise file_error(error, self._channel.name) from error
+
+    def _refuse_cut_off(self, data: bytes) -> None:
+        """What we have written once has our section right behind the counted lines, up to its marker; a server's file,
+        which has not, is not put in its place.
+        """
+        if not self.synced_path.exists():
+            return
+        own = self._record.format(self._record.empty("")).splitlines()
+        number, first = next((n, line.partition(b"=")[0]) for n, line in enumerate(own) if b"=" in line)
+        lines = data.splitlines()
+        if END_MARKER.encode() not in lines or not b"".join(lines[number : number + 1]).startswith(first + b"="):
+            why = "(a server's file goes in by import-info)"
+            raise FieldError(f"lines are missing, or more than there were, before {END_MARKER} {why}")
 
     def _refuse_other_channel(self, info: Info) -> None:
         named = info.channel_name

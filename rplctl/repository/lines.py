@@ -14,8 +14,10 @@ marker, where no server looks; blanks and other odd characters in names are perc
 
 Read besides: MySQL before 4.1.1 (7 and 4 lines without a count), 5.6 (23, 7), 5.7 (25, 7 although it writes a ninth
 line), 8.0.x (26 to 33), MariaDB 10.0 to 12 (22 fixed lines, blank lines, keys in any order). Servers rewrite these
-files from the start and never truncate them: what follows the counted lines is another file's tail unless it is exactly
-the section written here, up to END_MARKER. Line 23 tells the vendors apart: MySQL writes 0 or 1, MariaDB nothing.
+files from the start and never truncate them: what follows the counted lines is another file's tail unless it begins as
+the section written here; then it must go on as that, up to END_MARKER. What was cut off is an error, not a default: a
+lost using_gtid or GTID set would be another position. Line 23 tells the vendors apart: MySQL writes 0 or 1, MariaDB
+nothing.
 """
 
 from __future__ import annotations
@@ -118,16 +120,17 @@ def _prepared_line(prepared: PreparedPosition) -> bytes:
 
 def _read_prepared(lines: list[str]) -> PreparedPosition | None:
     """The line right behind END_MARKER, the file's last. Raises FieldError: half a decision must not pass for none."""
-    if len(lines) < 2 or lines[-2] != END_MARKER or not lines[-1].startswith("prepared:"):
+    begun = [number for number, line in enumerate(lines, 1) if line.startswith("prepared:")]
+    if not begun:
         return None
-    found = _PREPARED.fullmatch(lines[-1])
+    found = _PREPARED.fullmatch(lines[-1]) if lines[-2] == END_MARKER else None
     try:
         if found:
             relay = RelayLogPosition(unquote(found[3]), int(found[1]))
             return PreparedPosition(found[2], relay, BinlogPosition.parse(unquote(found[4])), unquote(found[5]))
     except UsageError:
         pass
-    raise FieldError(f"line {len(lines)} (prepared): '{lines[-1][:80]}' is no prepared position")
+    raise FieldError(f"line {begun[0]} (prepared): '{lines[begun[0] - 1][:80]}' is no prepared position there")
 
 
 def _value_lines(info: object, fields: Sequence[Field]) -> list[str]:
@@ -146,21 +149,29 @@ def _join(lines: list[str]) -> bytes:
 
 
 def _split(data: bytes) -> list[str]:
-    """Lines without their newline. Raises FieldError when it is no UTF-8 text."""
+    """Lines without their newline. Raises FieldError when it is no UTF-8 text, or ends inside a line."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise FieldError(f"byte {error.start} is not UTF-8") from None
-    lines = text.split("\n")
-    return lines if lines[-1] else lines[:-1]
+    if "\0" in text:
+        raise FieldError(f"line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds a NUL")
+    *lines, rest = text.split("\n")
+    if rest and rest != END_MARKER:
+        raise FieldError(f"it ends inside line {len(lines) + 1}")
+    return [*lines, rest] if rest else lines
 
 
 def _count(lines: list[str], smallest: int) -> int | None:
-    """The count in line 1; None for the old form, whose first line is a log name."""
+    """The count in line 1; None for the old form, whose first line is a log name and which has no END_MARKER."""
     if not lines:
         raise FieldError("the file is empty")
     first = lines[0].strip()
-    return int(first) if first.isascii() and first.isdecimal() and smallest <= int(first[:9]) else None
+    if first.isascii() and first.isdecimal() and smallest <= int(first[:9]):
+        return int(first)
+    if END_MARKER in lines:
+        raise FieldError(f"line 1: '{first[:40]}' is not the count of the lines")
+    return None
 
 
 def _expect_lines(lines: list[str], wanted: int) -> None:
@@ -180,10 +191,15 @@ def _read_lines(lines: list[str], fields: Sequence[Field], *, first_line: int) -
 
 
 def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Field]) -> dict[str, Any]:
-    """The section we write right behind the counted lines; anything else there is a stale tail and says nothing."""
+    """The section we write right behind the counted lines; anything else there is a stale tail and says nothing.
+    Raises FieldError for a section that is begun and not whole.
+    """
     written = [_section_key(field) for field in keys]
-    if END_MARKER not in lines or [line.partition("=")[0] for line in lines[: len(keys)]] != written:
+    found = [line.partition("=")[0] for line in lines[: len(keys)]]
+    if found[:1] != written[:1]:
         return {}
+    if END_MARKER not in lines or found != written:
+        raise FieldError(f"the lines from {written[0]}= on are not whole up to {END_MARKER}")
     values = {}
     for key, field, line in zip(written, keys, lines, strict=False):
         values[field.name] = _value(key, field, line.partition("=")[2])

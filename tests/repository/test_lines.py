@@ -76,7 +76,8 @@ def test_the_tail_of_a_longer_file_says_nothing() -> None:
 def test_our_section_counts_only_up_to_its_marker() -> None:
     whole = format_relay_log_info(RELAY)
     assert parse_relay_log_info(whole + b"rplctl_gtid_executed=other\n").gtid_executed == RELAY.gtid_executed
-    assert parse_relay_log_info(whole.replace(b"END_MARKER\n", b"")).gtid_executed == ""
+    with pytest.raises(FieldError, match="not whole up to END_MARKER"):
+        parse_relay_log_info(whole.replace(b"END_MARKER\n", b""))
 
 
 def test_files_of_mysql_before_4_1_1() -> None:
@@ -121,7 +122,12 @@ def test_an_absolute_relay_log_path_is_cut_to_its_base_name() -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda d: d[:40], "it ends after line"),
+        (lambda d: d[:40], "it ends inside line 4"),
+        (lambda d: d[: d.index(b"repl")], "it ends after line 4"),
+        (lambda d: d[: d.index(b"using_gtid")] + b"using_gtid=2\n", "not whole up to END_MARKER"),
+        (lambda d: d.replace(b"END_MARKER\n", b""), "not whole up to END_MARKER"),
+        (lambda d: d.removeprefix(b"33\n"), "line 1: 'binlog.000003' is not the count"),
+        (lambda d: d.replace(b"db1", b"d\0\0"), "line 4 holds a NUL"),
         (lambda d: d.replace(b"4294968466", b"4 294"), "line 3 .Master_log_pos.: '4 294' is not a number"),
         (lambda d: d.replace(b"4294968466", b"-1"), "line 3 .Master_log_pos.: -1 is not within"),
         (lambda d: d.replace(b"4294968466", "٤".encode()), "line 3"),
@@ -139,17 +145,16 @@ def test_damage_is_named_with_its_line(damage: object, message: str) -> None:
 
 
 def test_a_file_cut_anywhere_is_damaged_or_reads_as_it_was() -> None:
-    """Cut inside the counted lines it is refused; behind them only our keys can be missing, all at once."""
+    """But where a server's file ends, behind the counted lines: there file.py knows more."""
     whole = format_master_info(MASTER)
-    counted = len(b"\n".join(whole.split(b"\n")[:33]))
+    counted = len(b"\n".join(whole.split(b"\n")[:33])) + 1
     for length in range(len(whole)):
         try:
             info = parse_master_info(whole[:length])
         except FieldError:
-            assert length <= counted
+            assert length not in (counted, len(whole) - 1)
             continue
-        assert length >= counted - 1, length
-        assert info in (MASTER, without_keys(MASTER)), length
+        assert (length, info) in ((counted, without_keys(MASTER)), (len(whole) - 1, MASTER))
 
 
 def without_keys(info: MasterInfo) -> MasterInfo:
