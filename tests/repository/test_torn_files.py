@@ -72,7 +72,7 @@ def test_cut_off_to_nothing_it_is_no_record_or_the_last_durable_one(written: tup
     repository.path.write_bytes(b"")  # in place: its second name is the same file
     assert repository.stored() is None
     repository.flush(info, force=True)  # type: ignore[arg-type]
-    repository.flush(replace(info, master_log_pos=8), force=False)  # type: ignore[arg-type,type-var]
+    repository.flush(replace(info, master_log_pos=8), force=False)  # type: ignore[arg-type]
     repository.path.write_bytes(b"")
     assert repository.stored() == info
 
@@ -128,7 +128,7 @@ def position(info: Info) -> tuple[object, ...]:
 def test_an_old_beginning_before_a_new_end_is_never_half_of_each(written: tuple[Repository, Info], flush: str) -> None:
     """A kill or a power cut inside a write leaves a temporary file, whatever is in it: the record is old or new."""
     repository, info = written
-    newer = replace(info, master_log_pos=99)  # type: ignore[type-var]
+    newer = replace(info, master_log_pos=99)
     really, states = os.replace, list[Info | None]()
 
     def seen(source: str, target: str) -> None:
