@@ -57,9 +57,22 @@ class _Result(MySQLResult):
 
 
 class LoadingConnection(Connection):
-    """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement."""
+    """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement.
+
+    A statement longer than `most_bytes` is refused here: the server would close the connection while it is sent, which
+    looks like a lost one and would be tried again.
+    """
 
     local_data: Iterable[bytes] | None = None
+    most_bytes = 1 << 30
+
+    def _execute_command(self, command: int, sql: Any) -> None:
+        if len(sql) >= self.most_bytes:
+            text = (
+                f"Got a packet bigger than 'max_allowed_packet' bytes: {len(sql)}, the target takes {self.most_bytes}"
+            )
+            raise err.OperationalError(1153, text)
+        super()._execute_command(command, sql)  # type: ignore[misc]
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:
         self._result = None
@@ -107,6 +120,8 @@ def open_engine(url: str) -> Engine:
         connection = LoadingConnection(*arguments, **options)
         with connection.cursor() as cursor:
             cursor.execute(SESSION)
+            cursor.execute("SELECT @@max_allowed_packet")
+            connection.most_bytes = int((cursor.fetchone() or (connection.most_bytes,))[0])
         return connection
 
     return engine

@@ -91,5 +91,7 @@ def _text_literal(text: str) -> bytes:
 
 
 def _quoted(raw: bytes) -> bytes:
-    """Within a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it."""
-    return b"'" + raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'").replace(b"\0", b"\\0") + b"'"
+    """Within a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it, and a
+    zero byte is one like others (manual: mysql_real_escape_string).
+    """
+    return b"'" + raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'") + b"'"

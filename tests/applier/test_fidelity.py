@@ -1,7 +1,8 @@
 """Everything a real binary log holds is in the target exactly, value by value as the server that wrote it printed it.
 
-Recorded from MariaDB 10.5, 10.11 and 11.8, MySQL 5.7, 8.0, 8.4 and 9.7: every column type and charset, every event and row image, and the scenario of
-`tests/fidelity_scenario.py` under every combination of options that shapes a log (`tests/record_fidelity.py`).
+Recorded from MariaDB 10.5, 10.11 and 11.8, MySQL 5.7, 8.0, 8.4 and 9.7: every column type and charset, every event and
+row image, and the scenario of `tests/fidelity_scenario.py` under every combination of options that shapes a log
+(`tests/record_fidelity.py`).
 """
 
 from __future__ import annotations

@@ -305,3 +305,23 @@ def test_a_killed_connection_is_transient_and_replaced(target: MysqlTarget, serv
     assert caught.value.transient
     target.reconnect()
     assert model_of(target).columns[0].name == "id"
+
+
+def test_a_row_larger_than_max_allowed_packet_stops_at_once_and_says_so(server: MariadbServer) -> None:
+    """Not as a connection that was lost, which would be tried again."""
+    (most,) = server.sql("SELECT @@max_allowed_packet")[0]
+    server.sql("SET GLOBAL max_allowed_packet=1048576; CREATE TABLE shop.t (id INT PRIMARY KEY, b LONGBLOB)")
+    target = open_target(server.url())
+    assert isinstance(target, MysqlTarget)
+    try:
+        zeros, quotes = bytes(1_000_000), b"'" * 1_000_000
+        target.begin(foreign_keys=True)
+        target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(1, zeros)])), model_of(target))
+        with pytest.raises(TargetError, match=r"max_allowed_packet.*the target takes 1048576") as caught:
+            target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(2, quotes)])), model_of(target))
+        target.commit()
+        assert (caught.value.errno, caught.value.transient) == (1153, False)
+        assert server.rows("shop", "t") == [(1, zeros)]
+    finally:
+        target.close()
+        server.sql(f"SET GLOBAL max_allowed_packet={most}")
