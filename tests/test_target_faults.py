@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ import pytest
 
 from rplctl.applier.plan import plan_batches
 from rplctl.binlog.scan import GroupKind
+from rplctl.commit.ledger import open_ledger
 from rplctl.errors import TargetError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
@@ -263,3 +265,49 @@ def test_a_record_in_a_table_of_its_own_that_cannot_follow_a_commit_at_once_foll
     assert through.proxy.cuts == 2
     stored = maria_target.sql("SELECT Master_log_pos FROM rplctl.slave_relay_log_info")
     assert stored == [(through.instance.applier.info.master_log_pos,)]
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "FILE"])
+@pytest.mark.parametrize("taken", ["at work", "stopped"])
+def test_a_target_from_an_older_backup_goes_on_from_its_own_position(
+    tmp_path: Path, recorded: Recorded, kind: str, taken: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The position is in the target with its rows. Only a FILE that an orderly stop left in step is believed more, as
+    an operator may have edited it; that the target says otherwise is told.
+    """
+    instance = Instance(tmp_path, recorded.rows, relay_log_info_repository=kind)
+    groups = recorded.rows
+    middle = len(groups.scan) - 20
+
+    def stop() -> None:
+        ledger = open_ledger(instance.config, instance.channel, instance.target.engine)
+        ledger.open()
+        ledger.close(instance.applier.info)
+
+    instance.apply(groups, middle)
+    if taken == "stopped":
+        stop()
+    at_backup = instance.applier.info
+    with contextlib.closing(sqlite3.connect(tmp_path / "target.db")) as live:
+        with contextlib.closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
+            live.backup(backup)
+        instance.applier = instance.reopen()
+        instance.apply_from(groups, middle)
+        end = instance.applier.info
+        stop()
+        with contextlib.closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
+            backup.backup(live)
+    caplog.clear()
+    instance.target.reconnect()
+    instance.applier = instance.reopen()
+    is_told = f"position {end.exec_position} is ahead of the target's own {at_backup.exec_position}" in caplog.text
+    if kind == "FILE" and taken == "stopped":
+        assert instance.applier.info.exec_position == end.exec_position and "CHANGE MASTER" in caplog.text
+    else:
+        assert instance.applier.info.exec_position == at_backup.exec_position
+        instance.apply_from(groups, middle)
+        assert instance.query(f"SELECT count(*), sum(seq) FROM {DATABASE}__probe") == [(TRANSACTIONS, 820)]
+        assert instance.query(f"SELECT sum FROM {DATABASE}__total") == [(820,)]
+    assert is_told == (kind == "FILE")
+    instance.applier.close()
+    instance.target.close()

@@ -11,11 +11,14 @@ was moved or taken over by somebody else, and nothing may be applied (design D4)
 Whether a table is transactional is asked anew at each start: a super user may ALTER TABLE … ENGINE (REQ-1).
 Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that differs
 although the last applier left both in step was edited by the operator → the file wins (WL#5125: hand-edited files are
-honoured). Where this says file, a table without transactions is meant too.
+honoured). A file ahead of a marker that was left moving is what no crash leaves: the target is from an older backup →
+the marker, which is of the rows' age, wins; either way a file that is ahead is told. Where this says file, a table
+without transactions is meant too.
 """
 
 from __future__ import annotations
 
+import logging
 from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
@@ -38,6 +41,8 @@ from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.table import compare_and_swap
 from rplctl.source.replica_id import replica_server_id
 from rplctl.target import mapped_errors
+
+log = logging.getLogger(__name__)
 
 
 class CommitMode(StrEnum):
@@ -147,7 +152,9 @@ class MarkerLedger:
             if marker is None:
                 connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
             elif not _same_place(info, marker):
-                if in_step_before or marker.exec_position.is_before(info.exec_position):
+                if marker.exec_position.is_before(info.exec_position):
+                    log.warning(*_ahead(info, marker, in_step_before))
+                if in_step_before:
                     self._write(connection, info)
                 else:
                     info = at_marker(info, marker)
@@ -234,6 +241,21 @@ def remove_marker(channel: str, engine: Engine) -> None:
     marker = commit_marker(own_schema(engine))
     with engine.begin() as connection:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))
+
+
+def _ahead(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> tuple[str, object, object, str]:
+    """An operator's edit, or a target that was restored from a backup: only the operator knows."""
+    how = (
+        "taken as edited by hand; if the target was restored from a backup, stop and CHANGE MASTER to the latter"
+        if in_step
+        else "the latter counts: a file is never ahead after a crash, so the target was restored from a backup"
+    )
+    return (
+        "the stored position %s is ahead of the target's own %s: %s",
+        info.exec_position,
+        marker.exec_position,
+        follows,
+    )
 
 
 def _same_place(one: RelayLogInfo, other: RelayLogInfo) -> bool:
