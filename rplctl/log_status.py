@@ -2,15 +2,17 @@
 
 Steps of one collection, as the worklog's make_row: privilege; `log_status` lock; channel map; resources in the order
 channels → GTIDs → target, each locked, then each collected, then unlocked in reverse, also after an error; the first
-resource that fails ends it with 3722 and its column. What may take long (connecting, asking for the privilege) comes
-before the first lock. A lock that is not to be had at once is not waited for with others held: all are given back and
-taken again, so nobody is held up for longer than one round (`Collected.held_s`).
+resource that fails ends it with 3722 and its column. What may take long (connecting, asking for the privilege, the
+first use of a statement) comes before the first lock, what only reckons (GTID sets) after the last. A lock that is not
+to be had at once is not waited for with others held: all are given back and taken again, so nobody is held up for
+longer than one round (`Collected.held_s`).
 
 Relay coordinates are those that MasterInfo was flushed with: they are fields of its record, so the two cannot differ.
 """
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -40,6 +42,7 @@ ROUND_PATIENCE_S = (
 )
 LONGEST_PATIENCE_S = 1.0
 _PAUSE_S = 0.005
+_BREATH_S = 0.002  # on a busy machine who has slept is not interrupted at once: better here than under the locks
 _MAX_TEXT = 192
 
 Document = dict[str, Any]
@@ -79,12 +82,16 @@ class Collected:
     channels; `waited_s`: what came before the last round.
     """
 
-    gtid_executed: str = ""
+    executed: list[RelayLogInfo] = field(default_factory=list)
     channels: list[ChannelLog] = field(default_factory=list)
     storage_engines: Document = field(default_factory=dict)
     held_s: float = 0.0
     map_held_s: float = 0.0
     waited_s: float = 0.0
+
+    @property
+    def gtid_executed(self) -> str:
+        return executed_by_all(self.executed)
 
     @property
     def master(self) -> Document:
@@ -142,6 +149,7 @@ class _GtidResource:
             for log in into.channels
         ]
         self._stored = [repository for repository in stored if repository.exists()]
+        self._read()  # compiles a table's statement
         self._binary_logs = [
             (log, files)
             for log in into.channels
@@ -154,8 +162,11 @@ class _GtidResource:
     def unlock(self) -> None:
         self._lock.close()
 
+    def _read(self) -> list[RelayLogInfo]:
+        return [stored.read() for stored in self._stored]
+
     def collect(self) -> None:
-        self._into.gtid_executed = executed_by_all([stored.read() for stored in self._stored])
+        self._into.executed = self._read()
         for into, files in self._binary_logs:  # written under this lock only
             if names := existing_names(files):
                 into.binary_logs, into.binary_log_file = tuple(names), names[-1]
@@ -255,7 +266,10 @@ def _round(
         resources.append(_GtidResource(config, engine, collected))
     if log is not None:
         resources.append(_EngineResource(log, collected.storage_engines))
+    time.sleep(_BREATH_S)
     began = time.monotonic()
+    collects_garbage = gc.isenabled()
+    gc.disable()
     try:
         is_complete = _lock_all(resources, locked, patience)
         if is_complete:
@@ -266,6 +280,8 @@ def _round(
         for resource in reversed(locked):
             with suppress(OSError):
                 resource.unlock()
+        if collects_garbage:
+            gc.enable()
     return collected if is_complete else None, time.monotonic() - began
 
 
