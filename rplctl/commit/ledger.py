@@ -250,12 +250,8 @@ def _ahead(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> tuple[str
         if in_step
         else "the latter counts: a file is never ahead after a crash, so the target was restored from a backup"
     )
-    return (
-        "the stored position %s is ahead of the target's own %s: %s",
-        info.exec_position,
-        marker.exec_position,
-        follows,
-    )
+    words = "the stored position %s is ahead of the target's own %s: %s"
+    return words, info.exec_position, marker.exec_position, how
 
 
 def _same_place(one: RelayLogInfo, other: RelayLogInfo) -> bool:
