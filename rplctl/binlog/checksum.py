@@ -1,12 +1,15 @@
 """CRC32 over many events at once: what the receiver and recovery verify with. `trailer` has the same for one event.
 
-Slice-by-8: eight table look-ups per eight bytes. The algorithm in force changes at a FORMAT_DESCRIPTION, which itself
-always carries a checksum, computed with its in-use flag cleared.
+First all events as one piece: bytes that end with their own CRC32 have the CRC32 RESIDUE, whatever they are, so that
+of a run of good events hangs on their lengths alone, and zlib reads the piece three times as fast as events one by one.
+Only if that fails are the events looked at, eight table look-ups per eight bytes (slice-by-8). The algorithm in force
+changes at a FORMAT_DESCRIPTION, which itself always carries a checksum, computed with its in-use flag cleared.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import zlib
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -39,7 +42,28 @@ def _tables() -> NDArray[np.uint32]:
     return tables
 
 
+def _zeros_tables(byte_table: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """[k, j, v]: what a CRC32 whose byte j is v (the others 0) becomes behind 2^k zero bytes; the four are XORed."""
+    tables = np.zeros((32, 4, 256), np.uint32)
+    values = np.arange(256, dtype=np.uint32)
+    for j in range(4):
+        crc = values << np.uint32(8 * j)
+        tables[0, j] = (crc >> np.uint32(8)) ^ byte_table[crc & np.uint32(0xFF)]
+    for k in range(1, 32):
+        before = tables[k - 1]
+        for j in range(4):
+            crc = before[j]
+            tables[k, j] = np.bitwise_xor.reduce(
+                [before[i][crc >> np.uint32(8 * i) & np.uint32(0xFF)] for i in range(4)]
+            )
+    tables.flags.writeable = False
+    return tables
+
+
 CRC_TABLES: Final = _tables()
+RESIDUE: Final = 0x2144DF1C
+_ZEROS_TABLES: Final = _zeros_tables(CRC_TABLES[0])
+_SHORTEST: Final = HEADER_LENGTH + CHECKSUM_LENGTH
 
 
 def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) -> int:
@@ -47,7 +71,36 @@ def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) 
 
     `algorithm` is the one in force before the first event (0: not checked until a FORMAT_DESCRIPTION switches it on).
     """
-    return int(_verify(byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64), algorithm, CRC_TABLES))
+    view, offsets = byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64)
+    if algorithm and len(offsets) > 1:
+        piece = view[offsets[0] : offsets[-1]]
+        if _crc_if_good(offsets, _ZEROS_TABLES) == zlib.crc32(piece.data):
+            return -1
+    return int(_verify(view, offsets, algorithm, CRC_TABLES))
+
+
+@lean_kernel
+def _crc_if_good(offsets: NDArray[np.int64], zeros: NDArray[np.uint32]) -> Any:
+    """The CRC32 of all events behind each other if each ends with its own; -1 when one is too short for that."""
+    crc = np.uint32(0)
+    low = np.uint32(0xFF)
+    for index in range(len(offsets) - 1):
+        length = offsets[index + 1] - offsets[index]
+        if length < _SHORTEST:
+            return np.int64(-1)
+        k = 0
+        while length:
+            if length & 1:
+                crc = (
+                    zeros[k, 0, crc & low]
+                    ^ zeros[k, 1, (crc >> np.uint32(8)) & low]
+                    ^ zeros[k, 2, (crc >> np.uint32(16)) & low]
+                    ^ zeros[k, 3, crc >> np.uint32(24)]
+                )
+            length >>= 1
+            k += 1
+        crc ^= np.uint32(RESIDUE)
+    return np.int64(crc)
 
 
 @lean_kernel
