@@ -7,10 +7,13 @@ which writes its number into `probe`, so that rows and position can be held agai
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ import pytest
 from rplctl.applier.plan import plan_batches
 from rplctl.binlog.scan import GroupKind
 from rplctl.commit.ledger import open_ledger
-from rplctl.errors import TargetError
+from rplctl.errors import RplError, TargetError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
 from tests.applier.demo_log import groups_of
@@ -89,14 +92,16 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 class Through:
     """An applier whose target is behind a proxy."""
 
-    def __init__(self, folder: Path, server: Server, proxy: Proxy, groups: RelayGroups, **options: Any) -> None:
+    def __init__(
+        self, folder: Path, server: Server, proxy: Proxy, groups: RelayGroups, user: str = "rpl", **options: Any
+    ) -> None:
         if server.kind == "postgresql":
             server.sql(f"DROP SCHEMA IF EXISTS {DATABASE} CASCADE; DROP SCHEMA IF EXISTS rplctl CASCADE")
         else:
             server.sql(f"DROP DATABASE IF EXISTS {DATABASE}; DROP DATABASE IF EXISTS rplctl")
         self.server, self.proxy, self.groups = server, proxy, groups
         database = "postgres" if server.kind == "postgresql" else ""
-        url = server.url(database).replace(f":{server.port}/", f":{proxy.port}/")
+        url = server.url(database).replace(f":{server.port}/", f":{proxy.port}/").replace("//rpl:", f"//{user}:")
         self.instance = Instance(folder, groups, target=url, **options)
 
     def begin(self) -> None:
@@ -124,7 +129,7 @@ class Through:
         applier = self.instance.applier
         at, scan = applier.info.exec_position, self.groups.scan
         done = sum(not at.is_before(scan.source_position(n)) for n in range(len(scan)))
-        options: dict[str, Any] = {"has_rollbacks": applier.executes_statements, "per_commit": PER_COMMIT}
+        options: dict[str, Any] = {"has_rollbacks": applier.executes_statements, "per_commit": lambda: PER_COMMIT}
         for batch in plan_batches(self.groups, stop, **options):
             if batch.last > done:
                 applier.apply(replace(batch, first=max(batch.first, done)))
@@ -311,3 +316,130 @@ def test_a_target_from_an_older_backup_goes_on_from_its_own_position(
     assert is_told == (kind == "FILE")
     instance.applier.close()
     instance.target.close()
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["in COMMIT", "before COMMIT"])
+def test_a_target_killed_in_a_batch_and_started_again_has_all_once(
+    make: Callable[..., Through],
+    server: Server,
+    recorded: Recorded,
+    arrives: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rplctl.applier.batch.RETRY_PAUSE_SECONDS", 1.0)
+    through = make(server, recorded.rows)
+    through.begin()
+    through.proxy.usual = Fate(0, begins=Committing(2), request_arrives=arrives)
+
+    with ThreadPoolExecutor(1) as pool:  # a server dies with the thread that started it, so that is this one
+        applying = pool.submit(through.apply)
+        assert through.proxy.is_cut.wait(60)
+        server.kill()
+        server.start()
+        applying.result()
+    through.assert_whole()
+    assert through.proxy.cuts == 1
+
+
+def test_a_read_only_target_stops_with_1290_says_so_and_goes_on_when_it_is_not(
+    make: Callable[..., Through], server: Server, recorded: Recorded
+) -> None:
+    if server.kind == "mariadb":
+        server.sql(
+            "CREATE OR REPLACE USER plain@'%' IDENTIFIED BY 'rpl'; GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP,"
+            "ALTER, INDEX, REFERENCES, CREATE TEMPORARY TABLES, LOCK TABLES, TRIGGER, RELOAD, PROCESS, BINLOG ADMIN, BINLOG REPLAY"
+            " ON *.* TO plain@'%'"
+        )
+        on, off, user = "SET GLOBAL read_only=1", "SET GLOBAL read_only=0", "plain"
+    else:
+        on = "ALTER ROLE rpl SET default_transaction_read_only = on"
+        off = "BEGIN READ WRITE; ALTER ROLE rpl RESET default_transaction_read_only; COMMIT"
+        user = "rpl"
+    through = make(server, recorded.rows, user=user)
+    through.begin()
+    before = through.instance.applier.info
+    server.sql(on)
+    try:
+        with pytest.raises(RplError) as caught:
+            through.apply()
+    finally:
+        server.sql(off)
+    assert caught.value.errno == 1290 and not caught.value.transient and "writable" in caught.value.hint
+    assert through.instance.applier.info == before
+    through.restart()
+    through.apply()
+    through.assert_whole()
+
+
+def test_a_deadlock_on_postgresql_costs_an_attempt_and_nothing_else(
+    make: Callable[..., Through], postgres_target: PostgresqlServer, recorded: Recorded
+) -> None:
+    through = make(postgres_target, recorded.rows)
+    through.begin()
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock'"
+    with contextlib.closing(postgres_target.connect()) as other:
+        other.execute("SET deadlock_timeout='10min'")
+        other.execute("BEGIN")
+        other.execute(f"SELECT * FROM {DATABASE}.total FOR UPDATE".encode())
+
+        def close_the_circle() -> None:
+            wait_until(lambda: postgres_target.sql(waiting) == [(1,)])
+            other.execute("SELECT * FROM rplctl.slave_relay_log_info FOR UPDATE")  # until the applier is the victim
+            other.execute("ROLLBACK")
+
+        thread = threading.Thread(target=close_the_circle)
+        thread.start()
+        try:
+            through.apply()
+        finally:
+            thread.join()
+    through.assert_whole()
+    assert through.instance.applier.retried == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+@pytest.mark.parametrize("kind", ["TABLE", "FILE"])
+def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space(
+    tmp_path: Path, recorded: Recorded, kind: str
+) -> None:
+    small, groups = tmp_path / "small", recorded.rows
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], check=True)
+    try:
+        instance = Instance(
+            tmp_path / "data", groups, target=f"sqlite:///{small / 'target.db'}", relay_log_info_repository=kind
+        )
+        middle = len(groups.scan) - 20
+        instance.apply(groups, middle)
+        at = instance.applier.info
+        for damage, repair, errno in (
+            (lambda: fill(small), lambda: (small / "ballast").unlink(), 1021),
+            (lambda: remount(small, "ro"), lambda: remount(small, "rw"), 1290),
+        ):
+            instance.target.reconnect()
+            damage()
+            with pytest.raises(RplError) as caught:
+                instance.apply_from(groups, middle)
+            assert (caught.value.errno, instance.applier.info) == (errno, at), caught.value.message
+            assert caught.value.hint
+            repair()
+        instance.target.close()
+        instance.target = open_target(instance.config.target_url)
+        instance.applier = instance.reopen()
+        assert instance.applier.info.exec_position == at.exec_position
+        instance.apply_from(groups, middle)
+        assert instance.query(f"SELECT count(*), sum(seq) FROM {DATABASE}__probe") == [(TRANSACTIONS, 820)]
+        instance.applier.close()
+        instance.target.close()
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=False)
+
+
+def fill(folder: Path) -> None:
+    with contextlib.suppress(OSError), (folder / "ballast").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def remount(folder: Path, mode: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{mode}", str(folder)], check=True)

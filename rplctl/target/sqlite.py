@@ -303,7 +303,8 @@ class SqliteTarget:
 def target_error(error: sqlite3.Error) -> TargetError:
     """sqlite3's errors as MySQL's numbers; busy and full are worth trying again."""
     text = str(error)
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    extended = getattr(error, "sqlite_errorcode", 0)
+    code = sqlite3.SQLITE_FULL if extended == sqlite3.SQLITE_IOERR_SHMSIZE else extended & 0xFF  # no room for -shm
     known: dict[int, tuple[int, bool, str]] = {
         sqlite3.SQLITE_BUSY: (1205, True, "another program holds the target's write lock"),
         sqlite3.SQLITE_LOCKED: (1205, True, "another program holds the target's write lock"),
