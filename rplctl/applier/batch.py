@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from rplctl.applier.decode import Inconsistent
 from rplctl.applier.event_range import EventRange, apart, event_range, lying_range
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
-from rplctl.applier.gtids import executed_after
+from rplctl.applier.gtids import moved_by
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.logged import CatchUp, stage
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
@@ -364,10 +363,9 @@ class BatchApplier:
             apply()
             self._interrupter.before_commit()
 
-        new = self.info.at(batch.relay_position, batch.source_position)
-        new = replace(new, gtid_executed=executed_after(self.info.gtid_executed, batch))
+        new = moved_by(batch, self.info, self._config)
         try:
-            stage(self._ledger.log, batch, self._rules, self.info)
+            stage(self._ledger.log, batch, self._config, self._rules, self.info)
             commit = commit_after if after else commit_group
             commit(self._target, self._ledger, (self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:

@@ -7,6 +7,8 @@ GTID (33) body: u8 flags, 16 bytes UUID, i64 number. MARIADB_GTID (162) body: u6
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -18,10 +20,76 @@ from rplctl.binlog.gtid_event import MysqlGtid
 from rplctl.binlog.header import HEADER_LENGTH, EventType
 from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.rows import Ints
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.info import RelayLogInfo
+from rplctl.source.replica_id import replica_name
+
+_UUID: Final = slice(HEADER_LENGTH + 1, HEADER_LENGTH + 17)
+_NUMBER: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
 
 
-def executed_after(executed: str, batch: Batch) -> str:
-    """`executed` plus the GTIDs of the batch; unchanged when its transactions have none."""
+@dataclass(slots=True)
+class Assigned:
+    """ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: the next number of that UUID, in the order of the log; '' for OFF."""
+
+    uuid: str
+    number: int = 0
+
+    def take(self, event: bytes) -> bytes:
+        """An ANONYMOUS_GTID event as the GTID event that it becomes; the checksum, if any, is the caller's."""
+        given = bytearray(event)
+        given[4] = EventType.GTID
+        given[_UUID] = uuid.UUID(self.uuid).bytes
+        given[_NUMBER] = self.number.to_bytes(8, "little")
+        self.number += 1
+        return bytes(given)
+
+    def take_all(self, data: ByteArray, offsets: Ints) -> ByteArray:
+        """The same for all ANONYMOUS_GTID events at these offsets, in a copy; the data themselves without one."""
+        offsets = offsets[data[offsets + 4] == EventType.ANONYMOUS_GTID]
+        if not self.uuid or not len(offsets):
+            return data
+        given = data.copy()
+        for at in offsets.tolist():
+            head = given[at : at + _NUMBER.stop]
+            head[:] = np.frombuffer(self.take(head.tobytes()), np.uint8)
+        return given
+
+
+def assigned(info: RelayLogInfo, config: Config) -> Assigned:
+    """What the next anonymous transaction behind `info` becomes. LOCAL is the uuid that log-status shows as ours."""
+    kind = info.assign_gtids_to_anonymous_transactions_type
+    if kind == "OFF":
+        return Assigned("")
+    name = info.assign_gtids_to_anonymous_transactions_value
+    if kind == "LOCAL":
+        name = str(uuid.uuid5(uuid.NAMESPACE_OID, replica_name(config, Channel("", config.datadir))))
+    text = info.gtid_executed
+    intervals = MysqlGtidSet.parse(text if ":" in text else "").intervals.get((name, ""), ())
+    return Assigned(name, intervals[-1][1] + 1 if intervals else 1)
+
+
+def moved_by(batch: Batch, info: RelayLogInfo, config: Config) -> RelayLogInfo:
+    """`info` behind the batch."""
+    new = info.at(batch.relay_position, batch.source_position)
+    return replace(new, gtid_executed=executed_after(info.gtid_executed, batch, assigned(info, config)))
+
+
+def executed_after(executed: str, batch: Batch, given: Assigned | None = None) -> str:
+    """`executed` plus the GTIDs of the batch; unchanged when its transactions have none and are given none."""
+    after = _executed_after(executed, batch)
+    if given is None or not given.uuid:
+        return after
+    offsets = batch.scan.gtid_offset[batch.first : batch.last]
+    count = int((batch.groups.data[offsets[offsets >= 0] + 4] == EventType.ANONYMOUS_GTID).sum())
+    if not count:
+        return after
+    interval = MysqlGtidSet({(given.uuid, ""): ((given.number, given.number + count - 1),)})
+    return str(MysqlGtidSet.parse(after).union(interval))
+
+
+def _executed_after(executed: str, batch: Batch) -> str:
     offsets = batch.scan.gtid_offset[batch.first : batch.last]
     offsets = offsets[offsets >= 0]
     if not len(offsets):

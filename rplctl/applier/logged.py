@@ -18,7 +18,7 @@ import numpy as np
 
 from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter
 from rplctl.applier.filtered_run import filtered
-from rplctl.applier.gtids import executed_after
+from rplctl.applier.gtids import Assigned, assigned, moved_by
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.row_stream import EventRun, read_run
 from rplctl.binary_log.record import Place, PositionRecord, log_event
@@ -50,16 +50,17 @@ _CONTROL = np.array(
     np.uint8,
 )
 _OWN = OWN_DATABASE.encode()
+_NONE_GIVEN = Assigned("")
 _LOST_EVENTS = (1).to_bytes(2, "little")
 
 
-def stage(log: BinaryLog | None, batch: Batch, rules: ReplicationFilter, at: RelayLogInfo) -> None:
+def stage(log: BinaryLog | None, batch: Batch, config: Config, rules: ReplicationFilter, at: RelayLogInfo) -> None:
     """Tell the log what the commit that follows applies. Raises RelayLogError 1598: it must not be done then."""
     if log is not None:
-        log.stage(logged_events(batch, rules), at)
+        log.stage(logged_events(batch, rules, assigned(at, config)), at)
 
 
-def logged_events(batch: Batch, rules: ReplicationFilter) -> LoggedEvents:
+def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NONE_GIVEN) -> LoggedEvents:
     """What the batch brings into the log."""
     scan, part = batch.scan, slice(batch.first, batch.last)
     timestamp = int(scan.timestamp[batch.last - 1])
@@ -72,7 +73,9 @@ def logged_events(batch: Batch, rules: ReplicationFilter) -> LoggedEvents:
             batch.description,
             timestamp,
             False,
-            lambda position: _of_bytes(_empty(batch, offsets[offsets >= 0]), position, batch.description),
+            lambda position: _of_bytes(
+                _empty(batch, offsets[offsets >= 0], replace(given)), position, batch.description
+            ),
         )
     numbers = np.flatnonzero(is_transaction) + batch.first
     breaks = np.flatnonzero(scan.start[numbers[1:]] != scan.end[numbers[:-1]])
@@ -80,12 +83,14 @@ def logged_events(batch: Batch, rules: ReplicationFilter) -> LoggedEvents:
     ends = scan.end[numbers[np.concatenate((breaks, [len(numbers) - 1]))]].tolist()
     spans = list(zip(starts, ends, strict=True))
     if rules == ReplicationFilter() and not _may_hold_own(batch, spans):
-        return LoggedEvents(batch.description, timestamp, True, lambda position: _copied(batch, spans, position))
+        return LoggedEvents(
+            batch.description, timestamp, True, lambda position: _copied(batch, spans, position, replace(given))
+        )
     return LoggedEvents(
         batch.description,
         timestamp,
         True,
-        lambda position: _of_bytes(_kept(batch, spans, rules), position, batch.description),
+        lambda position: _of_bytes(_kept(batch, spans, rules, replace(given)), position, batch.description),
     )
 
 
@@ -99,7 +104,7 @@ def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
     return False
 
 
-def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int) -> Iterator[ByteArray]:
+def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int, given: Assigned) -> Iterator[ByteArray]:
     """The events of the spans as they stand from `position` on, in pieces."""
     has_checksum = batch.description.checksum_length > 0
     for start, end in spans:
@@ -112,13 +117,14 @@ def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int) -> It
                 piece = batch.groups.data[start : start + length]
             kept = ~np.isin(index.type_codes, _CONTROL)
             starts, lengths = index.offsets[:-1][kept], np.diff(index.offsets)[kept]
+            piece = given.take_all(piece, starts)
             copy = relocated(piece, starts, lengths, position, has_checksum=has_checksum)
             yield copy
             position += len(copy)
             start += index.end
 
 
-def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilter) -> Iterator[bytes]:
+def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilter, given: Assigned) -> Iterator[bytes]:
     """Event by event, without checksums, what the filters leave; compressed transactions unfolded."""
     for start, end in spans:
         run = filtered(read_run(batch.groups.data, start, end, batch.description), rules)
@@ -127,10 +133,12 @@ def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilt
         for number, code in enumerate(run.types.tolist()):
             event = run.event(number)
             event = event[: len(event) - checksum]
+            if code == EventType.ANONYMOUS_GTID and given.uuid:
+                event = given.take(event)
             if number not in bare:
                 if code not in _CONTROL:
                     yield event
-            elif code in _NUMBERED:
+            elif event[4] in _NUMBERED:
                 yield event
                 yield from _begin_and_commit(event)
 
@@ -142,13 +150,15 @@ def _bare_gtids(run: EventRun) -> set[int]:
     return set(numbers[is_gtid & np.append(is_gtid[1:], True)].tolist())
 
 
-def _empty(batch: Batch, offsets: Ints) -> Iterator[bytes]:
+def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
     """For each numbered GTID of MySQL at these offsets an empty transaction; without checksums."""
     data, checksum = batch.groups.data, batch.description.checksum_length
     for at in offsets.tolist():
-        if data[at + 4] in _NUMBERED:
-            length = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
-            gtid = data[at : at + length - checksum].tobytes()
+        length = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
+        gtid = data[at : at + length - checksum].tobytes()
+        if gtid[4] == EventType.ANONYMOUS_GTID and given.uuid:
+            gtid = given.take(gtid)
+        if gtid[4] in _NUMBERED:
             yield gtid
             yield from _begin_and_commit(gtid)
 
@@ -260,9 +270,8 @@ class CatchUp:
         for groups in missing:
             stop = _groups_until(groups, committed)
             for batch in plan_batches(groups, stop, has_rollbacks=self._has_rollbacks):
-                new = at.at(batch.relay_position, batch.source_position)
-                new = replace(new, gtid_executed=executed_after(at.gtid_executed, batch))
-                log.stage(logged_events(batch, rules), at)
+                new = moved_by(batch, at, self._config)
+                log.stage(logged_events(batch, rules, assigned(at, self._config)), at)
                 log.complete(at, new)
                 at = new
 

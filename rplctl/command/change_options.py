@@ -154,7 +154,7 @@ class MasterChanges:
         BOTH, "choice", "master.using_gtid", "MariaDB: find the position by GTID", choices=USE_GTID
     )
     assign_gtids_to_anonymous_transactions: str | None = _row(
-        BOTH, "text", "relay.assign_gtids_to_anonymous_transactions_type", "OFF, LOCAL or a UUID", acts=False
+        BOTH, "text", "relay.assign_gtids_to_anonymous_transactions_type", "OFF, LOCAL or a UUID"
     )
     source_connection_auto_failover: bool | None = _row(
         BOTH, "switch", "master.source_connection_auto_failover", "change to another source by itself", acts=False

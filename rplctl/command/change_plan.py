@@ -28,14 +28,22 @@ def default_heartbeat(config: Config) -> float:
 
 
 def check_dependencies(changes: MasterChanges, master: MasterInfo) -> None:
-    auto = changes.master_auto_position
-    if (auto if auto is not None else master.enabled_auto_position) and any(
+    auto, uses_auto = changes.master_auto_position, master.enabled_auto_position
+    if (auto if auto is not None else uses_auto) and any(
         getattr(changes, name) is not None for name in _POSITION_OPTIONS
     ):
         raise UsageError(
             "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
             "MASTER_AUTO_POSITION is active.",
             errno=1776,
+            hint="add --master-auto-position 0",
+        )
+    assigned = changes.assign_gtids_to_anonymous_transactions
+    if assigned is not None and assigned.upper() != "OFF" and (auto if auto is not None else uses_auto):
+        raise UsageError(
+            "The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS and MASTER_AUTO_POSITION exclude each other: what is "
+            "found by its GTID has one",
+            errno=4014,
             hint="add --master-auto-position 0",
         )
     if auto and changes.master_use_gtid not in (None, "no"):
