@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -347,8 +348,8 @@ def test_a_read_only_target_stops_with_1290_says_so_and_goes_on_when_it_is_not(
     if server.kind == "mariadb":
         server.sql(
             "CREATE OR REPLACE USER plain@'%' IDENTIFIED BY 'rpl'; GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP,"
-            "ALTER, INDEX, REFERENCES, CREATE TEMPORARY TABLES, LOCK TABLES, TRIGGER, RELOAD, PROCESS, BINLOG ADMIN, BINLOG REPLAY"
-            " ON *.* TO plain@'%'"
+            "ALTER, INDEX, REFERENCES, CREATE TEMPORARY TABLES, LOCK TABLES, TRIGGER, RELOAD, PROCESS, BINLOG ADMIN,"
+            " BINLOG REPLAY ON *.* TO plain@'%'"
         )
         on, off, user = "SET GLOBAL read_only=1", "SET GLOBAL read_only=0", "plain"
     else:
@@ -412,10 +413,11 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
         middle = len(groups.scan) - 20
         instance.apply(groups, middle)
         at = instance.applier.info
-        for damage, repair, errno in (
+        damages: list[tuple[Callable[[], None], Callable[[], None], int]] = [
             (lambda: fill(small), lambda: (small / "ballast").unlink(), 1021),
             (lambda: remount(small, "ro"), lambda: remount(small, "rw"), 1290),
-        ):
+        ]
+        for damage, repair, errno in damages:
             instance.target.reconnect()
             damage()
             with pytest.raises(RplError) as caught:
@@ -443,3 +445,15 @@ def fill(folder: Path) -> None:
 
 def remount(folder: Path, mode: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{mode}", str(folder)], check=True)
+
+
+def test_a_target_that_vanishes_without_a_word_is_noticed_within_half_a_minute(
+    make: Callable[..., Through], server: Server, recorded: Recorded
+) -> None:
+    """The kernel asks and gives up, as on the source's connection; a long statement is not cut off."""
+    driver: Any = make(server, recorded.rows).instance.target.connection.connection.driver_connection
+    descriptor = driver.pgconn.socket if server.kind == "postgresql" else driver._sock.fileno()
+    with socket.socket(fileno=os.dup(descriptor)) as link:
+        options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
+        assert [link.getsockopt(socket.IPPROTO_TCP, option) for option in options] == [15, 5, 3, 30_000]
+        assert link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)

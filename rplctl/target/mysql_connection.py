@@ -6,6 +6,7 @@ sent because a server asked for it: LOAD DATA LOCAL gets `LoadingConnection.loca
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +28,10 @@ SESSION = (
     " sql_auto_is_null=0, unique_checks=1"
 )
 _PACKET = 1 << 20
+_KEEPALIVE = (
+    *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
+    (socket.TCP_USER_TIMEOUT, 30_000),
+)
 _HINTS = {
     1044: "grant the target's user the rights on this database",
     1045: "check the target's user and password: rplctl init --target URL --target-password-file FILE",
@@ -118,6 +123,7 @@ def open_engine(url: str) -> Engine:
     @event.listens_for(engine, "do_connect")
     def _connect(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> Any:
         connection = LoadingConnection(*arguments, **options)
+        _notice_a_vanished_server(connection)
         with connection.cursor() as cursor:
             cursor.execute(SESSION)
             cursor.execute("SELECT @@max_allowed_packet")
@@ -125,6 +131,16 @@ def open_engine(url: str) -> Engine:
         return connection
 
     return engine
+
+
+def _notice_a_vanished_server(connection: Any) -> None:
+    """Within half a minute, although a statement may take hours: an applier must not wait for an answer for ever."""
+    link: socket.socket = connection._sock
+    if link.family == socket.AF_UNIX:
+        return
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        link.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def with_driver(url: URL) -> URL:

@@ -37,6 +37,8 @@ _SESSION = (
     " UNION ALL SELECT set_config('synchronous_commit', 'on', false)"
     " WHERE current_setting('synchronous_commit') = 'off'"
 )
+# a server that vanished is noticed within half a minute, although a statement may take hours
+_KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _FIRST_LIBPQ_TO_REFUSE = 160000
 _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
@@ -90,7 +92,8 @@ _CLASSES: dict[str, tuple[int, bool, str]] = {
 def open_engine(url: str) -> Engine:
     """An engine whose sessions are set as above. Options of libpq go behind the question mark of the URL."""
     parsed = with_driver(make_url(url))
-    options = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8", **_password_rule(parsed)}
+    options: dict[str, Any] = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"}
+    options |= {name: value for name, value in _KEEPALIVE.items() if name not in parsed.query} | _password_rule(parsed)
     engine = create_engine(parsed, connect_args=options, hide_parameters=True, pool_pre_ping=True)
 
     @event.listens_for(engine, "connect")
