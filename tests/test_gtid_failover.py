@@ -175,7 +175,7 @@ def test_what_the_source_says_about_gtids_it_lacks_or_purged_is_told_in_its_word
     mysql.sql("CREATE DATABASE one; FLUSH BINARY LOGS; CREATE DATABASE two; FLUSH BINARY LOGS")
     mysql.sql(f"PURGE BINARY LOGS TO '{mysql.master_status()[0]}'")
     replica.change_master(mysql, "--master-use-gtid", "no", "--master-auto-position", "1", "--master-ssl", "1")
-    assert "the source has purged required binary logs" in receiver_error(replica)
+    assert "Cannot replicate because the source purged required binary logs" in receiver_error(replica)
     uuid = mysql.sql("SELECT @@server_uuid")[0][0]
     set_executed(replica, f"{uuid}:1-99")
     said = receiver_error(replica)
