@@ -14,7 +14,7 @@ record of a thread that runs is never written: it moves while we look.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ from rplctl.command.instance import (
 from rplctl.command.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
-from rplctl.errors import UsageError
+from rplctl.errors import RepositoryConflict, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import RepositoryKind
 
@@ -122,6 +122,7 @@ def stored_records(config: Config, repositories: Repositories, channel: str) -> 
     if repositories.master_info.exists():
         master = repositories.master_info.read()
     else:
+        _refuse_a_second_record(config, repositories, channel)
         channels = all_channels(config)
         if len(channels) >= MAX_CHANNELS:
             raise UsageError("Maximum number of replication channels allowed exceeded.", errno=3080, channel=channel)
@@ -134,6 +135,27 @@ def stored_records(config: Config, repositories: Repositories, channel: str) -> 
     if repositories.relay_log_info.exists():
         return master, repositories.relay_log_info.read()
     return master, RelayLogInfo(channel_name=channel, master_id=master.master_id)
+
+
+def _refuse_a_second_record(config: Config, repositories: Repositories, channel: str) -> None:
+    """The channel is not new when the other kind of repository holds it: a switch came between, or an option changed.
+    A record here, too, would be what REQ-6 cannot decide.
+    """
+    from rplctl.repository import open_master_info
+    from rplctl.repository.switch import may_have_table
+
+    here = repositories.master_info
+    other = RepositoryKind.FILE if here.kind is RepositoryKind.TABLE else RepositoryKind.TABLE
+    if other is RepositoryKind.TABLE and not may_have_table(config):
+        return
+    place = replace(config, master_info_repository=str(other))
+    there = open_master_info(place, Channel(channel, config.datadir), repositories.engine)
+    if there.exists():
+        raise RepositoryConflict(
+            f"MasterInfo of channel '{channel}' is in {there.where}, and master_info_repository names {here.where}",
+            channel=channel,
+            hint=f"if it was switched a moment ago, try again; else rplctl switch-repo --to {str(here.kind).lower()}",
+        )
 
 
 def _create_tables(config: Config, repositories: Repositories) -> None:

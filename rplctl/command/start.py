@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from rplctl.command.instance import (
     write_skip_count,
 )
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
-from rplctl.config import CONFIG_VARIABLE, Config
+from rplctl.config import CONFIG_VARIABLE, INSTANCE_FILE, Config, load_config, read_file
 from rplctl.durable import remove_leftovers
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -106,6 +106,7 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
     until = request.until.as_json()
     _check_request(request, until)
     with administer(channel):
+        config = _switched_meanwhile(config, channel_name, request)
         master = _prepare(config, channel)
         if APPLIER in request.roles and not running(channel):
             _seed(config, channel, master)
@@ -165,6 +166,22 @@ def _check_request(request: StartRequest, until: dict[str, Any]) -> None:
         raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=1277)
     if request.max_time_s is not None and not (request.foreground or request.until_synced):
         raise UsageError("--max-time needs --foreground or --until-synced", hint="rplctl stop ends a started channel")
+
+
+def _switched_meanwhile(config: Config, channel: str, request: StartRequest) -> Config:
+    """The kinds of the repositories as the threads are going to read them: a switch-repo may have ended while we waited
+    for the channel.
+    """
+    path = config.datadir / INSTANCE_FILE
+    section = read_file(path).get("channel", {}).get(channel, {}) if path.exists() else {}
+    if not {"master_info_repository", "relay_log_info_repository"} & set(section):
+        return config
+    now = load_config(config.datadir, channel, config_file=request.config_file)
+    return replace(
+        config,
+        master_info_repository=now.master_info_repository,
+        relay_log_info_repository=now.relay_log_info_repository,
+    )
 
 
 def _prepare(config: Config, channel: Channel) -> MasterInfo:
