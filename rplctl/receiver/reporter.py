@@ -51,7 +51,9 @@ class Reporter:
         self.state("Reconnecting after a failed master event read" if is_first else "Connecting to master")
 
     def failed(self, error: RplError) -> None:
+        """Final: the way out is told with it, as the applier does."""
         self._error(error)
+        self.status.last_error += f" (hint: {error.hint})" if error.hint else ""
 
     def stopped(self) -> None:
         self.status.connected = False

@@ -77,3 +77,10 @@ def test_heartbeats_are_counted(tmp_path: Path) -> None:
     for _ in range(3):
         report.heartbeat()
     assert report.status.received_heartbeats == ThreadStatus().received_heartbeats + 3
+
+
+def test_the_last_word_on_a_final_error_is_the_way_out(tmp_path: Path) -> None:
+    report, path = reporter(tmp_path)
+    report.failed(SourceError("purged", errno=1236, hint="rplctl change-master"))
+    report.stopped()
+    assert read_status(path).last_error == "purged (hint: rplctl change-master)"
