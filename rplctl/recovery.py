@@ -194,9 +194,9 @@ def _begins_after(
     index: RelayLogIndex, first: str, executed: BinlogPosition, relay_log_info: RelayLogInfo, *, by_gtid: bool
 ) -> bool:
     """True when the relay logs do not reach back to the executed position."""
-    if by_gtid and relay_log_info.relay_log_name:
-        return not index.path(relay_log_info.relay_log_name).exists()
     start = start_of(index.path(first))
+    if by_gtid and relay_log_info.relay_log_name:  # what was fetched again begins with the executed position
+        return start != executed and not index.path(relay_log_info.relay_log_name).exists()
     return bool(executed.log_name) and (start is None or (bool(start.log_name) and executed.is_before(start)))
 
 

@@ -83,6 +83,14 @@ def test_without_the_appliers_own_relay_log_all_is_fetched_again_by_gtid(
     assert found.retrieved_gtid_set == "" and RelayLogIndex(channel).names() == []
 
 
+def test_relay_logs_that_were_fetched_again_are_not_fetched_a_third_time(
+    channel: Channel, ends: list[BinlogPosition]
+) -> None:
+    begins = BinlogPosition(ends[0].log_name, 4)
+    found = recover(channel, BY_GTID, RelayLogInfo().at(RelayLogPosition("relay-bin.000077", 700), begins))
+    assert found.retrieved_gtid_set == f"{SOURCE_UUID}:1-6" and not found.removed_relay_logs
+
+
 def test_a_reader_whose_file_is_gone_or_cut_asks_to_be_opened_again(
     channel: Channel, ends: list[BinlogPosition]
 ) -> None:
