@@ -130,7 +130,7 @@ def cut_cases(folder: Path, proxy: Proxy, source: MariadbServer, cuts: list[int]
         count_torture("network", f"dump cut by {how}", 0)
 
 
-@pytest.mark.parametrize("every", [97, pytest.param(1, marks=[pytest.mark.torture, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("every", [197, pytest.param(1, marks=[pytest.mark.torture, pytest.mark.timeout(3600)])])
 def test_a_dump_cut_after_any_byte_goes_on_behind_the_last_whole_transaction(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, every: int
 ) -> None:
