@@ -94,7 +94,10 @@ MYSQL_8 = {
         },
     ),
 }
-MYSQL_57 = {"full": ({}, {"binlog_row_image": "FULL"}), "minimal": ({}, {"binlog_row_image": "MINIMAL"})}
+MYSQL_57: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "full": ({}, {"binlog_row_image": "FULL"}),
+    "minimal": ({}, {"binlog_row_image": "MINIMAL"}),
+}
 
 Session: TypeAlias = "pymysql.connections.Connection[Any]"
 
