@@ -61,10 +61,10 @@ def test_a_delay_lets_through_only_what_is_old_enough() -> None:
 
 
 def test_the_size_of_a_commit_is_asked_when_the_batch_is_cut() -> None:
-    most, counts = 1, []
-    for batch in plan_batches(GROUPS, COUNT, per_commit=lambda: most):
+    sizes, counts = [1], []
+    for batch in plan_batches(GROUPS, COUNT, per_commit=lambda: sizes[-1]):
         if batch.kind is BatchKind.BULK:
-            assert 1 <= batch.transaction_count <= most
-            counts.append(batch.transaction_count == most)
-            most += 1
-    assert most > 4 and sum(counts) >= 3
+            assert 1 <= batch.transaction_count <= sizes[-1]
+            counts.append(batch.transaction_count == sizes[-1])
+            sizes.append(sizes[-1] + 1)
+    assert len(sizes) > 4 and sum(counts) >= 3
