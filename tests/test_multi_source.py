@@ -166,10 +166,10 @@ def run_three_sources(
         damage(instance)
         told = {line["Channel_Name"]: line for line in json.loads(instance("show-channels --json"))}
         assert [told[name]["Slave_SQL_Running"] for name in "abm"] == ["Yes", "No", "Yes"]
-        assert "checksum verification failed" in told["b"]["Last_Error"] and not told["m"]["Last_Error"]
+        assert "recover --refetch" in told["b"]["Last_Error"] and not told["m"]["Last_Error"]
         assert len(json.loads(instance("show-status --json"))) == 3
         verdict = instance("check", expect=2)
-        assert "'b' io Yes, sql No: Replication event checksum verification failed" in verdict
+        assert "'b' io Yes, sql No: " in verdict
         assert re.search(r"'m' \d s behind", verdict)
         assert "channel 'b' CRITICAL relay_log_damaged" in instance("check --offline", expect=2)
         instance.wait_for_progress("a", "m")
@@ -224,7 +224,8 @@ def damage(instance: Instance) -> None:
     instance("start --applier --channel b", expect=None)
     wait_until(lambda: instance.status("b").Last_SQL_Errno, timeout_s=60)
     status = instance.status("b")
-    assert status.Last_SQL_Errno == 1743 and "recover --refetch" in status.Last_SQL_Error
+    assert status.Last_SQL_Errno in (1594, 1743)  # in a header, or in what the checksum alone protects
+    assert "recover --refetch" in status.Last_SQL_Error
 
 
 def test_three_sources_into_one_sqlite(
