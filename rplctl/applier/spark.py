@@ -56,7 +56,7 @@ def open_session(config: Config, channel: Channel, java_options: str = "") -> Sp
     java = find_java(config.java_home, channel.run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
     folder = _empty_folder(channel)
-    _set_environment(java, folder, local_mode=local_mode)
+    _set_environment(java, local_mode=local_mode)
 
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
@@ -144,9 +144,8 @@ def spark_settings(config: Config, folder: Path, channel: str) -> dict[str, str]
     return settings
 
 
-def _set_environment(java: Java, folder: Path, *, local_mode: bool) -> None:
+def _set_environment(java: Java, *, local_mode: bool) -> None:
     """What pyspark and its launcher script read from the environment."""
-    os.environ["TMPDIR"] = str(folder)  # where the JVM tells pyspark its port
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if local_mode:
