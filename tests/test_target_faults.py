@@ -198,15 +198,29 @@ class Committing(Sent):
         return super().__call__(data)
 
 
-def away_after_each_cut(proxy: Proxy, cuts: int) -> None:
+@contextlib.contextmanager
+def away_after_each_cut(proxy: Proxy) -> Iterator[None]:
     """Nobody gets through for some attempts to connect again."""
-    for _ in range(cuts):
-        proxy.is_cut.wait(20)
-        proxy.away.set()
-        proxy.is_cut.clear()
-        seen = proxy.accepted
-        wait_until(lambda seen=seen: proxy.accepted >= seen + 2)  # type: ignore[misc]
-        proxy.away.clear()
+    over = threading.Event()
+
+    def away() -> None:
+        while not over.is_set():
+            if not proxy.is_cut.wait(0.05):
+                continue
+            proxy.away.set()
+            proxy.is_cut.clear()
+            seen = proxy.accepted
+            while proxy.accepted < seen + 2 and not over.is_set():
+                over.wait(0.02)
+            proxy.away.clear()
+
+    thread = threading.Thread(target=away)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
@@ -219,9 +233,8 @@ def test_a_commit_without_an_answer_is_asked_for_and_neither_lost_nor_repeated(
     through.begin()
     proxy = through.proxy
     proxy.usual = Fate(0, begins=Committing(1, 3, 4), request_arrives=arrives)
-    if away:
-        threading.Thread(target=away_after_each_cut, args=(proxy, 3), daemon=True).start()
-    through.apply()
+    with away_after_each_cut(proxy) if away else contextlib.nullcontext():
+        through.apply()
     through.assert_whole()
     assert proxy.cuts == 3
 

@@ -74,7 +74,7 @@ def recorded(name: str) -> tuple[str, list[bytes]]:
     """(vendor, log files) of a corpus; no files when it holds something else."""
     path = next(path for path in (DATA / f"{name}.xz", DATA / "binlog" / f"{name}.xz") if path.exists())
     data = lzma.decompress(path.read_bytes())
-    vendor = "mysql" if name.startswith("my") or name.endswith("mysql") else "mariadb"
+    vendor = "mysql" if name.startswith("my") or "-mysql" in name else "mariadb"
     vendor += "118" if name.endswith("118") else ""
     if data.startswith(b"\xfebin"):
         return vendor, [data]
