@@ -20,6 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rplctl.applier.java import Java, find_java
+from rplctl.binlog.kernel_cache import users_cache
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
@@ -32,11 +33,10 @@ LOWEST_PRIORITY = 19
 
 def archive_path(java: Java) -> Path:
     """Where the archive of this Java and this Spark lies, if it was made."""
-    cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     release = java.runtime / "release"
     said = release.read_bytes() if release.is_file() else b""
     which = hashlib.sha256(os.fsencode(java.runtime) + os.fsencode(sys.prefix) + said).hexdigest()[:12]
-    return Path(cache_home, "rplctl", f"spark-{version('pyspark')}-java-{java.version}-{which}.jsa")
+    return Path(users_cache(), f"spark-{version('pyspark')}-java-{java.version}-{which}.jsa")
 
 
 def archive_options(java: Java) -> str:

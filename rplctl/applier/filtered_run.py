@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
-from rplctl.applier.row_stream import EventRun, table_ids
+from rplctl.applier.row_stream import IS_ROWS, EventRun, table_ids
 from rplctl.applier.session import ddl_context
 from rplctl.binlog.events import parse_query
 from rplctl.binlog.format_description import CHECKSUM_OFF
 from rplctl.binlog.header import HEADER_LENGTH, EventType, format_error
 from rplctl.binlog.query import parse_execute_load
-from rplctl.binlog.rows import ROWS_EVENT_TYPES, Ints
+from rplctl.binlog.rows import Ints
 from rplctl.binlog.scan import scan_events
 from rplctl.errors import RplError
 
@@ -33,7 +33,6 @@ _ALWAYS = re.compile(rb"\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|START\s+TRANSACTION|
 _BEFORE_A_STATEMENT = frozenset(
     {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
 )
-_ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
 _OWN = np.frombuffer(OWN_DATABASE.encode(), np.uint8)
 _LOWER = np.uint8(0x20)
 _BEGIN = np.frombuffer(b"BEGIN", np.uint8)
@@ -82,7 +81,7 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
     if accepted.all():
         return
     keep[maps[~accepted]] = False
-    rows = np.flatnonzero(np.isin(run.types, _ROWS_TYPES))
+    rows = np.flatnonzero(IS_ROWS[run.types])
     map_ids = table_ids(run.data, run.starts[maps])
     row_ids = table_ids(run.data, run.starts[rows])
     for table_id in np.unique(row_ids):

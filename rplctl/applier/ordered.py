@@ -17,7 +17,7 @@ from rplctl.applier.decode import row_changes
 from rplctl.applier.event_range import spool_file
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.members import apply_members
-from rplctl.applier.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
+from rplctl.applier.row_stream import IS_ROWS, EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
 from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
 from rplctl.applier.tolerance import PassedOver, Tolerance, undone_on_error
@@ -48,7 +48,6 @@ _ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s
 _XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
 _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
-_ROWS_TYPES = np.array(sorted(ROWS_EVENT_TYPES), np.uint8)
 _HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
 _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
 
@@ -275,7 +274,7 @@ def mixes_foreign_key_checks(run: EventRun) -> bool:
 
 
 def _rows_events(run: EventRun) -> RowsEvents:
-    chosen = np.isin(run.types, _ROWS_TYPES)
+    chosen = IS_ROWS[run.types]
     return parse_rows_events(
         run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description.checksum_length
     )

@@ -39,7 +39,7 @@ def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]
     return table
 
 
-_ROWS_TYPES = _is_one_of(ROWS_EVENT_TYPES)
+IS_ROWS = _is_one_of(ROWS_EVENT_TYPES)
 _ORDERED_TYPES = _is_one_of(
     {
         *(EventType.XA_PREPARE, EventType.INTVAR, EventType.RAND, EventType.USER_VAR),
@@ -84,7 +84,7 @@ class EventRun:
 def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> Iterator[TableRows]:
     """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
     is_map = run.types == EventType.TABLE_MAP
-    is_rows = _ROWS_TYPES[run.types]
+    is_rows = IS_ROWS[run.types]
     if not is_rows.any():
         return
     maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl.schema.model import TableModel
-from rplctl.target.base import EncodedRows, TableChunk
+from rplctl.target.base import EncodedRows, TableChunk, has_one_unique_key
 
 _NEWLINE = ord("\n")
 
 
 def can_be_superseded(model: TableModel) -> bool:
-    return not model.foreign_keys and sum(key.kind in ("primary", "unique") for key in model.keys) == 1
+    return not model.foreign_keys and has_one_unique_key(model)
 
 
 def without_superseded(pieces: Sequence[list[TableChunk]]) -> list[list[TableChunk]]:

@@ -20,8 +20,13 @@ def choose_folder() -> None:
     """Point Numba at a writable folder; must run before Numba is imported."""
     if "NUMBA_CACHE_DIR" in os.environ or "numba" in sys.modules or os.access(_SOURCES, os.W_OK):
         return
+    os.environ["NUMBA_CACHE_DIR"] = os.path.join(users_cache(), "numba")
+
+
+def users_cache() -> str:
+    """The folder of what is made once per machine and user, and may be removed at any time."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    os.environ["NUMBA_CACHE_DIR"] = os.path.join(cache_home, "rplctl", "numba")
+    return os.path.join(cache_home, "rplctl")
 
 
 def cache_folder() -> Path:

@@ -30,8 +30,8 @@ from rplctl.demo import BINLOG_FOLDER
 from rplctl.position import BinlogPosition
 
 
-def warm_up(_: object = None) -> None:
-    """Return with every kernel ready in this process. The argument is a Spark task's element, not used."""
+def warm_up() -> None:
+    """Return with every kernel ready in this process."""
     folder = cache_folder()
     if is_compiled():
         run_kernels()

@@ -301,6 +301,11 @@ def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel])
     return model.as_known_by(chunk.width) if chunk.width else model
 
 
+def has_one_unique_key(model: TableModel) -> bool:
+    """True when a row can stand in the way of no row but the one with the same key."""
+    return sum(key.kind in ("primary", "unique") for key in model.keys) == 1
+
+
 def no_such_table(database: str, table: str) -> TargetError:
     return TargetError(
         f"Table '{database}.{table}' doesn't exist on the target",

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pymysql import err
 
 from rplctl.schema.model import Column, TableModel
-from rplctl.target.base import CountMismatch, EncodedRows, TableChunk, key_of
+from rplctl.target.base import CountMismatch, EncodedRows, TableChunk, has_one_unique_key, key_of
 from rplctl.target.mysql_rows import kept_times, left_out, table_name
 from rplctl.target.mysql_values import quote
 
@@ -63,7 +63,7 @@ class BulkLoader:
         rows = chunk.bulk.updates
         if not rows.count:
             return
-        if not is_parent and _has_one_unique_key(model) and _are_whole(rows, model):
+        if not is_parent and has_one_unique_key(model) and _are_whole(rows, model):
             self._send(b"SAVEPOINT rplctl_bulk")
             if self._into(table_name(model), rows, model, b" REPLACE").deleted == rows.count:
                 return
@@ -144,11 +144,6 @@ class BulkLoader:
     def _expect(self, what: str, model: TableModel, found: int, expected: int) -> None:
         if found != expected:
             raise CountMismatch(f"{what} {model.qualified_name}: {found} rows, expected {expected}")
-
-
-def _has_one_unique_key(model: TableModel) -> bool:
-    """True when REPLACE can meet no row but the one with the same key."""
-    return sum(key.kind in ("primary", "unique") for key in model.keys) == 1
 
 
 def _are_whole(rows: EncodedRows, model: TableModel) -> bool:
