@@ -20,8 +20,14 @@ _CHANGES_ROWS = re.compile(
 _NAME = rb"(?:`(?:[^`]|``)+`|'(?:[^']|'')*'|[\w$%.()]+)"
 _EVENT = re.compile(
     rb"(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:DEFINER\s*=\s*" + _NAME + rb"(?:\s*@\s*" + _NAME + rb")?\s+)?"
-    rb"EVENT\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:`(?:[^`]|``)+`|[\w$]+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|[\w$]+))?)",
+    rb"EVENT\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`(?:[^`]|``)+`|[\w$]+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|[\w$]+))?",
     re.I,
+)
+# what stands between an event's name and its body; a status or a body in a string, a name or a comment is none
+_EVENT_CLAUSE = re.compile(
+    rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`|/\*(?!M?!).*?\*/|\#[^\n]*|--\s[^\n]*"""
+    rb"""|(?P<status>\b(?:ENABLE|DISABLE(?:\s+ON\s+(?:SLAVE|REPLICA))?)\b)|(?P<body>\b(?:COMMENT|DO)\b)|[\w$@]+|.""",
+    re.I | re.S,
 )
 _DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
 # MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
@@ -42,16 +48,31 @@ def names_a_database(sql: bytes) -> bool:
 def text_of(statement: Query | ExecuteLoadQuery) -> bytes:
     """What to execute."""
     if isinstance(statement, Query):
-        return _START_TRANSACTION.sub(b")", statement.sql_bytes)
+        return _passive_event(_START_TRANSACTION.sub(b")", statement.sql_bytes))
     sql = statement.query.sql_bytes
     how = _DUPLICATES.get(statement.duplicate_handling, b"")
     return b"%s LOCAL INFILE 'rplctl'%s INTO%s" % (sql[: statement.name_start], how, sql[statement.name_end :])
 
 
-def after_event_ddl(sql: bytes) -> bytes | None:
-    """What makes the EVENT that this statement made or changed passive; None for all other statements."""
-    match = _EVENT.match(_bare(sql))
-    return b"ALTER EVENT %s DISABLE ON SLAVE" % match[1] if match else None
+def _passive_event(sql: bytes) -> bytes:
+    """CREATE or ALTER EVENT with the status that a replica gives it; other statements as they are.
+
+    In the statement itself: between it and an ALTER that follows, the scheduler could run the event, and writes its
+    status back when it has.
+    """
+    start = len(sql) - len(_bare(sql))
+    event = _EVENT.match(sql, start)
+    if event is None:
+        return sql
+    depth, head, at = 0, sql[: event.end()], len(sql)
+    for token in _EVENT_CLAUSE.finditer(sql, event.end()):
+        depth += {b"(": 1, b")": -1}.get(token[0], 0)
+        if depth == 0 and token.lastgroup == "body":
+            at = token.start()
+            break
+        head += b" " if depth == 0 and token.lastgroup == "status" else token[0]
+    # a line of its own: the head may end in a comment
+    return b"%s\nDISABLE ON SLAVE %s" % (head.rstrip(b" \t\n;"), sql[at:])
 
 
 def judge(query: Query, error: TargetError | None) -> None:

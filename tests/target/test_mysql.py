@@ -149,10 +149,27 @@ def test_load_data_reads_the_blocks_of_the_log_and_no_file(target: MysqlTarget, 
     assert sorted(server.rows("shop", "t")) == [(1, "one"), (2, "two")]
 
 
-def test_events_of_the_source_stay_passive(target: MysqlTarget, server: MariadbServer) -> None:
-    run(target, "CREATE DEFINER=rpl@'%' EVENT `e v` ON SCHEDULE EVERY 1 DAY DO SELECT 1")
-    status = server.sql("SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA='shop'")
-    assert status[0][0].endswith("_DISABLED")
+EVENTS = [
+    ("CREATE DEFINER=rpl@'%' EVENT `e v` ON SCHEDULE EVERY 1 DAY DO SELECT 1", "e v"),
+    ("CREATE EVENT e ON SCHEDULE EVERY (1 + 1) DAY ON COMPLETION PRESERVE ENABLE COMMENT 'DO ENABLE' DO SELECT 1", "e"),
+    ("CREATE EVENT `do` ON SCHEDULE AT '2037-01-01' /* COMMENT */ + INTERVAL 1 DAY DO SET @a='ENABLE'", "do"),
+    ("ALTER EVENT e ENABLE -- DO", "e"),
+    ("ALTER EVENT e ON COMPLETION PRESERVE RENAME TO f ENABLE", "f"),
+    ("ALTER EVENT f DO BEGIN SELECT 2; END", "f"),
+    ("ALTER EVENT f DISABLE;", "f"),
+]
+
+
+def test_events_of_the_source_are_passive_from_their_first_moment(target: MysqlTarget, server: MariadbServer) -> None:
+    """The general log shows it: one statement for each, so that the scheduler never meets an event that it may run."""
+    server.sql("SET GLOBAL log_output='TABLE', general_log=1")
+    for statement, name in EVENTS:
+        run(target, statement)
+        (found,) = server.sql(f"SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_NAME='{name}'")
+        assert found[0].endswith("SIDE_DISABLED"), statement
+    server.sql("SET GLOBAL general_log=0")
+    sent = server.sql("SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE '%EVENT%'")
+    assert sum("DISABLE ON SLAVE" in text for (text,) in sent) == len(EVENTS)
 
 
 AWKWARD: list[tuple[str, Value, str]] = [
