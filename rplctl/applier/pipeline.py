@@ -8,6 +8,7 @@ ms/MB). Errors come back as values: an exception would arrive as a Java stack tr
 from __future__ import annotations
 
 import marshal
+import mmap
 import os
 import threading
 import uuid
@@ -167,7 +168,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
     )
 
 
-def decode_chunks(encoded: bytes) -> list[TableChunk]:
+def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
     """The inverse of `encode_chunks`."""
     return [_chunk(*plain) for plain in marshal.loads(encoded)]
 
@@ -207,8 +208,9 @@ def chunks_of(result: SplitResult) -> list[TableChunk]:
     if result.error is not None:
         fields = dict(result.error)
         raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)
-    if result.spooled is not None:
-        return decode_chunks(Path(result.spooled).read_bytes())
+    if result.spooled is not None:  # mapped: a large value is held once, not also in the file's bytes
+        with open(result.spooled, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as encoded:
+            return decode_chunks(encoded)
     if result.inline is None:
         raise Inconsistent("a split")
     return decode_chunks(result.inline)

@@ -15,6 +15,8 @@ from rplctl.binlog.images import Images
 from rplctl.binlog.jit import ByteArray, kernel
 from rplctl.binlog.rows import Ints
 
+LARGE_CELL = 1 << 20  # bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Cells:
@@ -62,6 +64,9 @@ def gather(cells: Cells) -> tuple[ByteArray, Ints]:
 
 def raw_cells(cells: Cells) -> list[bytes]:
     """Each cell's bytes."""
+    if len(cells) and int(cells.lengths.max()) > LARGE_CELL:  # one copy, for what memory may not hold twice
+        spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
+        return [cells.data[start : start + length].tobytes() for start, length in spans]
     buffer, offsets = gather(cells)
     raw = buffer.tobytes()
     ends = offsets.tolist()

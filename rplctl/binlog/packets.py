@@ -49,13 +49,14 @@ class Deframed:
     end_payload: bytes  # the error or end packet, with its first byte; b'' while the stream goes on
 
 
-def deframe(buffer: Buffer, length: int, sequence: int) -> Deframed:
-    """Strip the framing of `buffer[:length]`; `sequence` is that of its first packet.
+def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = False) -> Deframed:
+    """Strip the framing of `buffer[:length]`; `sequence` is that of its first packet. `in_place`: the events take the
+    place of their packets at the buffer's beginning; what is behind `consumed` stays as it is.
 
     Raises BinlogFormatError for packets out of order and for an event whose length is not that of its packet.
     """
     view = byte_view(buffer)[:length]
-    events = np.empty(length, np.uint8)
+    events = np.frombuffer(buffer, np.uint8)[:length] if in_place else np.empty(length, np.uint8)
     offsets = np.empty(length // (HEADER_LENGTH + 5) + 2, np.int64)
     count, size, consumed, sequence, status, needed = _deframe(view, events, offsets, sequence)
     if status == _BAD_SEQUENCE:

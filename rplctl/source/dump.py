@@ -1,9 +1,9 @@
 """The dump of a live server: one request, then raw events until someone ends it.
 
 PyMySQL has authenticated; from the dump request on its socket is ours: recv() into one large buffer, framing stripped
-by a kernel for all events at once, no Python per event. Invariant: the buffer holds a logical packet's beginning at
-offset 0 and is grown only for bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it)
-is a lost connection.
+there by a kernel for all events at once, no Python per event; the buffer goes out with them. Invariant: the buffer
+holds a logical packet's beginning at offset 0, and memory is taken only by bytes that have arrived. Silence of
+`replica_net_timeout` seconds (heartbeats break it) is a lost connection.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from rplctl.source.connection import ServerConnection
 
 BUFFER_BYTES: Final = 4 << 20
 MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing
+_FULL_PACKET: Final = 0xFFFFFF
+_EVENT_LENGTH_AT: Final = 4 + 1 + 9  # of the buffer: behind the first packet's head and its 0x00
 ER_NET_PACKET_TOO_LARGE: Final = 1153
 ER_MALFORMED_PACKET: Final = 1835
 ER_SAME_SLAVE_CONNECTED: Final = 4052  # MariaDB's; MySQL says it as 1236
@@ -81,14 +83,16 @@ class LiveStream:
 
     def _deframe(self) -> EventBatch | None:
         try:
-            found = deframe(self._buffer, self._filled, self._sequence)
+            found = deframe(self._buffer, self._filled, self._sequence, in_place=True)
         except BinlogFormatError as error:
             raise SourceError(
                 f"Malformed packet from master: {error.message}", errno=ER_MALFORMED_PACKET, transient=True
             ) from error
         left = self._filled - found.consumed
-        if left:
-            self._buffer[:left] = self._buffer[found.consumed : self._filled].copy()
+        if found.consumed:  # what was there is the batch's now
+            rest = self._buffer[found.consumed : self._filled]
+            self._buffer = np.empty(max(BUFFER_BYTES, left), np.uint8)
+            self._buffer[:left] = rest
         self._filled, self._needed, self._sequence = left, found.needed, found.sequence
         if len(found.offsets) > 1:
             if found.end is not PacketEnd.NONE:
@@ -133,8 +137,10 @@ class LiveStream:
         return bool(poll.poll(timeout * 1000))
 
     def _grow(self) -> None:
-        """Double; a packet's announced length alone never makes memory."""
-        size = min(2 * len(self._buffer), MAX_BUFFER_BYTES)
+        """Double, or at once for the event that has begun: pages that no bytes have come into take no memory."""
+        event_length = int.from_bytes(self._buffer[_EVENT_LENGTH_AT : _EVENT_LENGTH_AT + 4].tobytes(), "little")
+        framed = event_length + 1 + 4 * (event_length // _FULL_PACKET + 2)
+        size = min(max(2 * len(self._buffer), framed), MAX_BUFFER_BYTES)
         if size == len(self._buffer):
             raise SourceError(
                 f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier import pipeline
-from rplctl.applier.pipeline import Split, decode_chunks, encode_chunks, run_split
+from rplctl.applier.pipeline import Split, chunks_of, decode_chunks, encode_chunks, run_split
 from rplctl.binlog.scan import GroupKind
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import ChangeKind, RowChange, RowSet, TableChunk
@@ -65,4 +65,4 @@ def test_a_large_result_goes_to_a_private_file(tmp_path: Path, monkeypatch: pyte
     path = Path(result.spooled)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert decode_chunks(path.read_bytes()) == [CHUNK]
+    assert chunks_of(result) == [CHUNK]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rplctl.binlog.header import EventType
@@ -31,6 +32,18 @@ def test_a_stream_cut_anywhere_loses_and_repeats_nothing() -> None:
         rest = stream[first.consumed :]
         second = deframe(rest, len(rest), first.sequence)
         assert first.events.tobytes() + second.events.tobytes() == whole
+
+
+@pytest.mark.parametrize("sequence", [1, 254])
+def test_events_may_take_the_place_of_their_packets(sequence: int) -> None:
+    large = event(EventType.ROWS_QUERY, bytes(range(256)) * (FULL_PACKET // 200), checksum=False)
+    parts = [event(EventType.STOP), large, event(EventType.STOP)]
+    stream = framed([*parts, event(EventType.STOP)], sequence)
+    buffer = np.frombuffer(bytearray(stream), np.uint8)
+    found = deframe(buffer, len(stream) - 1, sequence, in_place=True)
+    assert found.events.tobytes() == b"".join(parts)
+    assert np.shares_memory(found.events, buffer)
+    assert buffer[found.consumed :].tobytes() == stream[found.consumed :] != b""
 
 
 def test_more_bytes_in_the_buffer_than_received_are_not_looked_at() -> None:

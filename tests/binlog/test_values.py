@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.binlog.cells import cells_of, gather
+from rplctl.binlog.cells import LARGE_CELL, cells_of, gather
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.images import Images
 from rplctl.binlog.table_map import ColumnType
@@ -126,3 +126,8 @@ def test_a_compressed_column_cannot_grow_past_the_length_it_states() -> None:
 def test_gathered_cells_are_ready_for_arrow() -> None:
     buffer, offsets = gather(cells_of(column([b"ab", None, b"", b"c"]), np.arange(4), 0))
     assert (buffer.tobytes(), offsets.tolist()) == (b"abc", [0, 2, 2, 3])
+
+
+def test_a_large_cell_among_others_is_its_own_bytes() -> None:
+    cells: list[bytes | None] = [b"ab", None, bytes(range(256)) * (LARGE_CELL // 200), b"", b"c"]
+    assert decoded(cells, ColumnFormat(ColumnType.BLOB, metadata=4)) == cells
