@@ -111,6 +111,7 @@ class RelayLogInfo:
     master_id: int = 0
     gtid_executed: str = ""  # set of applied GTIDs, in the source's vendor's notation
     prepared: PreparedPosition | None = None  # FILE only, commit_mode=xa: None but between prepare and commit
+    left_at: str = ""  # FILE only, mode marker: `place` as the applier wrote it; another `place` was set by hand
 
     @property
     def exec_position(self) -> BinlogPosition:
@@ -119,6 +120,10 @@ class RelayLogInfo:
     @property
     def relay_log_position(self) -> RelayLogPosition:
         return RelayLogPosition(self.relay_log_name, self.relay_log_pos)
+
+    @property
+    def place(self) -> str:
+        return f"{self.relay_log_position} {self.exec_position}"
 
     def is_at(self, other: RelayLogInfo) -> bool:
         return self.relay_log_position == other.relay_log_position and self.exec_position == other.exec_position

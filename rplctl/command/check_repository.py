@@ -127,7 +127,7 @@ def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iter
 
 def _marker(channel: Channel, repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
     """File and marker of commit mode `marker`, while no applier moves them."""
-    from rplctl.commit.ledger import read_marker
+    from rplctl.commit.ledger import file_counts, read_marker
 
     try:
         if APPLIER in running(channel) or not target_has_table(repositories, "rplctl_commit_marker"):
@@ -140,12 +140,16 @@ def _marker(channel: Channel, repositories: Repositories, relay: RelayLogInfo) -
     if marker is None or marker.exec_position == relay.exec_position:
         return
     where = repositories.relay_log_info.where
-    if in_step or marker.exec_position.is_before(relay.exec_position):
+    is_ahead = marker.exec_position.is_before(relay.exec_position)
+    if file_counts(relay, in_step):
         yield found(
             "edited_by_hand",
             f"{where} says {relay.exec_position}, applied is {marker.exec_position}: the next start goes by {where}",
             f"rplctl change-master --master-log-file {marker.master_log_name} --master-log-pos {marker.master_log_pos}",
         )
+    elif is_ahead or in_step:
+        text = f"{where} says {relay.exec_position} and nobody edited it, the target {marker.exec_position}"
+        yield found("target_gone_back", f"{text}: one is from a backup", "rplctl start (goes by the target)")
     else:
         text = f"{where} is behind what was committed before a crash, {marker.exec_position}"
         yield found("file_behind_marker", text, "rplctl start (moves it forward)")

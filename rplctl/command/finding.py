@@ -20,6 +20,7 @@ LEVELS: dict[str, int] = {
     "file_mode": CRITICAL,
     "file_behind_marker": NOTE,
     "edited_by_hand": WARNING,
+    "target_gone_back": WARNING,
     "switch_interrupted": WARNING,
     "change_interrupted": WARNING,
     # relay log and index

@@ -167,5 +167,5 @@ def _merge(
     )
     base = relay if found.is_connection else stored[1]
     first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
-    base = replace(base, channel_name=channel.name, master_id=stored[1].master_id, gtid_executed=executed)
+    base = replace(base, channel_name=channel.name, master_id=stored[1].master_id, gtid_executed=executed, left_at="")
     return master, base.at(first, master.read_position), notes

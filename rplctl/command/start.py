@@ -27,8 +27,10 @@ from rplctl.command.instance import (
     read_skip_count,
     refuse_unknown,
     running,
+    target_has_table,
     write_skip_count,
 )
+from rplctl.command.journal import append_journal
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
 from rplctl.config import CONFIG_VARIABLE, INSTANCE_FILE, Config, load_config, read_file
 from rplctl.durable import remove_leftovers
@@ -108,7 +110,9 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
     with administer(channel):
         config = _switched_meanwhile(config, channel_name, request)
         master = _prepare(config, channel)
+        gone_back: tuple[Note, ...] = ()
         if APPLIER in request.roles and not running(channel):
+            gone_back = _follow_restored_target(config, channel)
             _seed(config, channel, master)
         wanted = _source_end(config, master) if request.until_synced else None
         already = running(channel)
@@ -141,7 +145,7 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
         channel_name,
         tuple(child.role for child in started),
         tuple(role for role in request.roles if role in already),
-        _notes(channel_name, request, already, until),
+        (*gone_back, *_notes(channel_name, request, already, until)),
         wanted,
     )
     if request.foreground or request.until_synced:
@@ -213,6 +217,26 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
             hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
         )
     return master
+
+
+def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:
+    """Before the receiver asks for what follows a position that the target no longer has: it would fetch too little."""
+    repositories = open_repositories(config, channel.name)
+    stored = repositories.relay_log_info
+    if not target_has_table(repositories, "rplctl_commit_marker"):
+        return ()
+    from rplctl.commit.ledger import has_gone_back, settle
+
+    before = stored.read()
+    if not has_gone_back(channel.name, repositories.engine(), before):
+        return ()
+    settle(config, channel, repositories.engine())
+    text = (
+        f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "
+        "restored from a backup, and the channel goes on from the target's position"
+    )
+    append_journal(config, f"START for channel '{channel.name}': {text}")
+    return (Note(0, text),)
 
 
 def _seed(config: Config, channel: Channel, master: MasterInfo) -> None:

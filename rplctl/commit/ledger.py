@@ -9,11 +9,11 @@
 Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel
 was moved or taken over by somebody else, and nothing may be applied (design D4).
 Whether a table is transactional is asked anew at each start: a super user may ALTER TABLE … ENGINE (REQ-1).
-Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that differs
-although the last applier left both in step was edited by the operator → the file wins (WL#5125: hand-edited files are
-honoured). A file ahead of a marker that was left moving is what no crash leaves: the target is from an older backup →
-the marker, which is of the rows' age, wins; either way a file that is ahead is told. Where this says file, a table
-without transactions is meant too.
+Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that was edited
+after an orderly stop, which left both in step, wins (WL#5125: hand-edited files are honoured); one that is as the
+applier left it (`left_at`) beside a marker that is not: the target, or the file, is from a backup → the marker, which
+is of the rows' age, wins. So it does over a file ahead of a marker that was left moving, which no crash leaves. A file
+that is ahead is told. Where this says file, a table without transactions is meant too; it has no `left_at`.
 """
 
 from __future__ import annotations
@@ -152,15 +152,16 @@ class MarkerLedger:
             if marker is None:
                 connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
             elif not _same_place(info, marker):
+                counts = file_counts(info, in_step_before)
                 if marker.exec_position.is_before(info.exec_position):
-                    log.warning(*_ahead(info, marker, in_step_before))
-                if in_step_before:
+                    log.warning(*_ahead(info, marker, counts))
+                if counts:
                     self._write(connection, info)
                 else:
                     info = at_marker(info, marker)
             else:
                 info = replace(info, gtid_executed=marker.gtid_executed)
-        self._repository.flush(info, force=True)
+        self._flush(info, force=True)
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
@@ -183,12 +184,15 @@ class MarkerLedger:
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         """A table is written each time (REQ-5 iii to v): it has no cache of the OS to be written into (REQ-3)."""
-        self._repository.flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
+        self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
-        self._repository.flush(last, force=True)
+        self._flush(last, force=True)
         with self._engine.begin() as connection:
             self._in_step(connection, True)
+
+    def _flush(self, info: RelayLogInfo, *, force: bool) -> None:
+        self._repository.flush(replace(info, left_at=info.place), force=force)
 
     def _in_step(self, connection: Connection, value: bool) -> None:
         statement = update(self._marker).where(self._marker.c.Channel_name == self._channel)
@@ -223,6 +227,11 @@ def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | No
     return info.at(relay, BinlogPosition(row.Master_log_name, row.Master_log_pos)), bool(row.File_in_step)
 
 
+def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
+    """Whether a file that differs from the marker is the position: only an operator's edit after an orderly stop."""
+    return in_step and info.left_at != info.place
+
+
 def at_marker(info: RelayLogInfo, marker: RelayLogInfo) -> RelayLogInfo:
     """The record with the marker's position; its other settings stay."""
     return replace(info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed)
@@ -236,6 +245,14 @@ def settle(config: Config, channel: Channel, engine: Engine) -> None:
     ledger.close(ledger.open())
 
 
+def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
+    """Whether the target, restored from a backup, is behind a file that nobody edited. Needs the marker's table."""
+    with engine.connect() as connection:
+        marker, in_step = read_marker(connection, channel)
+    behind = marker is not None and marker.exec_position.is_before(info.exec_position)
+    return behind and not file_counts(info, in_step)
+
+
 def remove_marker(channel: str, engine: Engine) -> None:
     """RESET REPLICA: the channel's marker goes with its repository."""
     marker = commit_marker(own_schema(engine))
@@ -243,12 +260,13 @@ def remove_marker(channel: str, engine: Engine) -> None:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))
 
 
-def _ahead(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> tuple[str, object, object, str]:
-    """An operator's edit, or a target that was restored from a backup: only the operator knows."""
+def _ahead(info: RelayLogInfo, marker: RelayLogInfo, counts: bool) -> tuple[str, object, object, str]:
+    """An operator's edit, or a target that was restored from a backup."""
     how = (
         "taken as edited by hand; if the target was restored from a backup, stop and CHANGE MASTER to the latter"
-        if in_step
-        else "the latter counts: a file is never ahead after a crash, so the target was restored from a backup"
+        if counts
+        else "the latter counts: the file is as it was left, so the target was restored from a backup; if its rows are "
+        "newer than that, stop and CHANGE MASTER to where they are"
     )
     words = "the stored position %s is ahead of the target's own %s: %s"
     return words, info.exec_position, marker.exec_position, how

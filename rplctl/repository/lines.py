@@ -6,6 +6,7 @@
     34..36   using_gtid= do_domain_ids=           16..17  rplctl_master_id= rplctl_gtid_executed=
              ignore_domain_ids=  (MariaDB)
     then     rplctl_master_id= …                  then    rplctl_…= for an empty, not NULL, value
+                                                  then    rplctl_left_at=RELAY:POS SOURCE:POS, in mode marker only
     last     END_MARKER                           then    END_MARKER
                                                   last    prepared: … (PREPARED), in two-phase commit only
 
@@ -39,6 +40,7 @@ from rplctl.repository.fields import (
     Field,
     FieldError,
     NullableText,
+    Text,
 )
 
 END_MARKER = "END_MARKER"
@@ -48,6 +50,7 @@ _FIRST_COUNTED_RELAY_LOG_INFO = 5
 _SHARED_LINES = 22  # of master.info, where MySQL and MariaDB agree
 _OLD_MASTER_INFO = MASTER_INFO_LINES[:7]
 _OLD_RELAY_LOG_INFO = RELAY_LOG_INFO_LINES[:4]
+_LEFT_AT = Field("Left_at", Text())
 _BY_NAME = {field.name: field for field in MASTER_INFO_LINES}
 # keys that MariaDB 12 adds; a key without `=` means DEFAULT
 _MARIADB_12_KEYS = {
@@ -73,6 +76,8 @@ def format_relay_log_info(info: RelayLogInfo) -> bytes:
     """MySQL 8's 14 lines behind their count, then our keys."""
     lines = [str(len(RELAY_LOG_INFO_LINES)), *_value_lines(info, RELAY_LOG_INFO_LINES)]
     lines += _key_lines(info, RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
+    if info.left_at:
+        lines.append(f"{_LEFT_AT.key}={_LEFT_AT.notation.to_line(info.left_at)}")
     return _join(lines) + (_prepared_line(info.prepared) if info.prepared else b"")
 
 
@@ -107,8 +112,15 @@ def parse_relay_log_info(data: bytes) -> RelayLogInfo:
     values = _read_lines(lines, RELAY_LOG_INFO_LINES[:count], first_line=2)
     if count == len(RELAY_LOG_INFO_LINES):
         values |= _read_section(lines[count + 1 :], RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
+        values["left_at"] = _read_left_at(lines[count + 1 :])
         values["prepared"] = _read_prepared(lines)
     return RelayLogInfo(**values)
+
+
+def _read_left_at(lines: list[str]) -> str:
+    """'' when there is no such line before END_MARKER: older releases write none."""
+    section = lines[: lines.index(END_MARKER)] if END_MARKER in lines else []
+    return next((line.partition("=")[2] for line in section if line.startswith(f"{_LEFT_AT.key}=")), "")
 
 
 def _prepared_line(prepared: PreparedPosition) -> bytes:

@@ -195,6 +195,16 @@ def test_a_file_edited_by_hand_is_told_with_what_it_was(in_file: Instance) -> No
     in_file.expect("edited_by_hand", "the next start goes by", repair=applied_at)
 
 
+def test_a_target_from_an_older_backup_is_told(in_file: Instance) -> None:
+    applied(in_file, orderly=True)
+    path = in_file.channel.relay_log_info_path
+    path.write_text(path.read_text().replace(f"\n{in_file.source.ends[2].log_pos}\n", "\n99999\n"))
+    place = f"{in_file.end} {in_file.source.ends[2]}"
+    assert place in path.read_text()
+    path.write_text(path.read_text().replace(place, place.rpartition(":")[0] + ":99999"))
+    in_file.expect("target_gone_back", "nobody edited it", repair="rplctl start (goes by the target)")
+
+
 def test_an_interrupted_switch_or_change_is_told(in_file: Instance) -> None:
     private_folder(in_file.channel.run_folder)
     (in_file.channel.run_folder / "switch-master-info.json").write_text("{}")

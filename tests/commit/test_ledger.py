@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine
 
 from rplctl.channel import Channel
-from rplctl.commit.ledger import CommitMode, MarkerLedger, open_ledger, remove_marker, settle
+from rplctl.commit.ledger import CommitMode, MarkerLedger, has_gone_back, open_ledger, remove_marker, settle
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured
@@ -102,11 +102,57 @@ def test_a_file_edited_by_hand_after_an_orderly_stop_is_honoured(file_instance: 
     ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
     file_instance.move(ledger, ledger.open(), at(4))
     ledger.close(at(4))
-    file_instance.repository.flush(at(edited_to), force=True)
+    path = file_instance.channel.relay_log_info_path
+    lines = path.read_text().split("\n")
+    assert lines[1:5] == ["./relay-bin.000001", "400", "bin.000001", "4000"]
+    lines[2], lines[4] = str(100 * edited_to), str(1000 * edited_to)
+    path.write_text("\n".join(lines))
     reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
     info = reopened.open()
     assert info.exec_position == at(edited_to).exec_position
     file_instance.move(reopened, info, at(edited_to + 1))
+
+
+@pytest.mark.parametrize("restored", ["target", "file"])
+def test_of_a_file_that_nobody_edited_and_a_marker_the_one_that_came_from_a_backup_is_told_by_the_rows(
+    file_instance: Instance, restored: str
+) -> None:
+    """After an orderly stop, too: the marker is of the rows' age, whichever of the two went back."""
+    config, channel, engine = file_instance.config, file_instance.channel, file_instance.engine
+    path, database = file_instance.channel.relay_log_info_path, config.datadir / "target.db"
+    kept = {}
+    for number in (4, 6):
+        ledger = open_ledger(config, channel, engine)
+        file_instance.move(ledger, ledger.open(), at(number))
+        ledger.close(at(number))
+        engine.dispose()
+        kept[number] = path.read_bytes(), database.read_bytes()
+    if restored == "target":
+        database.write_bytes(kept[4][1])
+    else:
+        path.write_bytes(kept[4][0])
+    stored = file_instance.repository.read()
+    assert has_gone_back("", engine, stored) == (restored == "target")
+    rows_at = at(4 if restored == "target" else 6).exec_position
+    for _ in range(2):
+        ledger = open_ledger(config, channel, engine)
+        info = ledger.open()
+        assert info.exec_position == rows_at == file_instance.repository.read().exec_position
+        assert not has_gone_back("", engine, file_instance.repository.read())
+        ledger.close(info)
+
+
+def test_a_file_of_an_older_release_that_differs_after_an_orderly_stop_counts(file_instance: Instance) -> None:
+    """It does not say where the applier left it, so it may have been edited: what that release did."""
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))
+    ledger.close(at(4))
+    assert "rplctl_left_at=" in file_instance.channel.relay_log_info_path.read_text()
+    file_instance.repository.flush(at(6), force=True)
+    assert "rplctl_left_at=" not in file_instance.channel.relay_log_info_path.read_text()
+    assert not has_gone_back("", file_instance.engine, file_instance.repository.read())
+    reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    assert reopened.open().exec_position == at(6).exec_position
 
 
 def test_settling_lets_a_later_change_of_position_count_after_a_crash(file_instance: Instance) -> None:

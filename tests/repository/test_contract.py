@@ -143,6 +143,7 @@ def test_each_record_is_whole_in_every_field(place: tuple[RepositoryKind, Target
         require_table_primary_key_check="OFF",
         assign_gtids_to_anonymous_transactions_type="UUID",
         prepared=None,  # of a FILE alone, and only for a moment: test_lines.py
+        left_at="",  # of a FILE alone
     )
     for record, info in ((MASTER_INFO, master), (RELAY_LOG_INFO, relay)):
         repository = opened((record, info), place, channel)

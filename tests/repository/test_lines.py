@@ -204,6 +204,16 @@ def test_a_prepared_position_is_a_line_behind_the_end_marker() -> None:
     assert parse_relay_log_info(data.replace(line.encode(), b"")) == RELAY
 
 
+def test_where_the_applier_left_it_is_a_line_before_the_end_marker_that_nobody_else_reads() -> None:
+    left = replace(RELAY, left_at="relay bin.000001:4 b.000001:170")
+    data = format_relay_log_info(left)
+    before, line, after = data.partition(b"rplctl_left_at=relay bin.000001:4 b.000001:170\n")
+    assert line and before + after == format_relay_log_info(RELAY)
+    assert parse_relay_log_info(data) == left
+    stale_tail = format_relay_log_info(RELAY) + line
+    assert parse_relay_log_info(stale_tail) == RELAY
+
+
 @pytest.mark.parametrize("line", ["prepared: pos1", "prepared: pos1 Xidx relay=./r.000001 source=nowhere gtid="])
 def test_a_prepared_line_that_cannot_be_read_is_an_error_not_nothing(line: str) -> None:
     with pytest.raises(FieldError, match="prepared"):

@@ -76,7 +76,7 @@ def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> Info
         raise UsageError(f"cannot be written as {server} files: {error}", channel=master.channel_name) from None
     held = {f.name for f in form.master} - set(fixed) | ({f.name for f in MARIADB_KEYS} if is_mariadb else set())
     lost = [f"master.info {name}" for name in _changed(master, MasterInfo(), held | _OURS)]
-    relay_held = {f.name for f in form.relay} | {"master_id", "gtid_executed"}
+    relay_held = {f.name for f in form.relay} | {"master_id", "gtid_executed", "left_at"}
     lost += [f"relay-log.info {name}" for name in _changed(relay, RelayLogInfo(), relay_held)]
     return InfoFiles(_join(master_lines), _join(relay_lines), tuple(lost))
 
