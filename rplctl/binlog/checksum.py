@@ -8,10 +8,10 @@ changes at a FORMAT_DESCRIPTION, which itself always carries a checksum, compute
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from isal.isal_zlib import crc32
 
 from rplctl.binlog.bytes_at import u32
 from rplctl.binlog.group_position import description_checksum
@@ -74,7 +74,7 @@ def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) 
     view, offsets = byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64)
     if algorithm and len(offsets) > 1:
         piece = view[offsets[0] : offsets[-1]]
-        if _crc_if_good(offsets, _ZEROS_TABLES) == zlib.crc32(piece.data):
+        if _crc_if_good(offsets, _ZEROS_TABLES) == crc32(piece.data):
             return -1
     return int(_verify(view, offsets, algorithm, CRC_TABLES))
 

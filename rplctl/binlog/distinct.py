@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.binlog.bytes_at import u32
 from rplctl.binlog.jit import ByteArray, lean_kernel
 from rplctl.binlog.rows import Ints
 
@@ -25,7 +26,11 @@ def _classify(data: Any, starts: Any, lengths: Any, slots: Any, firsts: Any, kin
     mask = np.uint64(len(slots) - 1)
     for i in range(len(starts)):
         h = np.uint64(lengths[i])
-        for k in range(lengths[i]):
+        words = lengths[i] & ~3
+        for k in range(0, words, 4):
+            h = (h ^ np.uint64(u32(data, starts[i] + k))) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+        for k in range(words, lengths[i]):
             h = (h ^ np.uint64(data[starts[i] + k])) * np.uint64(0x9E3779B97F4A7C15)
             h ^= h >> np.uint64(29)
         slot = h & mask

@@ -100,15 +100,14 @@ def encode_rows(columns: Sequence[Fields]) -> bytes:
     """All rows of the columns (at least one), one behind another."""
     count = len(columns[0].starts)
     ends = np.zeros(count, np.int64)
-    for column in columns:
-        _measure(column.data, column.starts, column.lengths, column.plain, ends)
+    plain = [_measure(c.data, c.starts, c.lengths, c.plain, ends) for c in columns]
     np.cumsum(ends, out=ends)
     out = np.empty(int(ends[-1]) if count else 0, np.uint8)
     cursor = np.zeros(count, np.int64)
     cursor[1:] = ends[:-1]
     for number, column in enumerate(columns):
         separator = 10 if number == len(columns) - 1 else 9
-        _put(column.data, column.starts, column.lengths, column.plain, np.uint8(separator), out, cursor)
+        _put(column.data, column.starts, column.lengths, plain[number], np.uint8(separator), out, cursor)
     return out.tobytes()
 
 
@@ -163,8 +162,9 @@ def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths
 
 
 @lean_kernel
-def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> None:
-    """Add each field's encoded length, its separator included."""
+def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> Any:
+    """Add each field's encoded length, its separator included. True if no byte must be escaped."""
+    escapes = 0
     for i in range(len(starts)):
         p = starts[i]
         if p < 0:
@@ -176,7 +176,9 @@ def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> No
                 byte = data[k]
                 if byte == 92 or byte == 13 or byte == 10 or byte == 9 or byte == 0:
                     extra += 1
+        escapes += extra - 1
         sizes[i] += lengths[i] + extra
+    return escapes == 0
 
 
 @lean_kernel

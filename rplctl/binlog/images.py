@@ -23,12 +23,13 @@ import numpy.typing as npt
 
 from rplctl.binlog.column import ColumnFormat, cell_layout
 from rplctl.binlog.header import format_error
-from rplctl.binlog.jit import ByteArray, kernel
+from rplctl.binlog.jit import ByteArray, lean_kernel
 from rplctl.binlog.rows import Ints, RowsEvents
 from rplctl.binlog.table_map import ColumnType
 
 IS_NULL = -1
 NOT_IN_IMAGE = -2
+_AHEAD, _MOST_AHEAD, _CACHE_LINE = 6, 512, 64  # events, bytes of each, bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
     starts, lengths = np.empty((room, columns), np.int64), np.empty((room, columns), np.int32)
     diffs = np.empty((room if events.partial_json.any() else 0, columns), np.bool_)
     changes = np.empty((room, 4), np.int64)
-    progress = np.zeros(4, np.int64)
+    progress = np.zeros(5, np.int64)
     progress[1] = events.data_start[0] if len(events) else 0
     while not _walk(view, where, shape, starts, lengths, diffs, changes, progress):
         if progress[0] < 0:
@@ -127,7 +128,7 @@ def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return larger
 
 
-@kernel
+@lean_kernel
 def _walk_image(
     data: Any, p: Any, end: Any, bitmap: Any, partial: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, row: Any
 ) -> Any:
@@ -187,13 +188,19 @@ def _walk_image(
     return p
 
 
-@kernel
+@lean_kernel
 def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, changes: Any, progress: Any) -> Any:
-    """Walk on from `progress` = [event, offset, images, changes]; False when the room is used up, or when a row
-    does not fit its event: then the event's number is inverted."""
+    """Walk on from `progress` = [event, offset, images, changes, of no meaning].
+
+    False when the room is used up, or when a row does not fit its event: then the event's number is inverted.
+    """
     for i in range(progress[0], where.shape[1]):
         kind = where[0, i] & 3
         end = where[4, i]
+        if i + _AHEAD < where.shape[1]:  # a later event is fetched from memory meanwhile: waiting for that is the cost
+            start = where[3, i + _AHEAD]
+            for at in range(start, min(start + _MOST_AHEAD, where[4, i + _AHEAD]), _CACHE_LINE):
+                progress[4] += data[at]
         if i > progress[0]:
             progress[0] = i
             progress[1] = where[3, i]

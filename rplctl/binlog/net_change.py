@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
-from rplctl.binlog.jit import kernel
+from rplctl.binlog.jit import lean_kernel
 from rplctl.binlog.rows import Ints
 
 
@@ -100,7 +100,7 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
     )
 
 
-@kernel
+@lean_kernel
 def _hash_key(data: Any, starts: Any, lengths: Any, image: Any, other: Any, keys: Any) -> Any:
     """Hash of a key's cells; cells that `image` does not hold come from `other` (the before image)."""
     h = np.uint64(1469598103934665603)
@@ -123,7 +123,7 @@ def _hash_key(data: Any, starts: Any, lengths: Any, image: Any, other: Any, keys
     return h
 
 
-@kernel
+@lean_kernel
 def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any, b_other: Any, keys: Any) -> Any:
     for i in range(len(keys)):
         c = keys[i]
@@ -143,7 +143,7 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
     return True
 
 
-@kernel
+@lean_kernel
 def _entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any) -> Any:
     """The entry of a key; a key that is not there yet becomes entry `size`."""
     starts, lengths = cells
@@ -165,21 +165,21 @@ def _entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: A
     return np.int64(size)
 
 
-@kernel
+@lean_kernel
 def _overlay(starts: Any, image: Any, cell_image: Any, entry: Any) -> None:
     for c in range(starts.shape[1]):
         if starts[image, c] != -2:
             cell_image[entry, c] = image
 
 
-@kernel
+@lean_kernel
 def _copy_cells(cell_image: Any, target: Any, source: Any) -> None:
     """The target's cells become those of entry `source`, or none when it is -1."""
     for c in range(cell_image.shape[1]):
         cell_image[target, c] = cell_image[source, c] if source >= 0 else -1
 
 
-@kernel
+@lean_kernel
 def _lacks_base(starts: Any, diffs: Any, before: Any, after: Any) -> Any:
     for c in range(diffs.shape[1]):
         if diffs[after, c] and starts[before, c] == -2:
@@ -187,7 +187,7 @@ def _lacks_base(starts: Any, diffs: Any, before: Any, after: Any) -> Any:
     return False
 
 
-@kernel
+@lean_kernel
 def _net_changes(
     data: Any, where: Any, changes: Any, keys: Any, partial: Any, slots: Any, hashes: Any, entries: Any
 ) -> Any:

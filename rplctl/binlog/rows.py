@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl.binlog.header import format_error
-from rplctl.binlog.jit import Buffer, ByteArray, byte_view, kernel
+from rplctl.binlog.jit import Buffer, ByteArray, byte_view, lean_kernel
 
 Ints = npt.NDArray[np.int64]
 Kind = Literal["insert", "update", "delete"]
@@ -137,7 +137,7 @@ def bitmap_columns(data: ByteArray, offset: int, count: int) -> tuple[int, ...] 
     return tuple(int(column) for column in np.flatnonzero(bits))
 
 
-@kernel
+@lean_kernel
 def _parse(
     data: ByteArray,
     starts: Ints,
