@@ -69,6 +69,11 @@ class Channel:
     def status_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.status.json"
 
+    @property
+    def stop_path(self) -> Path:
+        """Names the process whose applier of this channel, and of no other that it serves, SIGTERM is to stop."""
+        return self.run_folder / "applier.stop"
+
     def log_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.log"
 

@@ -59,24 +59,30 @@ CRASH_POINTS = frozenset(
 )
 
 _armed: dict[str, int] | None = None  # point → passes left until it kills
-_watched: Path | None = None  # what may arm more while we run
-_seen: int | None = None  # its time of change when it was last read
+_watched: tuple[Path, ...] = ()  # what may arm more while we run
+_seen: tuple[int | None, ...] = ()  # their times of change when they were last read
 
 log = logging.getLogger(__name__)
 
 
-def watch(run_folder: Path) -> None:
-    """A thread of this channel begins: what is armed must be known to us. Raises ConfigError."""
+def watch(run_folder: Path, *, beside_others: bool = False) -> None:
+    """A thread of this channel begins: what is armed must be known to us. Raises ConfigError.
+
+    `beside_others`: the process serves other channels, too; it is killed for each of them.
+    """
     global _watched, _seen, _armed
-    _watched, _seen = run_folder / RUN_TIME_FILE, None
-    _armed = parse_failpoints(os.environ.get(ENVIRONMENT, ""))
-    parse_failpoints(_read(_watched))
+    path = run_folder / RUN_TIME_FILE
+    parse_failpoints(_read(path))
+    others = tuple(other for other in _watched if other != path) if beside_others else ()
+    if not others:
+        _armed = parse_failpoints(os.environ.get(ENVIRONMENT, ""))
+    _watched, _seen = (*others, path), ()
 
 
 def rearm() -> None:
     """Count from here on what the environment says now: in a child."""
     global _watched, _armed
-    _watched, _armed = None, None
+    _watched, _armed = (), None
 
 
 def arm(run_folder: Path, text: str) -> None:
@@ -97,8 +103,8 @@ def crash_point(name: str) -> None:
     if name in armed:
         armed[name] -= 1
         if armed[name] == 0:
-            if _watched is not None:
-                _watched.unlink(missing_ok=True)
+            for path in _watched:
+                path.unlink(missing_ok=True)
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -121,18 +127,22 @@ def _armed_now() -> dict[str, int]:
     global _armed, _seen
     if _armed is None:
         _armed = parse_failpoints(os.environ.get(ENVIRONMENT, ""))
-    if _watched is not None:
+    changed = tuple(_changed(path) for path in _watched)
+    if changed != (_seen or (None,) * len(changed)):
+        given = ",".join(filter(None, map(_read, _watched)))
         try:
-            changed: int | None = _watched.stat().st_mtime_ns
-        except OSError:
-            changed = None
-        if changed != _seen:
-            _seen = changed
-            try:
-                _armed = parse_failpoints(_read(_watched) or os.environ.get(ENVIRONMENT, ""))
-            except ConfigError as error:  # written by hand: an error here, amid a commit, would do harm
-                log.error("%s is not heeded: %s", _watched, error.message)
+            _armed = parse_failpoints(given or os.environ.get(ENVIRONMENT, ""))
+        except ConfigError as error:  # written by hand: an error here, amid a commit, would do harm
+            log.error("%s is not heeded: %s", " ".join(map(str, _watched)), error.message)
+    _seen = changed
     return _armed
+
+
+def _changed(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _read(path: Path) -> str:

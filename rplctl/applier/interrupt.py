@@ -26,6 +26,7 @@ class Interrupter:
     """As a context: a thread that, once `stop` is set, carries out `actions` while work is going on.
 
     `leave` ends the process: for what may be lost at any time (`expendable`) and for work that does not end when cut.
+    Where the process has other work to do it only makes an end likely, as an action does.
     """
 
     def __init__(
@@ -53,6 +54,10 @@ class Interrupter:
         self._patience = patience
         try:
             yield
+        except Exception as error:
+            if self._has_cut:
+                raise Stopped from error
+            raise
         finally:
             self._patience = None
         self.check()
@@ -94,6 +99,7 @@ class Interrupter:
             if (patience := self._patience) is not None:
                 self._closed.wait(patience)
                 if self._patience is not None:
+                    self._has_cut = True
                     self._end()
             with self._lock:
                 if self._may_cut:

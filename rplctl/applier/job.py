@@ -11,8 +11,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 
 from rplctl.applier.ahead import Ahead
 from rplctl.applier.batch import SMALLEST_SPLIT, BatchApplier
@@ -25,7 +24,7 @@ from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import Report
 from rplctl.applier.skip import SkipList
-from rplctl.applier.spark import close_session, open_session
+from rplctl.applier.spark import ChannelSpark, OwnSpark
 from rplctl.applier.until import groups_before, is_met
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ledger import Ledger, open_ledger
@@ -50,12 +49,19 @@ log = logging.getLogger(__name__)
 
 
 class Applier:
-    """One run, from START to STOP; `stop` may be set from a signal handler at any time."""
+    """One run, from START to STOP; `stop` may be set from a signal handler at any time.
 
-    def __init__(self, config: Config, channel: Channel, options: StartOptions) -> None:
+    `shared`: the part in a Spark, and so in a process, that serves other channels, too.
+    """
+
+    def __init__(
+        self, config: Config, channel: Channel, options: StartOptions, shared: ChannelSpark | None = None
+    ) -> None:
         self._config = config
         self._channel = channel
         self._options = options
+        self._is_alone = shared is None
+        self._spark = shared or OwnSpark(config, channel)
         self._skips = SkipList(channel.run_folder, options.skip_count)
         self._ahead: Ahead[RelayGroups | None] = Ahead(RelayLogError)
         self._is_held = False
@@ -88,29 +94,29 @@ class Applier:
                 self._report.stopped()
 
     def _session(self) -> None:
-        watch(self._channel.run_folder)
+        watch(self._channel.run_folder, beside_others=not self._is_alone)
         shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
         target = open_target(self._config.target_url)
         try:
-            with Interrupter(self.stop, leave=self._leave) as interrupter:
+            leave = self._leave if self._is_alone else target.interrupt  # others' work is not ours to end
+            with Interrupter(self.stop, leave=leave) as interrupter:
                 with interrupter.expendable():
                     ledger = self._open_ledger(target)
                     warming = threading.Thread(target=warm_up)  # while the JVM starts
                     warming.start()
-                    context = open_session(self._config, self._channel)
+                    context = self._spark.open()
                     warming.join()
-                end_spark = partial(close_session, context, self._channel)
-                interrupter.actions = (end_spark, target.interrupt)
+                interrupter.actions = (self._spark.end, target.interrupt)
                 try:
                     with interrupter.expendable():
-                        pipeline = Pipeline(context)
+                        pipeline = Pipeline(context, self._spark.before_job)
                     with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
                         work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
                     work.on_retry = lambda: self._report.counted(work.retried, work.passed_over)
                     self._report.at(work.info)
-                    self._run_until_stopped(work, ledger, target, end_spark)
+                    self._run_until_stopped(work, ledger, target)
                 finally:
-                    end_spark()
+                    self._spark.end()
         except Stopped:
             log.info("STOP came before anything was applied")
         finally:
@@ -136,14 +142,12 @@ class Applier:
         logging.shutdown()
         os._exit(0)
 
-    def _run_until_stopped(
-        self, work: BatchApplier, ledger: Ledger, target: Target, end_spark: Callable[[], None]
-    ) -> None:
+    def _run_until_stopped(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
         try:
             try:
                 self._loop(work, ledger, target)
             finally:
-                end_spark()  # what was begun ahead ends with it
+                self._spark.end()  # what was begun ahead ends with it
                 self._ahead.close()
                 work.close()
         except Stopped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
 from rplctl.applier.options import Until
@@ -25,6 +26,16 @@ _UNTIL_NAMES = {
     "sql_before_gtids": "SQL_BEFORE_GTIDS",
     "sql_after_gtids": "SQL_AFTER_GTIDS",
 }
+
+
+log = logging.getLogger(__name__)
+
+
+def log_error(error: RplError) -> int:
+    """What the applier stopped with, for its log; the exit code."""
+    where = f" (at {error.position})" if error.position else ""
+    log.error("%s%s", error.message, where, exc_info=error.__cause__ if type(error) is RplError else None)
+    return error.exit_code
 
 
 class Report:

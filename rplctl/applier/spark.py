@@ -1,8 +1,8 @@
-"""One Spark context per channel: how it is started, and nothing of what it runs.
+"""One Spark context per process: how it is started, and nothing of what it runs.
 
 A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; no Hive, no UI and no warehouse come
 with it. Invariant (design D14, D15): in local mode nothing listens but on 127.0.0.1, Spark's own files stay in the
-channel's private folder, and its configuration holds no secret: tasks get bytes and table shapes, never a target's URL.
+process's private folder, and its configuration holds no secret: tasks get bytes and table shapes, never a target's URL.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rplctl.applier.class_archive import archive_options, give_up, is_wanted, make_in_background
 from rplctl.applier.java import Java, find_java
@@ -47,21 +47,66 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
 """
 
 
-def open_session(config: Config, channel: Channel, java_options: str = "") -> SparkContext:
-    """Start the channel's Spark. Raises ConfigError without a Java, RplError when Spark does not start.
+class Place(Protocol):
+    """Whose Spark it is: a channel, or a process that serves several."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def run_folder(self) -> Path: ...
+    def log_path(self, role: str) -> Path: ...
+
+
+class ChannelSpark(Protocol):
+    """The Spark that one channel's applier runs its jobs on."""
+
+    def open(self) -> SparkContext:
+        """Raises ConfigError, RplError."""
+        ...
+
+    def before_job(self) -> None:
+        """In the thread that is about to run one."""
+        ...
+
+    def end(self) -> None:
+        """From any thread, again without effect: the channel's jobs end at once with an error."""
+        ...
+
+
+class OwnSpark:
+    """The default: a Spark for this channel alone."""
+
+    def __init__(self, config: Config, channel: Channel) -> None:
+        self._config, self._channel = config, channel
+        self._context: SparkContext | None = None
+
+    def open(self) -> SparkContext:
+        self._context = open_session(self._config, self._channel)
+        return self._context
+
+    def before_job(self) -> None:
+        pass
+
+    def end(self) -> None:
+        if self._context is not None:
+            close_session(self._context, self._channel)
+
+
+def open_session(config: Config, place: Place, java_options: str = "") -> SparkContext:
+    """Start a Spark. Raises ConfigError without a Java, RplError when Spark does not start.
 
     `java_options`: for its JVM, in place of those that make it use the archive of its classes.
     The caller ends it with `close_session`; Spark dies with this process in any case.
     """
-    java = find_java(config.java_home, channel.run_folder / "java")
+    java = find_java(config.java_home, place.run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
-    folder = _empty_folder(channel)
+    folder = _empty_folder(place)
     _set_environment(java, local_mode=local_mode)
 
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
-    settings = spark_settings(config, folder, channel.name)
+    settings = spark_settings(config, folder, place.name)
     replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
     for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
         options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
@@ -75,15 +120,15 @@ def open_session(config: Config, channel: Channel, java_options: str = "") -> Sp
     else:
         raise RplError(
             f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {failure}",
-            channel=channel.name,
-            hint=f"see {channel.log_path('applier')}, then rplctl doctor",
+            channel=place.name,
+            hint=f"see {place.log_path('applier')}, then rplctl doctor",
         ) from failure
     if not java_options and is_wanted(java):
         make_in_background(config.java_home)
     return context
 
 
-def close_session(context: SparkContext, channel: Channel) -> None:
+def close_session(context: SparkContext, place: Place) -> None:
     """End Spark at once, from any thread, again without effect: nobody waits for results any more.
 
     An orderly end waits for running tasks, seconds long. A local JVM holds nothing but files of ours: it is killed, its
@@ -105,7 +150,7 @@ def close_session(context: SparkContext, channel: Channel) -> None:
         process.wait()
         process.stdin.close()
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        shutil.rmtree(channel.run_folder / "spark", ignore_errors=True)
+        shutil.rmtree(place.run_folder / "spark", ignore_errors=True)
 
 
 def _hush(context: SparkContext) -> None:
@@ -116,23 +161,24 @@ def _hush(context: SparkContext) -> None:
     server.handle_error = lambda *_: None
 
 
-def _empty_folder(channel: Channel) -> Path:
-    """Spark's folder. What a killed applier left in it goes: the channel has one applier, by its lock."""
-    folder = channel.run_folder / "spark"
+def _empty_folder(place: Place) -> Path:
+    """Spark's folder. What a killed applier left in it goes: the place is ours alone, by a lock."""
+    folder = place.run_folder / "spark"
     shutil.rmtree(folder, ignore_errors=True)
     return private_folder(folder)
 
 
-def spark_settings(config: Config, folder: Path, channel: str) -> dict[str, str]:
+def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
     """Every Spark property we set; `folder` takes all that Spark and its JVM write."""
     logging = folder / LOGGING_FILE
     places = f'"-Djava.io.tmpdir={folder}" "-XX:ErrorFile={folder.parent}/java-error-%p.log"'
     java_options = f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} {places}"
     settings = {
         "spark.master": config.spark_master or f"local[{os.cpu_count() or 1},{TASK_ATTEMPTS}]",
-        "spark.app.name": f"rplctl applier '{channel}'",
+        "spark.app.name": f"rplctl applier '{name}'",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.scheduler.mode": "FAIR",  # among the channels that share it
         "spark.speculation": "false",  # a second copy of a task would only write a second spool file
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
         "spark.driver.extraJavaOptions": java_options,

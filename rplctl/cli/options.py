@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +46,16 @@ ChannelNames = Annotated[
         autocompletion=complete_channel,
     ),
 ]
+SeveralChannels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--channel",
+        "--for-channel",
+        metavar="NAME",
+        help="Replication channel, or several, each with the option; without it every channel.",
+        autocompletion=complete_channel,
+    ),
+]
 AllChannels = Annotated[bool, typer.Option("--all", help="Every channel, as without --channel.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show what would be done; change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
@@ -75,29 +85,38 @@ def options_of(context: typer.Context) -> Globals:
     return found
 
 
-def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]]:
+def names_of(options: Globals, given: str | Sequence[str] | None) -> list[str]:
     """The channels that a command without `--channel` means: all of them, the default one when there is none."""
     from rplctl.command.instance import all_channels
 
-    if given is not None:
-        check_channel_name(given)
-        return [(given, options.config(given))]
-    names = all_channels(options.config()) or [""]
-    return [(name, options.config(name)) for name in names]
+    if not given and not isinstance(given, str):
+        return all_channels(options.config()) or [""]
+    names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    for name in names:
+        check_channel_name(name)
+    return names
 
 
-def for_each(options: Globals, given: str | None, work: Callable[[str, Config], None], *, every: bool = False) -> int:
+def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]]:
+    """As `names_of`, with the options of each."""
+    return [(name, options.config(name)) for name in names_of(options, given)]
+
+
+def for_each(
+    options: Globals,
+    given: str | Sequence[str] | None,
+    work: Callable[[str, Config], None],
+    *,
+    every: bool = False,
+) -> int:
     """`work` for each channel that a command without `--channel` means. One that fails keeps no other from its turn:
     its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
     """
     from rplctl.cli import report
-    from rplctl.command.instance import all_channels
 
-    if given is not None and every:
+    if (given or isinstance(given, str)) and every:
         raise UsageError("--all and --channel exclude each other")
-    if given is not None:
-        check_channel_name(given)
-    names = [given] if given is not None else all_channels(options.config()) or [""]
+    names = names_of(options, given)
     failed = 0
     for name in names:
         try:

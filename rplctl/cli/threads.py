@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,10 +12,11 @@ from rplctl.cli.options import (
     ChannelName,
     ChannelNames,
     DryRun,
+    SeveralChannels,
     Yes,
-    each_channel,
     end,
     for_each,
+    names_of,
     options_of,
     roles_of,
     seconds,
@@ -24,8 +25,11 @@ from rplctl.cli.options import (
 from rplctl.cli.output import confirm, many, say, say_notes
 from rplctl.cli.progress import progress_unless
 from rplctl.config import Config
-from rplctl.errors import UsageError
+from rplctl.errors import RplError, UsageError
 from rplctl.position import BinlogPosition
+
+if TYPE_CHECKING:
+    from rplctl.command.start import StartRequest, StartResult
 
 Receiver = Annotated[bool, typer.Option("--receiver", "--io-thread", help="Only the receiver (I/O thread).")]
 Applier = Annotated[bool, typer.Option("--applier", "--sql-thread", help="Only the applier (SQL thread).")]
@@ -33,7 +37,7 @@ Applier = Annotated[bool, typer.Option("--applier", "--sql-thread", help="Only t
 
 def start(
     context: typer.Context,
-    channel: ChannelNames = None,
+    channel: SeveralChannels = None,
     every: AllChannels = False,
     receiver: Receiver = False,
     applier: Applier = False,
@@ -72,6 +76,9 @@ def start(
     until_sql_after_gtids: Annotated[
         str | None, typer.Option("--until-sql-after-gtids", metavar="SET", help="Stop when all of these are applied.")
     ] = None,
+    shared_session: Annotated[
+        bool, typer.Option("--shared-session", help="One applier process with one Spark for all these channels.")
+    ] = False,
     spark_master: Annotated[
         str, typer.Option("--spark-master", metavar="URL", help="local[N], spark://..., yarn or k8s://....")
     ] = "",
@@ -102,8 +109,11 @@ def start(
         options.config_file,
         crash_points,
     )
-    channels = each_channel(options, channel)
-    if len(channels) > 1 and (until != Until() or foreground or until_synced):
+    if shared_session:
+        if channel and every:
+            raise UsageError("--all and --channel exclude each other")
+        return end(_start_shared(options, names_of(options, channel), request))
+    if len(names_of(options, channel)) > 1 and (until != Until() or foreground or until_synced):
         raise UsageError(
             "Multiple channels exist on the slave. Please provide channel name as an argument.",
             errno=3079,
@@ -113,26 +123,45 @@ def start(
     def start_one(name: str, config: Config) -> None:
         with progress_unless(options.quiet or not until_synced) as progress:
             result = run(config, name, request, progress)
-        say_notes(options, result.notes)
-        done = f"channel '{name}' is at {result.synced_to}" if result.synced_to else ""
-        what = f"channel '{name}': {' and '.join(result.started)} started" if result.started else ""
-        say(
-            options,
-            done or what or f"channel '{name}' is running",
-            {
-                "Channel_Name": name,
-                "Started": list(result.started),
-                "Already_Running": list(result.already_running),
-                "Synced_To": str(result.synced_to) if result.synced_to else None,
-            },
-        )
+        _say_started(options, result)
 
     end(for_each(options, channel, start_one, every=every))
 
 
+def _start_shared(options: Globals, names: list[str], request: StartRequest) -> int:
+    from rplctl.cli import report
+    from rplctl.command.start_shared import start_shared
+
+    failed = 0
+    for name, outcome in start_shared(options.config, names, request).items():
+        if isinstance(outcome, RplError):
+            report(outcome, name)
+            failed = failed or outcome.exit_code
+        else:
+            _say_started(options, outcome)
+    return failed
+
+
+def _say_started(options: Globals, result: StartResult) -> None:
+    name = result.channel
+    say_notes(options, result.notes)
+    done = f"channel '{name}' is at {result.synced_to}" if result.synced_to else ""
+    what = f"channel '{name}': {' and '.join(result.started)} started" if result.started else ""
+    say(
+        options,
+        done or what or f"channel '{name}' is running",
+        {
+            "Channel_Name": name,
+            "Started": list(result.started),
+            "Already_Running": list(result.already_running),
+            "Synced_To": str(result.synced_to) if result.synced_to else None,
+        },
+    )
+
+
 def stop(
     context: typer.Context,
-    channel: ChannelNames = None,
+    channel: SeveralChannels = None,
     every: AllChannels = False,
     receiver: Receiver = False,
     applier: Applier = False,

@@ -6,10 +6,13 @@ a session of its own, no password in its environment, and its log in the channel
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +20,18 @@ from pathlib import Path
 from typing import IO
 
 from rplctl import errors
-from rplctl.channel import Channel, lock_holder
-from rplctl.command.instance import RECEIVER
-from rplctl.durable import private_folder
+from rplctl.channel import Channel, decode_channel_name, lock_holder
+from rplctl.command.instance import APPLIER, RECEIVER
+from rplctl.durable import private_folder, replace_file
 from rplctl.errors import LockBusy, RplError
+from rplctl.locks import FileLock
 from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
 MAX_LOG_BYTES = 16 << 20
+SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
 NO_VARIABLES: Mapping[str, str] = {}
 _POLL_S = 0.02
 _ERROR_OF_EXIT_CODE = {
@@ -55,6 +60,7 @@ class Child:
     channel: Channel
     popen: subprocess.Popen[bytes]
     started: float  # Unix seconds
+    log: Path | None = None  # of the process, when it serves other channels, too
 
     def exit_code(self) -> int | None:
         return self.popen.poll()
@@ -72,17 +78,66 @@ def spawn(
     stored `env:` password names.
     """
     private_folder(channel.run_folder)
-    environment = dict(os.environ)
-    if keep_variable != PASSWORD_VARIABLE:
-        environment.pop(PASSWORD_VARIABLE, None)
-    environment.update(variables)
     command = [sys.executable, "-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments]
     started = time.time()
-    with _open_log(channel.log_path(role)) as log:
-        popen = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+    environment = _environment(keep_variable == PASSWORD_VARIABLE, variables)
+    return Child(role, channel, _popen(command, channel.log_path(role), environment), started)
+
+
+def spawn_shared(
+    channels: Mapping[Channel, str], *, keep_password: bool = False, variables: Mapping[str, str] = NO_VARIABLES
+) -> list[Child]:
+    """Start one applier process for all of them; each with what its applier is told."""
+    first = next(iter(channels))
+    run = first.run_folder.parent
+    _sweep_shared(run)
+    folder = Path(tempfile.mkdtemp(prefix=SHARED_PREFIX, dir=private_folder(run)))
+    for channel in channels:
+        private_folder(channel.run_folder)
+        _open_log(channel.log_path(APPLIER)).close()
+    told = json.dumps({channel.name: text for channel, text in channels.items()})
+    command = [sys.executable, "-m", "rplctl.applier", str(first.datadir.resolve()), "--shared", str(folder), told]
+    log, started = folder / "applier.log", time.time()
+    seat = FileLock(folder / "lock")
+    try:
+        seat.acquire()
+        popen = _popen(command, log, _environment(keep_password, variables), (seat.descriptor,))
+    finally:
+        seat.close()
+    return [Child(APPLIER, channel, popen, started, log) for channel in channels]
+
+
+def _sweep_shared(run: Path) -> None:
+    """Remove the folders of processes that are gone."""
+    for folder in run.glob(f"{SHARED_PREFIX}*"):
+        seat = FileLock(folder / "lock")
+        try:
+            if seat.acquire(patience_s=0):
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            seat.close()
+
+
+def _environment(keep_password: bool, variables: Mapping[str, str]) -> dict[str, str]:
+    environment = dict(os.environ)
+    if not keep_password:
+        environment.pop(PASSWORD_VARIABLE, None)
+    return {**environment, **variables}
+
+
+def _popen(
+    command: list[str], log: Path, environment: dict[str, str], pass_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    with _open_log(log) as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            pass_fds=pass_fds,
+            start_new_session=True,
         )
-    return Child(role, channel, popen, started)
 
 
 def leave_running(children: Sequence[Child]) -> None:
@@ -109,8 +164,13 @@ def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None
             return
         if code is not None:
             raise error_of(child, code)
+        if child.log is not None and _has_ended(child):
+            if read_status(child.channel.status_path(child.role)).last_errno:
+                raise error_of(child, 1)
+            return
         if time.monotonic() > deadline:
-            terminate(child)
+            if child.log is None:
+                terminate(child)
             raise RplError(
                 f"the {child.role} of channel '{child.channel.name}' did not come up within {timeout_s:.0f} s",
                 channel=child.channel.name,
@@ -119,10 +179,16 @@ def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None
         time.sleep(_POLL_S)
 
 
+def _has_ended(child: Child) -> bool:
+    """One of several that a process serves: whether it has come and gone."""
+    status = read_status(child.channel.status_path(child.role))
+    return status.updated >= child.started and not status.state
+
+
 def error_of(child: Child, code: int) -> RplError:
     """Why a child ended, in the words of its status file; else the last line of its log."""
     status = read_status(child.channel.status_path(child.role))
-    log = child.channel.log_path(child.role)
+    log = child.log or child.channel.log_path(child.role)
     kind = _ERROR_OF_EXIT_CODE.get(code, RplError)
     if status.last_errno and status.last_error_timestamp >= child.started - 1:
         message, errno = status.last_error, status.last_errno
@@ -156,18 +222,32 @@ def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
 
 
 def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
-    """Stop whoever holds the lock; None when nobody does, True when SIGKILL was needed. Raises LockBusy."""
+    """Stop whoever holds the lock; None when nobody does, True when SIGKILL was needed. Raises LockBusy, also for one
+    that does not stop in a process that serves other channels, too.
+    """
     pid = _holder(channel, role)
     if pid is None:
         return None
     deadline = time.monotonic() + timeout_s
-    _signal(pid, signal.SIGTERM, channel, role)
-    while lock_holder(channel, role) == pid:
-        if time.monotonic() > deadline:
-            break
-        time.sleep(_POLL_S)
-    else:
-        return False
+    try:
+        if role == APPLIER:  # this one alone, where the process serves several
+            replace_file(channel.stop_path, f"{pid}\n".encode(), durable=False)
+        _signal(pid, signal.SIGTERM, channel, role)
+        while lock_holder(channel, role) == pid:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        else:
+            return False
+    finally:
+        channel.stop_path.unlink(missing_ok=True)
+    if others := _others_in(pid, channel, role):
+        raise LockBusy(
+            f"the {role} of channel '{channel.name}' did not stop within {timeout_s:g} s; its process {pid} was not "
+            f"killed, for it also serves {', '.join(others)}",
+            channel=channel.name,
+            hint=f"stop those first and this one again, or kill -9 {pid}: the next start recovers all of them",
+        )
     _signal(pid, signal.SIGKILL, channel, role)
     deadline = time.monotonic() + 10
     while lock_holder(channel, role) == pid:
@@ -175,6 +255,18 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
             raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not die", channel=channel.name)
         time.sleep(_POLL_S)
     return True
+
+
+def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
+    """Other channels that the process serves (`--shared-session`)."""
+    folders = [path.parent for path in channel.run_folder.parent.glob(f"*/{role}.lock")]
+    names = ["" if folder.name == "@" else decode_channel_name(folder.name) for folder in folders]
+    others = [Channel(name, channel.datadir) for name in sorted(names)]
+    return [
+        f"'{other.name}'"
+        for other in others
+        if other.run_folder != channel.run_folder and lock_holder(other, role) == pid
+    ]
 
 
 def _holder(channel: Channel, role: str) -> int | None:

@@ -7,7 +7,7 @@ decided, an interrupted CHANGE MASTER or repository switch is finished.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -102,69 +102,110 @@ class StartResult:
 Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A channel that is ready to be started; its admin lock is held."""
+
+    config: Config
+    channel: Channel
+    request: StartRequest
+    already: dict[str, int]  # role → pid of what runs
+    wanted: BinlogPosition | None
+    notes: tuple[Note, ...]
+    keep_variable: str
+    skip_count: int
+    told: str  # to the applier
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What is to be started."""
+        return tuple(role for role in self.request.roles if role not in self.already)
+
+    def spawn(self, role: str) -> Child:
+        arguments = [self.told] if role == APPLIER else []
+        variables = variables_of(self.request)
+        return spawn(self.channel, role, arguments, keep_variable=self.keep_variable, variables=variables)
+
+    def take_back(self) -> None:
+        """Nothing was started after all."""
+        if self.skip_count:
+            write_skip_count(self.channel, self.skip_count)
+
+    def result(self, started: Sequence[Child]) -> StartResult:
+        already = tuple(role for role in self.request.roles if role in self.already)
+        roles = tuple(child.role for child in started)
+        return StartResult(self.channel.name, roles, already, self.notes, self.wanted)
+
+
 def start(config: Config, channel_name: str, request: StartRequest, progress: Progress | None = None) -> StartResult:
     """Raises NotConfigured, UsageError 1277, RepositoryConflict, and what the threads end with at once."""
+    check_request(request)
     channel = Channel(channel_name, config.datadir)
-    until = request.until.as_json()
-    _check_request(request, until)
     with administer(channel):
-        config = _switched_meanwhile(config, channel_name, request)
-        master = _prepare(config, channel)
-        gone_back: tuple[Note, ...] = ()
-        if APPLIER in request.roles and not running(channel):
-            gone_back = _follow_restored_target(config, channel)
-            _seed(config, channel, master)
-        wanted = _source_end(config, master) if request.until_synced else None
-        already = running(channel)
+        ready = prepare(config, channel, request)
         started: list[Child] = []
-        skip = read_skip_count(channel) if APPLIER in request.roles and APPLIER not in already else 0
-        options = {
-            "until": until,
-            "spark_master": request.spark_master,
-            "until_source": str(wanted) if wanted and wanted.log_name else "",
-            "skip_count": skip,
-        }
-        variable = master.user_password.partition("env:")[2] if master.user_password.startswith("env:") else ""
-        if skip:
-            write_skip_count(channel, 0)  # the applier writes what is left of it when it stops
         try:
-            for role in request.roles:
-                if role not in already:
-                    arguments = [json.dumps(options)] if role == APPLIER else []
-                    variables = _variables(request)
-                    started.append(spawn(channel, role, arguments, keep_variable=variable, variables=variables))
+            for role in ready.roles:
+                started.append(ready.spawn(role))
             for child in started:
                 wait_until_it_runs(child)
         except BaseException:
             for child in started:
                 terminate(child)
-            if skip:
-                write_skip_count(channel, skip)
+            ready.take_back()
             raise
-    result = StartResult(
-        channel_name,
-        tuple(child.role for child in started),
-        tuple(role for role in request.roles if role in already),
-        (*gone_back, *_notes(channel_name, request, already, until)),
-        wanted,
-    )
     if request.foreground or request.until_synced:
         from rplctl.command.supervise import Run, supervise
 
-        supervise(Run(config, channel, started, wanted), request.max_time_s, progress)
+        supervise(Run(ready.config, channel, started, ready.wanted), request.max_time_s, progress)
     else:
         leave_running(started)
-    return result
+    return ready.result(started)
 
 
-def _variables(request: StartRequest) -> dict[str, str]:
+def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
+    """All that comes before the threads. Caller holds the admin lock."""
+    until = request.until.as_json()
+    config = _switched_meanwhile(config, channel.name, request)
+    master = _prepare(config, channel)
+    gone_back: tuple[Note, ...] = ()
+    if APPLIER in request.roles and not running(channel):
+        gone_back = _follow_restored_target(config, channel)
+        _seed(config, channel, master)
+    wanted = _source_end(config, master) if request.until_synced else None
+    already = running(channel)
+    skip = read_skip_count(channel) if APPLIER in request.roles and APPLIER not in already else 0
+    options = {
+        "until": until,
+        "spark_master": request.spark_master,
+        "until_source": str(wanted) if wanted and wanted.log_name else "",
+        "skip_count": skip,
+    }
+    if skip:
+        write_skip_count(channel, 0)  # the applier writes what is left of it when it stops
+    return Prepared(
+        config,
+        channel,
+        request,
+        already,
+        wanted,
+        (*gone_back, *_notes(channel.name, request, already, until)),
+        master.user_password.partition("env:")[2] if master.user_password.startswith("env:") else "",
+        skip,
+        json.dumps(options),
+    )
+
+
+def variables_of(request: StartRequest) -> dict[str, str]:
     given = {failpoint.ENVIRONMENT: request.crash_points}
     if request.config_file:
         given[CONFIG_VARIABLE] = str(request.config_file.resolve())
     return {name: value for name, value in given.items() if value}
 
 
-def _check_request(request: StartRequest, until: dict[str, Any]) -> None:
+def check_request(request: StartRequest) -> None:
+    """Raises UsageError, ConfigError."""
+    until = request.until.as_json()
     failpoint.parse_failpoints(request.crash_points)
     if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
         raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=1277)

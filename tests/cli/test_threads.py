@@ -83,6 +83,21 @@ def test_start_of_several_channels_wants_one_named_where_it_would_stay(archive: 
         assert done.code == 2 and done.err.startswith("ERROR 3079") and "hint: add --channel NAME" in done.err
 
 
+def test_a_shared_session_stays_with_no_command_and_stops_at_no_position(archive: Program) -> None:
+    for flags in (["--foreground"], ["--until-synced"], ["--until-sql-after-gtids", "0-1-1"]):
+        done = archive("start", "--shared-session", *flags)
+        assert (done.code, done.err.splitlines()[0][:22]) == (2, "ERROR 1277: --shared-s")
+    done = archive("start", "--shared-session", "--channel", "nope", "--channel", "neither")
+    assert done.code == 4 and done.err.count("ERROR 3074") == 2 and "channel: 'neither'" in done.err
+    assert archive("start", "--shared-session", "--all", "--channel", "").code == 2
+
+
+def test_a_receiver_that_cannot_be_started_keeps_no_other_of_a_shared_session(archive: Program) -> None:
+    done = archive("start", "--shared-session", "--receiver", "--channel", "nope", "--channel", "")
+    assert (done.code, done.out) == (4, "channel '': receiver started\n")
+    assert "ERROR 3074: Slave channel 'nope' does not exist." in done.err
+
+
 def test_skip_is_confirmed_shown_and_taken_back(archive: Program) -> None:
     refused = archive("skip", "2")
     assert refused.code == 2 and "2 transactions of channel '' will never be applied." in refused.err

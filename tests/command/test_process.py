@@ -61,9 +61,9 @@ def run(channel: Channel, code: str, children: list[Child]) -> Child:
     return children[-1]
 
 
-def until_held(channel: Channel) -> int:
+def until_held(channel: Channel, role: str = "receiver") -> int:
     deadline = time.monotonic() + 20
-    while not (pid := lock_holder(channel, "receiver")):
+    while not (pid := lock_holder(channel, role)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return pid
@@ -132,6 +132,30 @@ def test_one_that_does_not_listen_is_killed_after_the_timeout_and_its_lock_is_fr
     stubborn = run(channel, HOLDS.format(ignore=IGNORES), children)
     until_held(channel)
     assert terminate(stubborn, 0.2) is True
+
+
+def test_one_that_does_not_listen_is_not_killed_while_its_process_serves_other_channels(
+    channel: Channel, children: list[Child]
+) -> None:
+    east = Channel("east", channel.datadir)
+    both = HOLDS.replace("'receiver'):", "'applier'), hold_lock(Channel('east', Path(sys.argv[1])), 'applier'):")
+    pid = run(channel, both.format(ignore=IGNORES), children).popen.pid
+    until_held(east, "applier")
+    with pytest.raises(LockBusy, match=f"its process {pid} was not killed, for it also serves 'east'"):
+        stop_running(channel, "applier", 0.2)
+    assert lock_holder(channel, "applier") == lock_holder(east, "applier") == pid
+    assert not channel.stop_path.exists()
+
+
+def test_a_stop_says_which_channel_of_the_process_it_means(channel: Channel, children: list[Child]) -> None:
+    heeds = (
+        f"signal.signal(signal.SIGTERM, lambda *_: sys.exit(Path({str(channel.stop_path)!r}).read_text() "
+        "!= f'{__import__(\"os\").getpid()}\\n'))\n"
+    )
+    child = run(channel, HOLDS.format(ignore=heeds).replace("'receiver'", "'applier'"), children)
+    until_held(channel, "applier")
+    assert stop_running(channel, "applier", 20) is False
+    assert child.popen.wait(20) == 0 and not channel.stop_path.exists()
 
 
 def test_a_childs_environment_has_no_password_unless_it_is_the_stored_reference(
