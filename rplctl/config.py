@@ -141,7 +141,7 @@ class Config:
         choices=("STRICT", "IDEMPOTENT"),
     )
     replica_skip_errors: str = error_list("off", "errors of the target that are passed over")
-    max_batch_bytes: int = option(256 << 20, "bytes of relay log per Spark job at most", low=1 << 16, high=1 << 40)
+    max_batch_bytes: int = option(512 << 20, "bytes of relay log per Spark job at most", low=1 << 16, high=1 << 40)
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     java_home: str = option("", "folder of the Java to start Spark with")
     on_unsupported_ddl: str = option("stop", "at a statement that the target cannot have", choices=("stop", "skip"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import moved_by
 from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.jobs import SMALLEST_SPLIT, jobs
 from rplctl.applier.logged import CatchUp, stage
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pace import Pace
@@ -28,7 +30,7 @@ from rplctl.applier.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.row_stream import EventRun, named_tables, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.applier.superseded import without_superseded
-from rplctl.binlog.scan import GroupKind, split_rows
+from rplctl.binlog.scan import GroupKind
 from rplctl.channel import Channel
 from rplctl.commit.ledger import CommitMode, Ledger
 from rplctl.commit.models import load_models, store_models
@@ -40,7 +42,6 @@ from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import CountMismatch, TableChunk, Target, statement_target
 
-SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
@@ -184,16 +185,18 @@ class BatchApplier:
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
         """Job by job; while the target is busy with one, the next is decoded."""
         changes, size = 0, events.end - events.start
-        jobs = self._jobs(events)
-        job = next(jobs, None)
+        following = self._jobs(events)
+        job = next(following, None)
         while job is not None:
             if self._statements is not None:
                 self.catalog = self._statements.know([])  # a statement may have changed tables since
             chunks = self._ahead.take((job, self.catalog))
             if chunks is None:
                 chunks = self._decode(job)
-            changes += sum(chunk.change_count for chunk in chunks)
-            if (job := next(jobs, None)) is not None:
+            found = sum(chunk.change_count for chunk in chunks)
+            changes += found
+            self.pace.job_decoded(found, sum(chunk.net_count for chunk in chunks))
+            if (job := next(following, None)) is not None:
                 self._begin(job)
             else:
                 self.pace.decoded(size, changes)
@@ -223,24 +226,14 @@ class BatchApplier:
         self._ahead.begin((job, catalog), lambda: self._pipeline.decode(job, catalog))
 
     def _jobs(self, events: EventRange) -> Iterator[list[Split]]:
-        """Splits, one for each core, of about a batch's bytes together: what is decoded at a time."""
-        tasks = self._pipeline.parallelism
-        size = max(SMALLEST_SPLIT, -(-self.pace.job_bytes(events.end - events.start) // tasks))
-        splits = [
-            Split(
-                str(events.path),
-                piece.start,
-                piece.end,
-                piece.table_map_offsets,
-                events.description,
-                str(self._channel.spool_folder),
-                self._target.kind,
-                self._rules,
-                self._bulk_rows,
-            )
-            for piece in split_rows(events.data, events.start, events.end, size, events.description)
-        ]
-        return (splits[at : at + tasks] for at in range(0, len(splits), tasks))
+        task = partial(
+            Split,
+            spool_folder=str(self._channel.spool_folder),
+            target_kind=self._target.kind,
+            rules=self._rules,
+            bulk_rows=self._bulk_rows,
+        )
+        return jobs(events, self.pace, self._pipeline.parallelism, task)
 
     def _bulk(self, batch: Batch) -> int:
         """Decode and apply job by job, in one transaction: memory hangs on a job's size, not on the batch's."""

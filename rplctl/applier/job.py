@@ -14,10 +14,11 @@ import time
 from collections.abc import Iterable
 
 from rplctl.applier.ahead import Ahead
-from rplctl.applier.batch import SMALLEST_SPLIT, BatchApplier
+from rplctl.applier.batch import BatchApplier
 from rplctl.applier.feed import RelayFeed
 from rplctl.applier.group_size import GroupSize
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
+from rplctl.applier.jobs import SMALLEST_SPLIT
 from rplctl.applier.new_source import enter_new_source
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline

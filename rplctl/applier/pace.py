@@ -1,5 +1,8 @@
-"""How much relay log one batch takes: little at first, so that rows appear at once; more while the applier is behind.
+"""How much relay log one batch takes, and how much of it is decoded at a time.
 
+Little at first, so that rows appear at once; more while the applier is behind. Where later changes make earlier ones
+good, a batch is decoded as one job, so that each row is written once; where they do not (bulk inserts), in small jobs,
+so that the target is busy with one while the next is decoded.
 Invariant: a batch is expected to hold no more row changes than fit into memory decoded, whatever their size, and no
 more bytes than `max_batch_bytes`.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # of a target that takes them encoded
 FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # as Python's objects
 GROWTH = 16  # of a batch that was full
+JOB_BYTES = 16 << 20  # where nothing is gained by more
 
 
 class Pace:
@@ -16,6 +20,7 @@ class Pace:
         self._first_bytes = min(first_bytes, most_bytes)
         self._most_bytes = most_bytes
         self._most_changes = most_changes
+        self._compacts = False
         self.batch_bytes = self._first_bytes
 
     @classmethod
@@ -34,6 +39,11 @@ class Pace:
         larger = min(GROWTH * self.batch_bytes, fitting, self._most_bytes)
         self.batch_bytes = max(larger, self._first_bytes)
 
-    def job_bytes(self, size: int) -> int:
-        """How much of a range of `size` bytes is decoded at a time; all of it, if it is not far too large."""
-        return size if 2 * size <= 3 * self.batch_bytes else self.batch_bytes
+    def job_decoded(self, changes: int, net: int) -> None:
+        """`changes` of the source became `net` rows for the target."""
+        self._compacts = 10 * net < 9 * changes
+
+    def job_bytes(self, left: int) -> int:
+        """How many of the bytes that are left of a range are decoded now: all, if they are not far too many."""
+        most = self.batch_bytes if self._compacts else min(self.batch_bytes, JOB_BYTES)
+        return left if 2 * left <= 3 * most else most

@@ -111,6 +111,14 @@ class TableChunk:
     bulk: BulkRows | None = None
     width: int = 0
 
+    @property
+    def net_count(self) -> int:
+        """Rows that the target is told about."""
+        if self.bulk is not None:
+            return sum(part.count for part in self.bulk.parts)
+        updated = sum(len(part.rows) for part in (*self.updates, *self.inserts))
+        return updated + len(self.absent) + len(self.deletes) + len(self.ordered)
+
 
 class Target(Protocol):
     """One connection to one target database; used by one thread at a time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.pace import Pace
+from rplctl.applier.pace import JOB_BYTES, Pace
 
 FIRST_BYTES = 1 << 20
 MOST = 16 * FIRST_BYTES
@@ -37,6 +37,15 @@ def test_a_huge_transaction_is_decoded_in_pieces_and_a_batch_slightly_too_large_
     pace = Pace(FIRST_BYTES, MOST, 1000)
     assert pace.job_bytes(100 * MOST) == FIRST_BYTES
     assert pace.job_bytes(FIRST_BYTES + 5) == FIRST_BYTES + 5
+
+
+def test_rows_that_change_again_and_again_are_decoded_together_and_new_rows_in_small_jobs() -> None:
+    pace = Pace(1 << 30, 1 << 30, 1 << 40)
+    assert pace.job_bytes(1 << 30) == JOB_BYTES, "nothing is known yet"
+    pace.job_decoded(1000, 400)
+    assert pace.job_bytes(1 << 30) == 1 << 30
+    pace.job_decoded(1000, 1000)
+    assert pace.job_bytes(1 << 30) == JOB_BYTES
 
 
 def test_the_operators_limit_holds_below_the_first_batch() -> None:

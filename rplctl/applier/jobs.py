@@ -1,0 +1,35 @@
+"""What of a batch is decoded at a time, and what of that each Spark task gets.
+
+Invariant: jobs follow each other in the log and cover the range; each is as large as the pace says when its turn comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rplctl.applier.event_range import EventRange
+from rplctl.applier.pace import Pace
+from rplctl.applier.pipeline import Split
+from rplctl.binlog.scan import RowSplit, split_rows
+
+SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
+LARGEST_SPLIT = 64 << 20  # bytes that a task holds decoded
+
+
+def jobs(events: EventRange, pace: Pace, cores: int, task: Callable[..., Split]) -> Iterator[list[Split]]:
+    """Splits for each job: one for each core, or more where a core would hold too much at a time.
+
+    `task` makes a Split of (path, start, end, table maps, description).
+    """
+    pieces = split_rows(events.data, events.start, events.end, SMALLEST_SPLIT, events.description)
+    while pieces:
+        start = pieces[0].start
+        size = pace.job_bytes(events.end - start)
+        count = sum(piece.start < start + size for piece in pieces)
+        taken, pieces = pieces[:count], pieces[count:]
+        each = -(-count // max(cores, -(-size // LARGEST_SPLIT)))
+        shares: list[Sequence[RowSplit]] = [taken[at : at + each] for at in range(0, count, each)]
+        yield [
+            task(str(events.path), share[0].start, share[-1].end, share[0].table_map_offsets, events.description)
+            for share in shares
+        ]

@@ -1,0 +1,55 @@
+"""A batch is cut into jobs and those into tasks; together they are the batch, in the log's order."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rplctl.applier import jobs as module
+from rplctl.applier.event_range import EventRange
+from rplctl.applier.jobs import jobs
+from rplctl.applier.pace import Pace
+from rplctl.applier.pipeline import Split
+from rplctl.binlog.format_description import parse_format_description
+from tests.binlog.logs import events, log
+
+DATA = log("my97-torture-rowsquery")
+RANGE = EventRange(
+    Path("relay-bin.000002"), np.frombuffer(DATA, np.uint8), 4, len(DATA), parse_format_description(next(events(DATA)))
+)
+
+
+@pytest.mark.parametrize("job_bytes", [1, 1000, 4000, 1 << 30])
+@pytest.mark.parametrize("largest", [500, 1 << 20])
+def test_jobs_cover_the_batch_in_order_and_no_task_gets_too_much(
+    job_bytes: int, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SMALLEST_SPLIT", 100)
+    monkeypatch.setattr(module, "LARGEST_SPLIT", largest)
+    found = list(jobs(RANGE, Pace(job_bytes, job_bytes, 1000), 2, partial(Split, spool_folder="")))
+    splits = [split for job in found for split in job]
+    assert [RANGE.start, *(s.end for s in splits)] == [*(s.start for s in splits), RANGE.end]
+    longest = max(b - a for a, b in zip([s.start for s in splits], [s.end for s in splits], strict=True))
+    largest_event = max(len(event) for event in events(DATA))
+    assert longest < largest + 100 + 25 + 3 * largest_event
+    if job_bytes > len(DATA):
+        assert len(found) == 1
+        assert len(found[0]) >= 2, "one for each core"
+    if job_bytes == 1000:
+        assert len(found) > 3
+
+
+def test_the_next_job_is_as_large_as_the_pace_says_when_its_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SMALLEST_SPLIT", 100)
+    monkeypatch.setattr("rplctl.applier.pace.JOB_BYTES", 500)
+    pace = Pace(1 << 30, 1 << 30, 1 << 40)
+    found = jobs(RANGE, pace, 2, partial(Split, spool_folder=""))
+    first = next(found)
+    pace.job_decoded(changes=100, net=50)
+    rest = next(found)
+    assert first[-1].end - first[0].start < 1500
+    assert rest[-1].end == RANGE.end
+    assert next(found, None) is None
