@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.applier.superseded import can_be_superseded
-from rplctl.binlog.cells import cells_of, raw_cells, signed_cells, unsigned_cells
+from rplctl.binlog.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
 from rplctl.binlog.fields import Fields, TextForm, encode_rows, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
@@ -167,7 +167,8 @@ def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
         deleted, added = present & ~np.isin(entries, net.origin[~gone]), ~gone & (net.origin < 0)
         if (moved.any() or (deleted & added).any()) and not form.moves_keys:
             raise Inconsistent("a row moved to another key and its image is partial")
-    if net.cell_image is None and 0 < bulk_rows <= len(net) and form.encodes(rows.formats, model):
+    is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and _has_large_cell(images))
+    if net.cell_image is None and is_bulk and form.encodes(rows.formats, model):
         bulk = _bulk_rows(rows, net, key)
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
     return TableChunk(
@@ -182,6 +183,11 @@ def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
         foreign_keys_off=unchecked,
         cascades_logged=cascades_logged,
     )
+
+
+def _has_large_cell(images: Images) -> bool:
+    """True for what would fill statements that the target's max_allowed_packet limits, and memory with their copies."""
+    return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 
 
 def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRows:

@@ -59,6 +59,7 @@ _COLLATIONS: Final = {
     "utf16le": "56 62",
     "utf32": "60-61 160-183 736-767 3072-3327",
 }
+CHARSETS: Final = tuple(name for name in _COLLATIONS if name != "binary")
 # MariaDB's NOPAD collations have the id of their PAD SPACE sister plus this
 _NOPAD: Final = range(1024, 2048)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from rplctl.binlog.charset import charset_of, decode_text
+from rplctl.binlog.charset import CHARSETS, charset_of, decode_text
 from rplctl.binlog.decimal import decimal_size
 from rplctl.binlog.table_map import ColumnType, TableMap, real_type
 from rplctl.errors import BinlogFormatError
@@ -129,8 +130,29 @@ def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = N
         collation = 0 if table_map.charsets is None else table_map.charsets[index]
         charset = charset_of(collation) if collation else model.charset
         raw_labels = None if table_map.labels is None else table_map.labels[index]
-        labels = model.labels
-        if raw_labels is not None:
-            labels = tuple(decode_text(label, charset or "utf8mb4") for label in raw_labels)
+        labels = model.labels if raw_labels is None else _logged_labels(raw_labels, charset or "utf8mb4", model.labels)
         formats.append(ColumnFormat(type_code, metadata, unsigned, charset, labels, model.sql_type))
     return formats
+
+
+def _logged_labels(raw: tuple[bytes, ...], charset: str, known: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The members as text. After a change of charset both vendors go on logging them in the one before: if they are
+    the known ones in any charset, they are those.
+    """
+    try:
+        found = tuple(decode_text(label, charset) for label in raw)
+    except BinlogFormatError:
+        if known is None or not _is_in_some_charset(raw, known):
+            raise
+        return known
+    return known if known is not None and found != known and _is_in_some_charset(raw, known) else found
+
+
+def _is_in_some_charset(raw: tuple[bytes, ...], texts: tuple[str, ...]) -> bool:
+    if len(raw) != len(texts):
+        return False
+    for charset in CHARSETS:
+        with suppress(BinlogFormatError):
+            if all(decode_text(label, charset) == text for label, text in zip(raw, texts, strict=True)):
+                return True
+    return False

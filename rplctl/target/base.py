@@ -28,6 +28,7 @@ Row = tuple[Value, ...]
 
 
 NO_SUCH_TABLE = 1146
+_MOST_SHOWN = 64  # characters of a value, in an error's position
 
 
 class ChangeKind(IntEnum):
@@ -301,6 +302,20 @@ def key_of(model: TableModel) -> tuple[int, ...]:
             if all(kind == "primary" or not model.columns[i].nullable for i in columns):
                 return columns
     return ()
+
+
+def describe_key(image: RowSet | None, model: TableModel) -> str:
+    """`id=3, code='a'` of the row an error is about; the whole image where the table has no key."""
+    if image is None:
+        return ""
+    wanted = key_of(model) or image.columns
+    at = {column: i for i, column in enumerate(image.columns)}
+    return ", ".join(f"{model.columns[c].name}={_shown(image.rows[0][at[c]])}" for c in wanted if c in at)
+
+
+def _shown(value: Value) -> str:
+    long = isinstance(value, str | bytes) and len(value) > _MOST_SHOWN
+    return f"{value[:_MOST_SHOWN]!r}…" if long else repr(value)  # type: ignore[index]
 
 
 def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel]) -> TableModel:

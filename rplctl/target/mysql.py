@@ -40,7 +40,7 @@ from rplctl.target.mysql_rows import (
     where_row,
 )
 from rplctl.target.mysql_session import ServerKind, Session
-from rplctl.target.mysql_statement import changes_only_rows, judge, names_a_database, stripped, text_of
+from rplctl.target.mysql_statement import changes_only_rows, exchanges, judge, names_a_database, stripped, text_of
 from rplctl.target.mysql_values import quote
 
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
@@ -341,7 +341,8 @@ class MysqlTarget:
             except err.Error as error:
                 if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
                     raise
-            self._send(text_of(statement.query), statement.file or None)
+            with session.own_commits(wanted=exchanges(query.sql_bytes)):
+                self._send(text_of(statement.query), statement.file or None)
         except (err.Error, OSError) as error:
             failure = target_error(error)
         if not changes_only_rows(query.sql_bytes):

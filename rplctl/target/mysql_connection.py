@@ -53,9 +53,10 @@ class _Result(MySQLResult):
         data, connection.local_data = connection.local_data, None
         if data is None:
             raise err.OperationalError(1148, "The target asked for a local file, which no statement of ours offered")
+        size = min(_PACKET, connection.most_bytes // 2)
         for piece in data:
-            for start in range(0, len(piece), _PACKET):
-                connection.write_packet(piece[start : start + _PACKET])
+            for start in range(0, len(piece), size):
+                connection.write_packet(piece[start : start + size])
         connection.write_packet(b"")
         result: Any = self
         result._read_ok_packet(connection._read_packet())
@@ -77,6 +78,8 @@ class LoadingConnection(Connection):
                 f"Got a packet bigger than 'max_allowed_packet' bytes: {len(sql)}, the target takes {self.most_bytes}"
             )
             raise err.OperationalError(1153, text)
+        if isinstance(sql, bytes):  # the driver cuts off packet by packet, and would copy the rest each time
+            sql = memoryview(sql)
         super()._execute_command(command, sql)  # type: ignore[misc]
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:

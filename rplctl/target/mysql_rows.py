@@ -40,7 +40,7 @@ def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, 
     head = b"INSERT INTO %s (%s) VALUES " % (table_name(model), names)
     columns = [(i, model.columns[c]) for i, c in written]
     more = [zero for _, zero in zeros]
-    values = (b"(" + b",".join([literal(row[i], column) for i, column in columns] + more) + b")" for row in rows.rows)
+    values = (b"(%s)" % b",".join([literal(row[i], column) for i, column in columns] + more) for row in rows.rows)
     return _grouped(head, b",", values)
 
 

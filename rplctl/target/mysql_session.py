@@ -1,14 +1,16 @@
 """The session a statement of the source ran in, set up again on the target (design D10, D11).
 
 Invariant: only what differs from what the connection is set to is sent, and rows always find the session ROWS: no
-statement's sql_mode, time zone or charset reaches them. Nothing here ends a transaction: autocommit stays off.
+statement's sql_mode, time zone or charset reaches them. Only what is about to be committed anyway is ended here
+(`own_commits`, and in `statement` before DDL): autocommit is off.
 (Manual: Query_event status variables; the same list that mysqlbinlog and mariadb-binlog print before a statement.)
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rplctl.binlog.charset import charset_of
@@ -111,6 +113,19 @@ class Session:
         ):
             self._send(b"COMMIT")  # as the DDL that follows would
         self.require(wanted, once)
+
+    @contextmanager
+    def own_commits(self, *, wanted: bool) -> Iterator[None]:
+        """For DDL, which commits what is open: with autocommit off, MariaDB's EXCHANGE PARTITION keeps the locks of its
+        check of the rows, and waits for itself.
+        """
+        if wanted:
+            self._send(b"SET autocommit=1")
+        try:
+            yield
+        finally:
+            if wanted:
+                self._send(b"SET autocommit=0")
 
     def _once(self, variable: StatementVariable) -> str:
         match variable:

@@ -83,15 +83,15 @@ def _raw(value: Value) -> bytes:
 def _bytes_literal(raw: bytes) -> bytes:
     if len(raw) <= LONGEST_HEX:
         return b"X'%s'" % raw.hex().encode("ascii")
-    return b"_binary" + _quoted(raw)
+    return _quoted(raw, b"_binary")
 
 
 def _text_literal(text: str) -> bytes:
     return _quoted(text.encode())
 
 
-def _quoted(raw: bytes) -> bytes:
+def _quoted(raw: bytes, introducer: bytes = b"") -> bytes:
     """Within a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it, and a
     zero byte is one like others (manual: mysql_real_escape_string).
     """
-    return b"'" + raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'") + b"'"
+    return b"".join((introducer, b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'"))

@@ -15,9 +15,9 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.postgresql_type import table
 from rplctl.target import postgresql_rows as rows_sql
 from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
-from rplctl.target.postgresql_values import copy_lines, parameter
+from rplctl.target.postgresql_values import LargeBytes, copy_lines, parameters
 
-Parameters = dict[str, str | None]
+Parameters = dict[str, str | LargeBytes | None]
 
 
 class RowWriter:
@@ -167,7 +167,7 @@ class RowWriter:
 
     def _parameters(self, model: TableModel, columns: Sequence[int], rows: Iterable[Row], first: int = 0) -> Parameters:
         kinds = [model.columns[c] for c in columns]
-        texts = (parameter(value, kind) for row in rows for value, kind in zip(row, kinds, strict=True))
+        texts = (text for row in rows for text in parameters(row, kinds))
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
     def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> str:

@@ -17,6 +17,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.errors import TargetError
+from rplctl.target.postgresql_values import LargeBytes
 
 _SETTINGS = {
     "timezone": "UTC",
@@ -89,6 +90,16 @@ _CLASSES: dict[str, tuple[int, bool, str]] = {
 }
 
 
+class _LargeBytesDumper(psycopg.adapt.Dumper):
+    """Parameters of many megabytes, in the protocol's binary form."""
+
+    format = psycopg.pq.Format.BINARY
+    oid = psycopg.adapters.types["bytea"].oid
+
+    def dump(self, obj: LargeBytes) -> bytes:
+        return obj.raw
+
+
 def open_engine(url: str) -> Engine:
     """An engine whose sessions are set as above. Options of libpq go behind the question mark of the URL."""
     parsed = with_driver(make_url(url))
@@ -100,6 +111,7 @@ def open_engine(url: str) -> Engine:
     def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
         # a prepared statement keeps its parameters' types although the column's may change
         connection.prepare_threshold = None
+        connection.adapters.register_dumper(LargeBytes, _LargeBytesDumper)
         connection.execute(_SESSION.encode())
         connection.commit()
 

@@ -9,9 +9,8 @@ from rplctl.errors import TargetError
 from rplctl.schema.model import Key, TableModel
 from rplctl.schema.postgresql_type import index_of, is_odd_date, table
 from rplctl.schema.sqlite_type import quote
-from rplctl.target.base import RowChange, RowSet
+from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.postgresql_connection import target_error
-from rplctl.target.sqlite import describe_key
 
 
 def no_record(image: RowSet | None, model: TableModel) -> TargetError:

@@ -15,16 +15,26 @@ return are escaped. (Manual of PostgreSQL: COPY, Text Format.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.postgresql_type import DATED, ZERO_DATE, is_zero_date
 from rplctl.target.base import Row, Value
 
+LARGEST_HEX = 1 << 20  # bytes; longer ones are sent as bytes
+MOST_MESSAGE_BYTES = (1 << 30) - (1 << 16)  # PostgreSQL ends the connection at longer ones
 ROWS_PER_PIECE = 2000  # rows of COPY text that are in memory at a time
 
 _UNESCAPED = frozenset({*INTEGER_BITS, "year", "bit", "decimal", "float", "double", "time", "uuid", "inet4", "inet6"})
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+@dataclass(frozen=True, slots=True)
+class LargeBytes:
+    """Bytes that go as they are: in hex half of what PostgreSQL takes would fit, and memory would hold all twice."""
+
+    raw: bytes
 
 
 def parameter(value: Value, column: Column) -> str | None:
@@ -35,6 +45,19 @@ def parameter(value: Value, column: Column) -> str | None:
     if "\0" in text or not _is_encodable(text):
         raise _unstorable(text, column)
     return text
+
+
+def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[str | LargeBytes | None]:
+    """As `parameter`, of a row; large values as bytes. Raises TargetError, 1153 for what no message holds."""
+    if sum(len(value) for value in values if isinstance(value, str | bytes)) > MOST_MESSAGE_BYTES:
+        raise TargetError(
+            "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL takes no row of 1 GB",
+            errno=1153,
+            hint="leave the table out (replicate_ignore_table) or use another kind of target",
+        )
+    for value, column in zip(values, columns, strict=True):
+        is_large = isinstance(value, bytes) and len(value) > LARGEST_HEX
+        yield LargeBytes(value) if is_large else parameter(value, column)  # type: ignore[arg-type]
 
 
 def copy_lines(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[bytes]:

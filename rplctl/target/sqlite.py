@@ -34,6 +34,7 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
+    describe_key,
     key_of,
     no_such_table,
 )
@@ -42,6 +43,8 @@ from rplctl.target.sqlite_cascades import follow_foreign_keys, forget_foreign_ke
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 _TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
+
+_TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
 
 
 def open_engine(url: str) -> Engine:
@@ -313,6 +316,7 @@ def target_error(error: sqlite3.Error) -> TargetError:
         sqlite3.SQLITE_IOERR: (1030, False, "look at the disk, then `rplctl start`"),
         sqlite3.SQLITE_CORRUPT: (1194, False, "restore the target from a backup; its position comes with it"),
         sqlite3.SQLITE_NOTADB: (1194, False, "the target is not a SQLite file"),
+        sqlite3.SQLITE_TOOBIG: (1406, False, _TOO_BIG),
         sqlite3.SQLITE_CANTOPEN: (1017, False, "check that the target's folder exists and is writable"),
     }
     if text.startswith("too many columns"):
@@ -327,15 +331,6 @@ def target_error(error: sqlite3.Error) -> TargetError:
 
 def _no_record(image: RowSet | None, model: TableModel) -> TargetError:
     return TargetError(f"Can't find record in '{model.name}'", errno=1032, position=describe_key(image, model))
-
-
-def describe_key(image: RowSet | None, model: TableModel) -> str:
-    """`id=3, code='a'` of the row an error is about; the whole image where the table has no key."""
-    if image is None:
-        return ""
-    wanted = key_of(model) or image.columns
-    at = {column: i for i, column in enumerate(image.columns)}
-    return ", ".join(f"{model.columns[c].name}={image.rows[0][at[c]]!r}" for c in wanted if c in at)
 
 
 def _integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: TableModel) -> TargetError:

@@ -63,6 +63,21 @@ def test_what_the_source_logged_wins() -> None:
     assert (number.unsigned, enum.labels, enum.charset, text.charset) == (False, ("é",), "latin1", "binary")
 
 
+@pytest.mark.parametrize("known", [("ä", "ö"), ("x", "y", "z"), None])
+def test_members_that_a_change_of_charset_left_in_the_old_one_are_the_known_ones(known: tuple[str, ...] | None) -> None:
+    """ALTER TABLE … CONVERT TO CHARACTER SET: MySQL 9 and MariaDB 10.11 go on logging the members of before."""
+    model = [*KNOWN[:1], ColumnFormat(0, charset="utf8mb4", labels=known), *KNOWN[2:]]
+    for collation, charset in ((45, "utf8mb4"), (7, "koi8r")):  # koi8r has other letters for the same bytes
+        logged = table_map(charsets=(0, collation, 45), labels=(None, (b"\xe4", b"\xf6"), None))
+        if known == ("ä", "ö"):
+            assert column_formats(logged, model)[1].labels == known
+        elif charset == "koi8r":  # not the known ones in any charset: what was logged
+            assert column_formats(logged, model)[1].labels == ("Д", "Ж")
+        else:
+            with pytest.raises(BinlogFormatError, match="not utf8mb4 text: e4"):
+                column_formats(logged, model)
+
+
 def test_a_model_of_another_shape_stops() -> None:
     with pytest.raises(BinlogFormatError, match="db.t has 2 columns, its table map 3"):
         column_formats(table_map(), KNOWN[:2])

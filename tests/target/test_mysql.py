@@ -138,6 +138,18 @@ def test_an_error_the_source_met_too_is_expected_and_another_is_not(target: Mysq
     assert "Default database: 'shop'" in caught.value.message
 
 
+def test_a_partition_is_exchanged_with_a_table(target: MysqlTarget, server: MariadbServer) -> None:
+    """With autocommit off, MariaDB waits for its own locks until lock_wait_timeout."""
+    server.sql(
+        "CREATE TABLE shop.p (id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (9));"
+        "CREATE TABLE shop.x (id INT PRIMARY KEY); INSERT INTO shop.p VALUES (1); INSERT INTO shop.x VALUES (5)"
+    )
+    run(target, "SET @@session.innodb_lock_wait_timeout=2")
+    run(target, "ALTER TABLE shop.p EXCHANGE PARTITION p0 WITH TABLE shop.x")
+    assert (server.rows("shop", "p"), server.rows("shop", "x")) == ([(5,)], [(1,)])
+    assert target.connection.exec_driver_sql("SELECT @@autocommit").scalar() == 0
+
+
 def test_load_data_reads_the_blocks_of_the_log_and_no_file(target: MysqlTarget, server: MariadbServer) -> None:
     run(target, "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10))")
     sql = b"LOAD DATA INFILE '/etc/passwd' INTO TABLE t FIELDS TERMINATED BY ','"

@@ -15,7 +15,7 @@ from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.target import open_target, target_kind
+from rplctl.target import open_target, postgresql_values, target_kind
 from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, TableChunk
 from rplctl.target.postgresql import PostgresqlTarget
 from tests.postgresql_state import new_database
@@ -223,6 +223,21 @@ def test_a_nul_stops_it_wherever_it_is(shop: Shop, count: int) -> None:
         shop.apply(insert("t", [(n, "a\0b" if n == count - 1 else "x") for n in range(count)]))
     assert caught.value.errno == 1366
     assert shop.query("SELECT count(*) FROM shop.t") == [(0,)]
+
+
+def test_large_bytes_go_as_they_are_and_a_row_that_no_message_holds_is_refused(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = shop.ddl("CREATE TABLE t (a INT, raw LONGBLOB)")  # without a key: found by all its bytes
+    first, second = bytes(range(256)) * 5000, bytes(2_000_000)
+    shop.apply(insert("t", [(1, first)]), insert("t", [(1, second)]))
+    shop.apply(chunk("t", ordered=[RowChange(ChangeKind.DELETE, RowSet((0, 1), [(1, first)]), None)]))
+    assert shop.query("SELECT a, length(raw), md5(raw) = md5(decode(repeat('00', 2000000), 'hex')) FROM shop.t") == [
+        (1, 2_000_000, True)
+    ]
+    monkeypatch.setattr(postgresql_values, "MOST_MESSAGE_BYTES", 1_500_000)  # 1 GB: PostgreSQL would only hang up
+    error = shop.change(added(2, second), model)
+    assert (error.errno, error.transient, error.position[:5]) == (1153, False, "a=2, ")
 
 
 def test_a_column_that_grows_takes_its_new_values_at_once(shop: Shop) -> None:

@@ -48,6 +48,18 @@ def test_errors_have_mysqls_numbers(tmp_path: Path, statements: tuple[str, ...],
     assert target_error(error_of(tmp_path / "t.db", *statements)).errno == errno
 
 
+def test_a_row_above_sqlites_limit_is_data_too_long_with_a_way_out(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.execute("CREATE TABLE t (b)")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1000)  # a thousand million bytes, if nobody lowers it
+    for value in (bytes(1001), bytes(999)):  # the value; the row
+        with pytest.raises(sqlite3.Error) as caught:
+            connection.execute("INSERT INTO t VALUES (?)", (value,))
+        error = target_error(caught.value)
+        assert (error.errno, error.transient) == (1406, False) and "another kind of target" in error.hint
+    connection.close()
+
+
 def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     path.write_bytes(b"this is a text file, not a database" * 40)
