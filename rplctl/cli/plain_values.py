@@ -1,4 +1,4 @@
-"""Texts, whole numbers, paths and switches without pydantic.
+"""Texts and lists of them, whole numbers, paths and switches without pydantic.
 
 Typer converts every value through pydantic, whose import alone takes half of what `show-status` may take (design D16).
 Our options need none of it. Where a Typer has other insides than those used here, its own conversion stays in force.
@@ -34,6 +34,7 @@ _PLAIN = {
     str: PlainValue(str, "a text"),
     int: PlainValue(int, "a valid integer"),
     Path: PlainValue(Path, "a path"),
+    list[str]: PlainValue(list, "texts"),
 }
 
 

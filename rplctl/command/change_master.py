@@ -65,7 +65,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
     """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
     check_channel_name(channel_name)
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(channel, makes=True):
         finish_pending_change(config, channel)
         threads = running(channel)
         _check_running(channel_name, changes, threads)

@@ -65,7 +65,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(channel, makes=True):
         finish_pending_change(config, channel)
         refuse_while_running(channel)
         found = _read(kind, path, channel)

@@ -47,14 +47,17 @@ class Repositories:
     master_info: InfoRepository[MasterInfo]
     relay_log_info: InfoRepository[RelayLogInfo]
     engine: Callable[[], Engine]
+    datadir: Path
 
 
 @contextmanager
-def administer(channel: Channel) -> Iterator[None]:
-    """The channel is ours to change for the block. Raises LockBusy, 1205 while the instance is locked for a backup; a
-    file that the system refuses as RplError.
+def administer(channel: Channel, *, makes: bool = False) -> Iterator[None]:
+    """The channel is ours to change for the block; with `makes` its instance folder need not be there. Raises LockBusy,
+    1205 while the instance is locked for a backup; NotConfigured; a file that the system refuses as RplError.
     """
     try:
+        if not makes and not channel.datadir.exists():
+            raise not_configured(channel.name, channel.datadir)
         with files_may_change(channel.datadir), channels_stay(channel.datadir), hold_lock(channel, ADMIN):
             yield
     except OSError as error:
@@ -104,7 +107,8 @@ def open_repositories(config: Config, name: str) -> Repositories:
 
     engine = engine_of(config)
     channel = Channel(name, config.datadir)
-    return Repositories(open_master_info(config, channel, engine), open_relay_log_info(config, channel, engine), engine)
+    master, relay = open_master_info(config, channel, engine), open_relay_log_info(config, channel, engine)
+    return Repositories(master, relay, engine, config.datadir)
 
 
 def target_has_table(repositories: Repositories, name: str) -> bool:
@@ -145,23 +149,27 @@ def one_channel(config: Config, given: str | None) -> str:
 def read_master_info(repositories: Repositories, channel: str) -> MasterInfo:
     """Raises NotConfigured 3074 or 1200."""
     if not repositories.master_info.exists():
-        raise not_configured(channel)
+        raise not_configured(channel, repositories.datadir)
     info = repositories.master_info.read()
     if not info.is_configured:
-        raise not_configured(channel)
+        raise not_configured(channel, repositories.datadir)
     return info
 
 
-def not_configured(channel: str) -> NotConfigured:
+def not_configured(channel: str, datadir: Path) -> NotConfigured:
+    missing = "" if datadir.exists() else f"there is no {datadir}: rplctl init, or name it with --datadir"
     if channel:
         return NotConfigured(
-            f"Slave channel '{channel}' does not exist.", errno=3074, channel=channel, hint="rplctl show-channels"
+            f"Slave channel '{channel}' does not exist.",
+            errno=3074,
+            channel=channel,
+            hint=missing or "rplctl show-channels",
         )
     return NotConfigured(
         "The server is not configured as slave; fix in config file or with CHANGE MASTER TO",
         errno=1200,
         channel=channel,
-        hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
+        hint=missing or "rplctl change-master --master-host HOST --master-user USER --ask-password",
     )
 
 
@@ -176,7 +184,7 @@ def refuse_unknown(config: Config, channel: str) -> None:
         repositories = open_repositories(places, channel)
         if repositories.master_info.exists() or repositories.relay_log_info.exists():
             return
-    raise not_configured(channel)
+    raise not_configured(channel, config.datadir)
 
 
 def running(channel: Channel) -> dict[str, int]:

@@ -19,7 +19,6 @@ from rplctl.command.instance import (
 )
 from rplctl.command.journal import append_journal
 from rplctl.config import Config
-from rplctl.durable import private_folder
 from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo
 from rplctl.position import RelayLogPosition
@@ -44,7 +43,6 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     if count is not None and count < 0:
         raise UsageError(f"skip {count}: a number of transactions, 0 to take it back")
     wanted = _parts(gtids)
-    private_folder(channel.run_folder)
     with administer(channel):
         read_master_info(open_repositories(config, channel_name), channel_name)
         if APPLIER in running(channel):

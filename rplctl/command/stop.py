@@ -45,7 +45,7 @@ def stop(
     """Stop the threads that run. Raises NotConfigured, RplError when they belong to another user."""
     channel = Channel(channel_name, config.datadir)
     if not running(channel) and not open_repositories(config, channel_name).master_info.exists():
-        raise not_configured(channel_name)
+        raise not_configured(channel_name, config.datadir)
     with channels_stay(channel.datadir):
         outcome = {role: stop_running(channel, role, timeout_s) for role in order_of_stop(roles)}
     stopped = tuple(role for role, killed in outcome.items() if killed is not None)
@@ -82,7 +82,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         finish_pending_change(config, channel)
         repositories = open_repositories(config, channel_name)
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
-            raise not_configured(channel_name)
+            raise not_configured(channel_name, config.datadir)
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
         if dry_run:

@@ -202,7 +202,19 @@ def test_there_are_more_than_a_hundred_of_them() -> None:
     ],
 )
 def test_without_a_channel_the_hint_is_change_master(program: Program, line: str) -> None:
+    assert program("init").code == 0
     done = program(*line.split())
     assert done.code == 4
     assert done.err.startswith("ERROR 1200: The server is not configured as slave")
     assert "hint: rplctl change-master" in done.err
+
+
+@pytest.mark.parametrize(
+    "line", ["show-status", "start", "stop", "wait --state running", "reset --yes", "skip --yes", "stop --channel c"]
+)
+def test_a_folder_that_is_not_there_is_named(program: Program, line: str) -> None:
+    program.datadir /= "mistyped"
+    done = program(*line.split())
+    assert done.code == 4
+    assert f"hint: there is no {program.datadir}: rplctl init, or name it with --datadir" in done.err
+    assert not program.datadir.exists()
