@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CHANNEL: Final = "crash-test"
 PATIENCE_S: Final = 30.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
+INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGINT)
 _BETWEEN: Final = [  # transactions: each log has its own
     EventType.FORMAT_DESCRIPTION,
     EventType.ROTATE,
@@ -65,14 +66,22 @@ class Outcome:
 def in_child(work: Work, crash_points: str = "") -> Outcome:
     """Do the work in a child process with these crash points armed."""
     reading, writing = os.pipe()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # a child must not go on as its parent does
     pid = os.fork()
     if not pid:
         os.close(reading)
         _be_child(work, crash_points, writing)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as file:
-        said = [json.loads(line) for line in file]
-    _, status = os.waitpid(pid, 0)
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as file:
+            said = [json.loads(line) for line in file]
+        _, status = os.waitpid(pid, 0)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        raise
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     if killed or os.waitstatus_to_exitcode(status) == 0:
         return Outcome(killed, tuple(said))
@@ -87,6 +96,9 @@ def _be_child(work: Work, crash_points: str, writing: int) -> None:
         os.write(writing, json.dumps(value).encode() + b"\n")
 
     try:
+        for number in INTERRUPTIONS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
         logging.disable()
         for name in [name for name in os.environ if name.startswith("RPLCTL_")]:
             del os.environ[name]  # no option of the operator's own instance may reach the scratch one

@@ -8,13 +8,16 @@ were not there either, they go as a whole.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rplctl.command.crash_run import CHANNEL, Say, channel_of
 from rplctl.config import INSTANCE_FILE, Config, read_file
 from rplctl.demo.crash_log import DATABASE
 from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 _REPOSITORIES: Final = ("master_info_repository", "relay_log_info_repository")
 
@@ -125,6 +128,7 @@ class Scratch:
         from rplctl.target import open_engine
 
         engine = open_engine(self._config.target_url)
+        self._roll_back_prepared(engine)
         is_postgresql = engine.dialect.name == "postgresql"
         what, more = ("SCHEMA", " CASCADE") if is_postgresql else ("DATABASE", "")
         with engine.begin() as connection:
@@ -139,3 +143,16 @@ class Scratch:
                     statement = text(f"DELETE FROM {SCHEMA}.{table} WHERE {quoted} = :name")
                     connection.execute(statement, {"name": CHANNEL})
         engine.dispose()
+
+    def _roll_back_prepared(self, engine: Engine) -> None:
+        """What a case left that was interrupted: its locks would be in the way."""
+        from rplctl.commit.xid import instance_name, xid_prefix
+        from rplctl.target import two_phase_verbs
+
+        verbs = two_phase_verbs(engine.dialect.name)
+        for datadir in self._config.datadir.parent.iterdir():
+            if verbs is not None and instance_name(datadir):
+                prefix = xid_prefix(channel_of(replace(self._config, datadir=datadir)))
+                verbs.evict(engine, prefix)
+                for xid in verbs.prepared_xids(engine, prefix):
+                    verbs.rollback_prepared(engine, xid)

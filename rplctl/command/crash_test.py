@@ -17,14 +17,18 @@ left over (temporary files, prepared transactions).
 
 from __future__ import annotations
 
+import signal
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.command.crash_cases import all_cases, check_names, is_wanted
+from rplctl.command.crash_run import INTERRUPTIONS
 from rplctl.command.crash_walk import Walk
 from rplctl.command.instance import administer, running
 from rplctl.config import Config
@@ -64,19 +68,38 @@ def crash_test(
     check_names(points, modes, kinds)
     if not cases:
         raise UsageError(f"no such case on a target of kind {kind}", hint="rplctl crash-test without options walks all")
-    with tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
+    with _terminated_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
         walk = Walk(Path(name), target if kind != "sqlite" else "", target_password)
-        walk.prepare()
         lines = []
         try:
+            walk.prepare()
             for case in cases:
                 seen = walk.run(case)
                 result = "OK" if seen == case.expected else "FAIL"
                 shown = kind if case.mode != "-" else "-"
                 lines.append(CrashLine(case.point, case.mode, case.kind, shown, case.expected, seen, result))
+        except KeyboardInterrupt:
+            for number in INTERRUPTIONS:  # once is enough
+                signal.signal(number, signal.SIG_IGN)
+            raise
         finally:
             walk.close()
     return lines
+
+
+@contextmanager
+def _terminated_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM, too, is a KeyboardInterrupt, after which nothing is left; in a thread it is as it was."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = {number: signal.getsignal(number) for number in INTERRUPTIONS}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def arm(config: Config, channel_name: str, text: str) -> None:

@@ -80,18 +80,20 @@ class Walk:
         """What is seen, in the words of the table; anything else is a failure. Raises RplError when it cannot begin."""
         self._number += 1
         folder = self._folder / str(self._number)
-        try:
-            if case.mode != "-":
-                return self._apply(case, self._config(folder, case.mode))
-            shutil.copytree(self._folder / "many", folder)
-            config = self._local(folder, SMALL_RELAY_LOG)
-            if case.kind == "receiver":
-                return self._receive(case, config)
-            if case.kind == "recovery":
-                return self._recover(case, config)
-            return self._purge(case, config) if case.kind == "purge" else self._switch(case, config)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        seen = self._walked(case, folder)
+        shutil.rmtree(folder, ignore_errors=True)  # when interrupted it stays for `close`, which needs its name
+        return seen
+
+    def _walked(self, case: CrashCase, folder: Path) -> str:
+        if case.mode != "-":
+            return self._apply(case, self._config(folder, case.mode))
+        shutil.copytree(self._folder / "many", folder)
+        config = self._local(folder, SMALL_RELAY_LOG)
+        if case.kind == "receiver":
+            return self._receive(case, config)
+        if case.kind == "recovery":
+            return self._recover(case, config)
+        return self._purge(case, config) if case.kind == "purge" else self._switch(case, config)
 
     def _local(self, folder: Path, size: int = 1 << 30) -> Config:
         return Config(folder, max_relay_log_size=size)

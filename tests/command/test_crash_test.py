@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rplctl.command import crash_run
+from rplctl.command import crash_run, crash_walk
 from rplctl.command.crash_cases import CrashCase, all_cases
+from rplctl.command.crash_walk import Walk
 from rplctl.demo.crash_log import FOLDER
 from rplctl.errors import UsageError
 from rplctl.failpoint import CRASH_POINTS, crash_point
 from tests.cli.program import Outcome, Program
 from tests.conftest import count_torture
+from tests.replica import wait_until
 from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 
@@ -161,6 +167,66 @@ def test_a_childs_error_is_its_last_word() -> None:
         raise UsageError("no", errno=1210)
 
     assert crash_run.in_child(work) == crash_run.Outcome(False, (), "no", 1210)
+
+
+@pytest.mark.slow
+@pytest.mark.mariadb
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.torture)])
+def test_interrupted_it_leaves_nothing_behind(mariadb: MariadbServer, program: Program, number: int) -> None:
+    """To the process alone, in the middle of a case: no folder, no child, no database."""
+    before = mariadb.sql("SHOW DATABASES")
+    folder = program.datadir / "tmp"
+    folder.mkdir()
+    where = ["--target", bare(mariadb), *password(program, mariadb), "--mode", "xa", "--kinds", "transaction"]
+    begun = subprocess.Popen(
+        [sys.executable, "-m", "rplctl", "--datadir", str(program.datadir), "crash-test", *where],
+        env={**os.environ, "TMPDIR": str(folder)},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: begun.poll() is not None or list(folder.glob("rplctl-crash-*/[1-9]*")), timeout_s=120)
+    begun.send_signal(number)
+    _, said = begun.communicate(timeout=120)
+    assert (begun.returncode, said) == (130, "")
+    assert list(folder.iterdir()) == []
+    assert [path for path in Path("/proc").glob("[0-9]*/stat") if session_of(path) == begun.pid] == []
+    assert mariadb.sql("SHOW DATABASES") == before and mariadb.sql("XA RECOVER") == []
+
+
+def session_of(stat: Path) -> int:
+    try:
+        return int(stat.read_text().rpartition(")")[2].split()[3])
+    except OSError:  # it has ended
+        return 0
+
+
+@pytest.mark.slow
+@pytest.mark.mariadb
+def test_a_transaction_that_an_interrupted_case_left_prepared_is_rolled_back(
+    mariadb: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = mariadb.sql("SHOW DATABASES")
+    walk = Walk(tmp_path, mariadb.url(), "")
+    left: list[Any] = []
+
+    def interrupted(work: Any, crash_points: str = "") -> Any:
+        outcome = crash_run.in_child(work, crash_points)
+        if outcome.killed:
+            left.extend(mariadb.sql("XA RECOVER"))
+            raise KeyboardInterrupt
+        return outcome
+
+    monkeypatch.setattr(crash_walk, "in_child", interrupted)
+    try:
+        walk.prepare()
+        with pytest.raises(KeyboardInterrupt):
+            walk.run(CrashCase("crash_commit_after_prepare", "xa", "transaction", "rolled back"))
+    finally:
+        walk.close()
+    assert len(left) == 1
+    assert mariadb.sql("XA RECOVER") == [] and mariadb.sql("SHOW DATABASES") == before
 
 
 def test_arming_a_thread_needs_one_that_runs(program: Program) -> None:
