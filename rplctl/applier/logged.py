@@ -9,13 +9,16 @@ may have holes. What IDEMPOTENT or `replica_skip_errors` passed over is in the l
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from rplctl.applier.event_range import MAX_UNFOLDED
 from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import Assigned, assigned, moved_by
@@ -25,9 +28,10 @@ from rplctl.binary_log.record import Place, PositionRecord, log_event
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.header import CHECKSUM_LENGTH, EventType
 from rplctl.binlog.jit import ByteArray
+from rplctl.binlog.payload import MARIADB_COMPRESSED, unfold_event, unfold_payload
 from rplctl.binlog.relocate import relocated
 from rplctl.binlog.rows import Ints
-from rplctl.binlog.scan import GroupKind, scan_events
+from rplctl.binlog.scan import GroupKind, event_offsets, scan_events
 from rplctl.binlog.trailer import append_checksum
 from rplctl.channel import Channel
 from rplctl.commit.ledger import CommitMode, Ledger
@@ -49,6 +53,7 @@ _CONTROL = np.array(
     ],
     np.uint8,
 )
+_COMPRESSED = np.array([EventType.TRANSACTION_PAYLOAD, *MARIADB_COMPRESSED], np.uint8)
 _OWN = OWN_DATABASE.encode()
 _NONE_GIVEN = Assigned("")
 _LOST_EVENTS = (1).to_bytes(2, "little")
@@ -101,6 +106,33 @@ def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
         for at in range(start, end, _PIECE_BYTES):
             if _OWN in data[at : min(end, at + _PIECE_BYTES + len(_OWN))].tobytes():
                 return True
+    return batch.unfolds and any(_unfolds_to_own(data[start:end], batch.description) for start, end in spans)
+
+
+class _OwnName(io.RawIOBase):
+    """A file that only looks for the name in what is written to it."""
+
+    found = False
+    _end = b""
+
+    def write(self, piece: Any) -> int:
+        text = self._end + bytes(piece)
+        self.found = self.found or _OWN in text
+        self._end = text[-len(_OWN) :]
+        return len(piece)
+
+
+def _unfolds_to_own(events: ByteArray, description: FormatDescription) -> bool:
+    """As `_may_hold_own`, of what is compressed. Raises BinlogFormatError for what is broken."""
+    offsets, types = event_offsets(events)
+    for number in np.flatnonzero(np.isin(types, _COMPRESSED)).tolist():
+        event, out = events[offsets[number] : offsets[number + 1]], _OwnName()
+        if types[number] == EventType.TRANSACTION_PAYLOAD:
+            unfold_payload(event, description, cast("BinaryIO", out), MAX_UNFOLDED)
+        else:
+            unfold_event(event, description, cast("BinaryIO", out))
+        if out.found:
+            return True
     return False
 
 

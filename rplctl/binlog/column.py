@@ -135,16 +135,14 @@ def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = N
     return formats
 
 
-def _logged_labels(raw: tuple[bytes, ...], charset: str, known: tuple[str, ...] | None) -> tuple[str, ...]:
+def _logged_labels(raw: tuple[bytes, ...], charset: str, known: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The members as text. After a change of charset both vendors go on logging them in the one before: if they are
-    the known ones in any charset, they are those.
+    the known ones in any charset, they are those. None when they are no text: not every target needs them.
     """
     try:
         found = tuple(decode_text(label, charset) for label in raw)
     except BinlogFormatError:
-        if known is None or not _is_in_some_charset(raw, known):
-            raise
-        return known
+        found = None
     return known if known is not None and found != known and _is_in_some_charset(raw, known) else found
 
 

@@ -79,11 +79,18 @@ def _listed(array: npt.NDArray[Any]) -> list[Any]:
 
 
 def _floats(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return _listed(unsigned_cells(cells).astype(np.uint32).view(np.float32).astype(np.float64))
+    return _finite(unsigned_cells(cells).astype(np.uint32).view(np.float32))
 
 
 def _doubles(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return _listed(unsigned_cells(cells).view(np.float64))
+    return _finite(unsigned_cells(cells).view(np.float64))
+
+
+def _finite(values: npt.NDArray[Any]) -> list[Any]:
+    """No server stores any other; in SQLite a NaN would become NULL."""
+    if not np.isfinite(values).all():
+        raise BinlogFormatError("A FLOAT or DOUBLE that is no number", errno=1610)
+    return _listed(values.astype(np.float64))
 
 
 def _years(cells: Cells, _: ColumnFormat) -> list[Any]:

@@ -131,3 +131,9 @@ def test_gathered_cells_are_ready_for_arrow() -> None:
 def test_a_large_cell_among_others_is_its_own_bytes() -> None:
     cells: list[bytes | None] = [b"ab", None, bytes(range(256)) * (LARGE_CELL // 200), b"", b"c"]
     assert decoded(cells, ColumnFormat(ColumnType.BLOB, metadata=4)) == cells
+
+
+@pytest.mark.parametrize("raw", [struct.pack("<d", float("nan")), struct.pack("<f", float("-inf")), b"\1\0\x80\x7f"])
+def test_a_number_that_is_none_stops(raw: bytes) -> None:
+    with pytest.raises(BinlogFormatError, match="no number"):
+        decoded([raw], ColumnFormat(ColumnType.DOUBLE if len(raw) == 8 else ColumnType.FLOAT))
