@@ -1,17 +1,26 @@
 """What a running receiver or applier says of itself: one small JSON file per thread, replaced atomically.
 
 It feeds `show-status` (states, errors, lag) and never holds a position that anything starts from: the repositories are
-the authority. Whether the thread runs is its lock (channel.py), not this file.
+the authority. Whether the thread runs is its lock (channel.py), not this file. So one that cannot be written stops no
+thread: on a full disk it is written over in place, which needs no space; else the log tells that it is out of date.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
+import os
 import time
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-from rplctl.durable import replace_file
+from rplctl.durable import replace_file, write_all
+
+log = logging.getLogger(__name__)
+_told: set[Path] = set()  # files that could not be written last time
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_BLOCK = 4096  # of every file system there is, or a multiple: what a file has of it can be written over
 
 
 @dataclass(slots=True)
@@ -53,7 +62,31 @@ class ThreadStatus:
 
     def write(self, path: Path) -> None:
         self.updated = time.time()
-        replace_file(path, json.dumps(asdict(self), ensure_ascii=True).encode() + b"\n", durable=False)
+        data = json.dumps(asdict(self), ensure_ascii=True).encode() + b"\n"
+        try:
+            _put(path, data)
+        except OSError as error:
+            if path not in _told:
+                log.warning("%s cannot be written, show-status is out of date: %s", path, error.strerror)
+            _told.add(path)
+        else:
+            _told.discard(path)
+
+
+def _put(path: Path, data: bytes) -> None:
+    try:
+        replace_file(path, data, durable=False)
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if len(data) > -(-os.fstat(descriptor).st_size // _BLOCK) * _BLOCK:
+                raise
+            write_all(descriptor, data)
+            os.ftruncate(descriptor, len(data))
+        finally:
+            os.close(descriptor)
 
 
 def read_status(path: Path) -> ThreadStatus:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from rplctl.applier.options import Until
+from rplctl.applier.report import Report
+from rplctl.channel import Channel
+from rplctl.durable import private_folder
+from rplctl.errors import RplError
+from rplctl.receiver.reporter import Reporter
 from rplctl.status import ThreadStatus, read_status
 
 
@@ -29,3 +38,63 @@ def test_fields_of_a_newer_program_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"state": "x", "invented_later": 1}))
     assert read_status(path).state == "x"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small file system")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(tmp_path)], check=True)
+    try:
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=False)
+
+
+def fill(folder: Path) -> None:
+    with pytest.raises(OSError, match="No space"), (folder / "ballast").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel = Channel("", small_disk)
+    private_folder(channel.run_folder)
+    applier, receiver = Report(channel, Until()), Reporter(channel)
+    receiver.state("Connecting to master")
+    fill(small_disk)
+    applier.state("Reading")
+    applier.failed(RplError("disk full", errno=1021))
+    applier.stopped()
+    receiver.retrying(RplError("away", errno=2003), is_first=False)
+    found = [read_status(channel.status_path(role)) for role in ("applier", "receiver")]
+    assert [(status.last_errno, status.last_error) for status in found] == [(1021, "disk full"), (2003, "away")]
+    assert caplog.records == [] and list(channel.run_folder.glob(".*.tmp*")) == []
+    applier.status.executed_gtid_set = "0-1-1," * 2000  # does not fit where the old one was
+    applier.write()
+    applier.write()
+    assert read_status(channel.status_path("applier")).last_errno == 1021
+    assert [record.getMessage().count("out of date: No space left") for record in caplog.records] == [1]
+    (small_disk / "ballast").unlink()
+    applier.write()
+    assert read_status(channel.status_path("applier")).executed_gtid_set == applier.status.executed_gtid_set
+
+
+def test_on_a_read_only_disk_both_threads_go_on_and_the_log_says_what_show_status_cannot(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel = Channel("", small_disk)
+    private_folder(channel.run_folder)
+    applier, receiver = Report(channel, Until()), Reporter(channel)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    for _ in range(2):
+        applier.write()
+        receiver.state("Connecting to master")
+    assert [r.getMessage().partition(", ")[2] for r in caplog.records] == [
+        "show-status is out of date: Read-only file system"
+    ] * 2
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    receiver.state("Waiting")
+    assert read_status(channel.status_path("receiver")).state == "Waiting"
