@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,15 +13,16 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
+from rplctl.command.crash_run import in_child
 from rplctl.config import Config
 from rplctl.errors import RelayLogError
-from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.recovery import RecoveryResult, choose_logs, recover_relay_log
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all, purge_applied, register_path
 from rplctl.relay_log.reader import RelayLogReader
+from rplctl.relay_log.writer import RelayLogWriter
 from tests.relay_log.stream import (
     FakeSource,
     contents,
@@ -35,6 +33,7 @@ from tests.relay_log.stream import (
     write_relay_log,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 NOTHING = RelayLogInfo()
 MASTER = MasterInfo(host="source", master_log_name="binlog.000001", master_log_pos=4)
 
@@ -401,44 +400,31 @@ def test_which_relay_logs_are_kept(listed: list[int], files: list[int], kept: li
 
 # --- killed anywhere ---
 
-CHILD = """
-import sys
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
-from rplctl.channel import Channel
-from rplctl.config import Config
-from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import BinlogPosition, RelayLogPosition
-from rplctl.recovery import recover_relay_log
-from rplctl.relay_log.purge import purge_all, purge_applied
-from rplctl.relay_log.writer import RelayLogWriter
-channel = Channel("", Path(sys.argv[2]))
-config = Config(datadir=channel.datadir)
-if sys.argv[1] == "recover":
-    name, position = sys.argv[3].split(":")
-    recover_relay_log(channel, config, MasterInfo(), RelayLogInfo(master_log_name=name, master_log_pos=int(position)))
-elif sys.argv[1] == "purge":
-    purge_applied(channel, RelayLogPosition("relay-bin.000003", 4))
-elif sys.argv[1] == "purge-all":
-    purge_all(channel)
-else:
-    writer = RelayLogWriter(channel, config, 2)
-    writer.resume(RelayLogPosition("relay-bin.000003", (channel.datadir / "relay-bin.000003").stat().st_size))
-    if sys.argv[1] == "append":
-        writer.append(bytes.fromhex(sys.argv[3]), 5)
+
+def act(channel: Channel, action: str, *arguments: str) -> None:
+    config = Config(datadir=channel.datadir)
+    if action == "recover":
+        name, position = arguments[0].split(":")
+        info = RelayLogInfo(master_log_name=name, master_log_pos=int(position))
+        recover_relay_log(channel, config, MasterInfo(), info)
+    elif action == "purge":
+        purge_applied(channel, RelayLogPosition("relay-bin.000003", 4))
+    elif action == "purge-all":
+        purge_all(channel)
     else:
-        writer.rotate()
-"""
+        writer = RelayLogWriter(channel, config, 2)
+        writer.resume(RelayLogPosition("relay-bin.000003", (channel.datadir / "relay-bin.000003").stat().st_size))
+        if action == "append":
+            writer.append(bytes.fromhex(arguments[0]), 5)
+        else:
+            writer.rotate()
 
 
 def run_killed(channel: Channel, action: str, point: str, *arguments: str) -> bool:
     """Run the action in a process that dies at the crash point; True when it did."""
-    command = [sys.executable, "-c", CHILD, action, str(channel.datadir), *arguments]
-    environment = {**os.environ, ENVIRONMENT: f"{point}=kill"} if point else dict(os.environ)
-    code = subprocess.run(command, env=environment, cwd=Path(__file__).parents[1], check=False).returncode
-    assert code in (0, -signal.SIGKILL), code
-    return code != 0
+    done = in_child(lambda _: act(channel, action, *arguments), f"{point}=kill" if point else "")
+    assert not done.error, done.error
+    return done.killed
 
 
 PURGE_POINTS = [

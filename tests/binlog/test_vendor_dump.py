@@ -90,8 +90,11 @@ def recorded(name: str) -> tuple[str, list[bytes]]:
     return vendor, logs
 
 
+LONG = ("fidelity", "my97-torture-row", "ma1011-torture-row")
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("fidelity")) for name in _corpora()]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.startswith(LONG)) for name in _corpora()]
 )
 def test_decoding_agrees_with_the_vendors_dump_tool(name: str, tmp_path: Path) -> None:
     vendor, logs = recorded(name)

@@ -103,6 +103,7 @@ def we_reject(vendor: str, log: bytes) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_the_vendors_tool_rejects_we_reject(name: str, tmp_path: Path) -> None:
     vendor, (log, *_) = recorded(name)

@@ -38,7 +38,7 @@ SHORT_WAIT = {
 }
 
 
-@pytest.fixture(params=["mariadb", "mysql", "postgresql"])
+@pytest.fixture(params=[pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in KILL])
 def server(request: pytest.FixtureRequest) -> Server:
     made: Server = request.getfixturevalue(request.param)
     return made

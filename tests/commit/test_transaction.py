@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from rplctl.channel import Channel
+from rplctl.command.crash_run import in_child
 from rplctl.commit.ledger import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import TargetError
-from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
 from rplctl.target.base import Target
 
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 BEFORE_COMMIT = (
     "crash_before_update_pos",
     "crash_after_update_pos_before_apply",
@@ -81,13 +78,7 @@ def probe(config: Config) -> list[int]:
 def test_a_kill_leaves_data_and_position_together(tmp_path: Path, kind: str, point: str) -> None:
     config = prepare(tmp_path, kind)
     apply_next(config)
-    program = (
-        "from tests.commit.test_transaction import *;"
-        f"apply_next(Config(datadir=Path({str(tmp_path)!r}), relay_log_info_repository={kind!r}))"
-    )
-    environment = {**os.environ, ENVIRONMENT: f"{point}=kill"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=Path(__file__).parents[2], check=False)
-    assert done.returncode == -signal.SIGKILL
+    assert in_child(lambda say: say(apply_next(config)), f"{point}=kill").killed
     assert probe(config) == ([1] if point in BEFORE_COMMIT else [1, 2])
     next_number = apply_next(config)
     assert probe(config) == list(range(1, next_number + 1))
