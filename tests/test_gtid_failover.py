@@ -140,6 +140,55 @@ def write_after_alter(server: MariadbServer, database: str) -> None:
     )
 
 
+def positions_of_two_sources(replica: Replica, pair: Pair, database: str, by_gtid: Sequence[str]) -> None:
+    """`wait` and `--until-synced` right after a failover to lower positions, and to higher ones without news."""
+    one, two = pair
+    make_tables(one, database)
+    replica.change_master(one, *by_gtid)
+    replica.run("start")
+    wait_for_gtids(replica, one)
+    replica.run("stop", "--receiver")
+    wait_until(lambda: gtids_of(two) == gtids_of(one))
+    write(two, database, 5)
+    end = ":".join(map(str, two.master_status()))
+    replica.change_master(two)
+    replica.run("stop", "--applier")
+    assert replica.status()["Relay_Master_Log_File"] > end, "lower"
+    not_running = replica.run("wait", "--pos", end, "--timeout", "20", expect=3)
+    assert "1199" in not_running.stderr
+    replica.run("start", "--receiver")
+    wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == two.master_status()[1])
+    replica.run("wait", "--pos", end, "--timeout", "20", expect=3)
+    replica.run("start", "--until-synced", "--max-time", "100")
+    assert_same_tables(two, replica, database)
+    replica.run("wait", "--pos", end, "--timeout", "20")
+
+    wait_until(lambda: gtids_of(two) == gtids_of(one))
+    replica.run("start", "--applier")
+    replica.run("stop", "--receiver")
+    replica.change_master(one)
+    replica.run("start", "--receiver")
+    end = ":".join(map(str, one.master_status()))
+    assert replica.status()["Relay_Master_Log_File"] < end, "and nothing of it is applied"
+    replica.run("wait", "--pos", end, "--timeout", "60")
+    replica.run("wait", "--state", "synced", "--timeout", "60")
+    write(one, database, 5)
+    replica.run("wait", "--pos", ":".join(map(str, one.master_status())), "--timeout", "60")
+    assert_same_tables(one, replica, database)
+    replica.run("stop")
+
+
+def test_positions_of_two_mariadb_sources_are_not_compared(replica: Replica, mariadb_pair: Pair) -> None:
+    replica.run("init")
+    positions_of_two_sources(replica, mariadb_pair, "lower", ["--master-use-gtid", "slave_pos"])
+
+
+@pytest.mark.torture
+def test_positions_of_two_mysql_sources_are_not_compared(replica: Replica, mysql_pair: Pair) -> None:
+    replica.run("init", "--relay-log-info-repository", "table")
+    positions_of_two_sources(replica, mysql_pair, "lower", ["--master-auto-position", "1", "--master-ssl", "1"])
+
+
 @pytest.mark.parametrize("repository", ["file", pytest.param("table", marks=pytest.mark.torture)])
 def test_mariadb_sources_change_places_and_no_transaction_is_lost_or_comes_twice(
     replica: Replica, mariadb_pair: Pair, repository: str

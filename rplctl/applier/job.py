@@ -20,7 +20,7 @@ from rplctl.applier.group_size import GroupSize
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.jobs import SMALLEST_SPLIT
 from rplctl.applier.new_source import enter_new_source
-from rplctl.applier.options import StartOptions
+from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import Report
@@ -257,8 +257,10 @@ class Applier:
 
     def _is_finished(self, work: BatchApplier) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""
-        wanted = self._options.until_source
-        if wanted is not None and not work.info.exec_position.is_before(wanted):
+        wanted, gtids = self._options.until_source, self._options.until_source_gtids
+        if gtids and is_met(Until("sql_after_gtids", gtids=gtids), work.info):
+            return True
+        if not gtids and wanted is not None and not work.info.exec_position.is_before(wanted):
             return True
         met = self._is_held or is_met(self._options.until, work.info)
         if met:

@@ -43,6 +43,7 @@ class StartOptions:
     spark_master: str = ""
     until_source: BinlogPosition | None = None  # stop with exit 0 once everything up to here is applied
     skip_count: int = 0  # sql_slave_skip_counter: source transactions to pass over
+    until_source_gtids: str = ""  # as until_source, when the channel asks by GTID: positions may be another source's
 
     @classmethod
     def from_json(cls, text: str) -> StartOptions:
@@ -56,5 +57,6 @@ class StartOptions:
             until=until,
             spark_master=stored.get("spark_master", ""),
             until_source=BinlogPosition.parse(source) if source else None,
+            until_source_gtids=stored.get("until_source_gtids", ""),
             skip_count=int(stored.get("skip_count", 0)),
         )

@@ -211,7 +211,7 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[Finding]
     from rplctl.command.source_end import source_end
 
     if master.master_binlog_dir:
-        yield Finding(check, OK, f"{master.master_binlog_dir} ends at {source_end(config, master)}")
+        yield Finding(check, OK, f"{master.master_binlog_dir} ends at {source_end(config, master).position}")
         return
     from rplctl.secret import reveal
     from rplctl.source.survey import survey

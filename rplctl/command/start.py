@@ -32,6 +32,7 @@ from rplctl.command.instance import (
 )
 from rplctl.command.journal import append_journal
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
+from rplctl.command.source_end import SourceEnd, source_end
 from rplctl.config import CONFIG_VARIABLE, INSTANCE_FILE, Config, load_config, read_file
 from rplctl.durable import remove_leftovers
 from rplctl.errors import RplError, UsageError
@@ -110,7 +111,7 @@ class Prepared:
     channel: Channel
     request: StartRequest
     already: dict[str, int]  # role → pid of what runs
-    wanted: BinlogPosition | None
+    wanted: SourceEnd | None
     notes: tuple[Note, ...]
     keep_variable: str
     skip_count: int
@@ -134,7 +135,8 @@ class Prepared:
     def result(self, started: Sequence[Child]) -> StartResult:
         already = tuple(role for role in self.request.roles if role in self.already)
         roles = tuple(child.role for child in started)
-        return StartResult(self.channel.name, roles, already, self.notes, self.wanted)
+        synced_to = self.wanted.position if self.wanted else None
+        return StartResult(self.channel.name, roles, already, self.notes, synced_to)
 
 
 def start(config: Config, channel_name: str, request: StartRequest, progress: Progress | None = None) -> StartResult:
@@ -172,13 +174,14 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     if APPLIER in request.roles and not running(channel):
         gone_back = _follow_restored_target(config, channel)
         _seed(config, channel, master)
-    wanted = _source_end(config, master) if request.until_synced else None
+    end = source_end(config, master) if request.until_synced else None
     already = running(channel)
     skip = read_skip_count(channel) if APPLIER in request.roles and APPLIER not in already else 0
     options = {
         "until": until,
         "spark_master": request.spark_master,
-        "until_source": str(wanted) if wanted and wanted.log_name else "",
+        "until_source": str(end.position) if end and end.position.log_name else "",
+        "until_source_gtids": end.gtids if end else "",
         "skip_count": skip,
     }
     if skip:
@@ -188,7 +191,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         channel,
         request,
         already,
-        wanted,
+        end,
         (*gone_back, *_notes(channel.name, request, already, until)),
         master.user_password.partition("env:")[2] if master.user_password.startswith("env:") else "",
         skip,
@@ -284,12 +287,6 @@ def _seed(config: Config, channel: Channel, master: MasterInfo) -> None:
     from rplctl.command.load_schema import seed_models
 
     seed_models(config, channel, master, open_repositories(config, channel.name).relay_log_info.read().exec_position)
-
-
-def _source_end(config: Config, master: MasterInfo) -> BinlogPosition:
-    from rplctl.command.source_end import source_end
-
-    return source_end(config, master)
 
 
 def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> tuple[Note, ...]:

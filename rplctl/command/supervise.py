@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 from rplctl.channel import Channel
 from rplctl.command.instance import APPLIER, RECEIVER, open_repositories, running
 from rplctl.command.process import Child, error_of, terminate
+from rplctl.command.source_end import SourceEnd
 from rplctl.config import Config
 from rplctl.errors import NotRunning, WaitTimeout
+from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.status import read_status
 
@@ -36,7 +38,7 @@ class Run:
     config: Config
     channel: Channel
     children: list[Child]
-    wanted: BinlogPosition | None
+    wanted: SourceEnd | None
 
 
 def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> None:
@@ -50,7 +52,7 @@ def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> 
                         raise _not_in_time(run, max_time_s or 0)
                     break
                 if progress and run.wanted is not None:
-                    progress(executed_position(run.channel), run.wanted)
+                    progress(executed_position(run.channel), run.wanted.position)
                 time.sleep(_POLL_S)
         finally:
             for child in sorted(run.children, key=lambda child: child.role != RECEIVER):
@@ -76,13 +78,18 @@ def _is_done(run: Run) -> bool:
             errno=status.last_errno,
             channel=run.channel.name,
         )
-    return not stored_position(run.config, run.channel).is_before(run.wanted)
+    return _is_synced(run, run.wanted)
 
 
-def stored_position(config: Config, channel: Channel) -> BinlogPosition:
-    """Exec_Master_Log_Pos of the repository: the authority."""
-    repository = open_repositories(config, channel.name).relay_log_info
-    return repository.read().exec_position if repository.exists() else BinlogPosition("", 0)
+def _is_synced(run: Run, wanted: SourceEnd) -> bool:
+    """By the repository, the authority."""
+    repository = open_repositories(run.config, run.channel.name).relay_log_info
+    stored = repository.read() if repository.exists() else RelayLogInfo()
+    if not wanted.gtids:
+        return not stored.exec_position.is_before(wanted.position)
+    from rplctl.binlog.gtid import is_executed
+
+    return is_executed(wanted.gtids, stored.gtid_executed)
 
 
 def executed_position(channel: Channel) -> BinlogPosition:
@@ -93,7 +100,7 @@ def executed_position(channel: Channel) -> BinlogPosition:
 
 def _not_in_time(run: Run, max_time_s: float) -> WaitTimeout:
     return WaitTimeout(
-        f"channel '{run.channel.name}' is not at {run.wanted} after {max_time_s:g} s",
+        f"channel '{run.channel.name}' is not at {run.wanted.position if run.wanted else ''} after {max_time_s:g} s",
         channel=run.channel.name,
         position=str(executed_position(run.channel)),
         hint="nothing is lost: the next start goes on from there",

@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.instance import APPLIER, RECEIVER, ROLES, open_repositories, read_master_info, running
+from rplctl.command.applied import is_applied
+from rplctl.command.instance import APPLIER, RECEIVER, ROLES, Repositories, open_repositories, read_master_info, running
 from rplctl.config import Config
 from rplctl.errors import NotRunning, UsageError, WaitTimeout
 from rplctl.position import BinlogPosition
@@ -41,7 +42,7 @@ def wait(
     while True:
         stored = repositories.relay_log_info
         executed = stored.read().exec_position if stored.exists() else BinlogPosition("", 0)
-        if _is_there(channel, executed, state, position):
+        if _is_there(channel, repositories, state, position):
             return WaitResult(channel_name, time.monotonic() - begun, executed)
         if (position is not None or state == "synced") and APPLIER not in running(channel):
             raise _not_running(channel, executed)
@@ -55,9 +56,9 @@ def wait(
         time.sleep(_POLL_S)
 
 
-def _is_there(channel: Channel, executed: BinlogPosition, state: str, position: BinlogPosition | None) -> bool:
+def _is_there(channel: Channel, repositories: Repositories, state: str, position: BinlogPosition | None) -> bool:
     if position is not None:
-        return bool(executed.log_name) and not executed.is_before(position)
+        return is_applied(channel, repositories, position)
     threads = running(channel)
     if state == "stopped":
         return not threads
@@ -66,7 +67,7 @@ def _is_there(channel: Channel, executed: BinlogPosition, state: str, position: 
         return False
     read = BinlogPosition(receiver.read_log_name, receiver.read_log_pos)
     # the receiver says that it waits only once it has taken everything the source had
-    return state == "running" or (receiver.state.startswith("Waiting for") and read == executed)
+    return state == "running" or (receiver.state.startswith("Waiting for") and is_applied(channel, repositories, read))
 
 
 def _not_running(channel: Channel, executed: BinlogPosition) -> NotRunning:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.binlog.header import parse_header
 from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.scan import GroupKind, GroupScan, scan_groups
 from rplctl.channel import Channel
@@ -68,6 +69,12 @@ class RelayLogReader:
     @property
     def source_position(self) -> BinlogPosition:
         return self._place.boundary.source if self._place else BinlogPosition("", FIRST_EVENT_POSITION)
+
+    @property
+    def source_server_id(self) -> int:
+        """Of the source whose events stand before the place; 0 when it is not known."""
+        event = self._place.boundary.source_format_description if self._place else b""
+        return parse_header(event).server_id if event else 0
 
     def open(self, info: RelayLogInfo) -> bool:
         """Go to where the applier stopped. False: the receiver has not fetched that far yet; try again later.

@@ -20,6 +20,7 @@ from rplctl.command import process, supervise
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
 from rplctl.command.process import Child, error_of, last_line, order_of_stop, spawn, stop_running, terminate
+from rplctl.command.source_end import SourceEnd
 from rplctl.command.supervise import Run
 from rplctl.config import Config
 from rplctl.durable import private_folder
@@ -208,7 +209,7 @@ def config(tmp_path: Path) -> Config:
     return made
 
 
-END = BinlogPosition(demo.source_state().end_log, demo.source_state().end_position)
+END = SourceEnd(BinlogPosition(demo.source_state().end_log, demo.source_state().end_position))
 
 
 def test_a_thread_that_fails_ends_the_command_with_its_error_and_the_others_are_stopped(
@@ -273,4 +274,4 @@ def test_progress_is_the_appliers_own_word(config: Config, channel: Channel, chi
         child = run(channel, "import time; time.sleep(60)", children)
         here = Run(config, channel, [child], END)
         supervise.supervise(here, 0.2, lambda executed, wanted: seen.append((executed, wanted)))
-    assert set(seen) == {(BinlogPosition("binlog.000001", 500), END)}
+    assert set(seen) == {(BinlogPosition("binlog.000001", 500), END.position)}
