@@ -1,7 +1,7 @@
 """Receiving a binary log: rplctl's receiver against MariaDB's own I/O thread, from the same idle source.
 
-The clock of both starts when the first bytes are in the relay log and stops at the last; rplctl's process start is a
-line of its own.
+Two logs of about 500 MB: transactions as sysbench's oltp_write_only makes them, and rows events of 8 kB. The clock
+of both starts when the first bytes are in the relay log and stops at the last; rplctl's start is a line of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from tests.bench.measurement import Measurement
 from tests.private_server import PASSWORD, USER, ServerUnavailable
 from tests.servers import MariadbServer
 
-ROWS = int(os.environ.get("RPLCTL_BENCH_RECEIVE_ROWS", "500000"))  # of about 1 kB each
+MEGABYTES = int(os.environ.get("RPLCTL_BENCH_RECEIVE_MB", "500"))
+TRANSACTION_BYTES, ROW_BYTES = 1600, 1000
+# no annotations: a replica that writes no log of its own does not ask for them
+SOURCE = ("--max-binlog-size=1G", "--innodb-flush-log-at-trx-commit=0", "--skip-binlog-annotate-row-events")
 POLL_SECONDS = 0.005
 UNSENT = 4096  # a server does not send every event of its file's head
 DEADLINE_SECONDS = 300.0
@@ -26,23 +29,41 @@ DEADLINE_SECONDS = 300.0
 
 def measure() -> Iterator[Measurement]:
     try:
-        with MariadbServer(("--max-binlog-size=1G",)) as source:
-            source.sql("CREATE DATABASE b; CREATE TABLE b.t (id INT PRIMARY KEY, v VARCHAR(1000))")
-            for first in range(0, ROWS, 10_000):
-                source.sql(f"INSERT INTO t SELECT seq, REPEAT('x', 980) FROM seq_{first + 1}_to_{first + 10_000}", "b")
-            yield from _compare(source)
+        for name, fill in (("transactions of 4 rows", _small_events), ("rows events of 8 kB", _large_events)):
+            with MariadbServer(SOURCE) as source:
+                source.sql("CREATE DATABASE b")
+                fill(source)
+                yield from _compare(source, name)
     except ServerUnavailable as reason:
         print(f"skipped: {reason}")
 
 
-def _compare(source: MariadbServer) -> Iterator[Measurement]:
+def _small_events(source: MariadbServer) -> None:
+    columns = "id INT PRIMARY KEY, k INT, c CHAR(120) CHARACTER SET latin1, pad CHAR(60) CHARACTER SET latin1"
+    source.sql(f"CREATE TABLE t ({columns}); INSERT INTO t VALUES (1, 0, REPEAT('c', 119), REPEAT('p', 59))", "b")
+    changes = (
+        "UPDATE t SET k=k+1; UPDATE t SET c=REPEAT('d', 119); DELETE FROM t;"
+        " INSERT INTO t VALUES (1, 0, REPEAT('c', 119), REPEAT('p', 59))"
+    )
+    loop = f"FOR n IN 1..{MEGABYTES * 1_000_000 // TRANSACTION_BYTES} DO START TRANSACTION; {changes}; COMMIT; END FOR"
+    source.sql(f"CREATE PROCEDURE fill() {loop}", "b")
+    source.sql("CALL fill()", "b")
+
+
+def _large_events(source: MariadbServer) -> None:
+    source.sql("CREATE TABLE b.t (id INT PRIMARY KEY, v VARCHAR(1000))")
+    for first in range(0, MEGABYTES * 1_000_000 // ROW_BYTES, 10_000):
+        source.sql(f"INSERT INTO t SELECT seq, REPEAT('x', 980) FROM seq_{first + 1}_to_{first + 10_000}", "b")
+
+
+def _compare(source: MariadbServer, log: str) -> Iterator[Measurement]:
     total = sum(path.stat().st_size for path in source.binlog_files)
-    yield Measurement("binary log", total / 1e6, "MB")
+    yield Measurement(f"{log}: binary log", total / 1e6, "MB")
     _, theirs = _io_thread(source, total)
     start, ours = _rplctl(source, total)
-    yield Measurement("received by MariaDB's I/O thread", theirs, "s")
-    yield Measurement("received by rplctl", ours, "s", f"ratio {theirs / ours:.1f}")
-    yield Measurement("rplctl: from the command to the first byte", start, "s")
+    yield Measurement(f"{log}: received by MariaDB's I/O thread", theirs, "s")
+    yield Measurement(f"{log}: received by rplctl", ours, "s", f"ratio {theirs / ours:.1f}")
+    yield Measurement(f"{log}: rplctl from the command to the first byte", start, "s")
 
 
 def _io_thread(source: MariadbServer, total: int) -> tuple[float, float]:
