@@ -9,12 +9,18 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from tests.private_server import PrivateServer, ServerUnavailable
+from tests.replica import Replica
 from tests.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
+
+# A run starts hundreds of Pythons: each would compile all of rplctl again where nothing may be kept.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 Server = TypeVar("Server", bound=PrivateServer)
 Factory = Callable[..., Server]
@@ -31,6 +37,8 @@ MARKER_OF_FIXTURE = {
     "postgresql_factory": "postgresql",
 }
 
+
+NOT_QUICK = {"slow", "spark", *MARKER_OF_FIXTURE.values()}  # what `make quick` leaves out
 
 # What the fault matrices did: (matrix, crash point or call) → cases, and violations found.
 TORTURE: Counter[tuple[str, str]] = Counter()
@@ -66,6 +74,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
+    turns = {item: _turn(item) for item in items}
+    first: dict[Path, int] = {}
+    for item, turn in turns.items():
+        if turn:
+            first[item.path] = min(turn, first.get(item.path, turn))
+    items.sort(key=lambda item: first[item.path] if turns[item] else 0)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Quick tests first: failures show early. Then whole modules, so that each starts its servers once, the long ones
+    before the short: at the end no worker is busy for a minute with the last test.
+    """
+    marks = {mark.name for mark in item.iter_markers()}
+    order = [{"timeout"}, {"spark"}, {"slow"}, {*MARKER_OF_FIXTURE.values()}]  # own timeouts: what takes longest
+    return next((turn for turn, names in enumerate(order, 1) if names & marks and marks & NOT_QUICK), 0)
 
 
 def _factory(kind: type[Server]) -> Iterator[Factory[Server]]:
@@ -131,6 +154,22 @@ def mysql() -> Iterator[MysqlServer]:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgresqlServer]:
     yield from _shared(PostgresqlServer)
+
+
+@pytest.fixture
+def replica(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Replica]:
+    """An instance folder, with a Spark where the test is marked so; nothing of it runs on."""
+    made = Replica(tmp_path, spark=request.node.get_closest_marker("spark") is not None)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def source(mariadb: MariadbServer, request: pytest.FixtureRequest) -> MariadbServer:
+    """The session's MariaDB with an empty binary log and the SCHEMA of the test's module."""
+    mariadb.sql("RESET MASTER")
+    mariadb.sql(request.module.SCHEMA)
+    return mariadb
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,8 @@ USER = PASSWORD = "rpl"
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
+MEMORY = Path("/dev/shm")
+MEMORY_NEEDED = 6 << 30  # bytes of RAM free: a server's data take 50 to 300 MB, some tests start four of them
 CACHE = Path(os.environ.get("RPLCTL_SERVERS", Path.home() / ".cache" / "rplctl-servers"))
 
 Row = tuple[Any, ...]
@@ -41,9 +43,7 @@ class PrivateServer(abc.ABC):
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self.options = list(options)
-        self.folder = Path(
-            tempfile.mkdtemp(prefix=f"rpl-{self.kind[:2]}-", dir="/tmp")
-        )  # short: socket paths < 108 bytes
+        self.folder = Path(tempfile.mkdtemp(prefix=f"rpl-{self.kind[:2]}-", dir=short_folder()))
         self.data = self.folder / "data"
         self.socket = self.folder / "sock"
         self.host = HOST
@@ -175,6 +175,17 @@ class PrivateServer(abc.ABC):
 
     def _own(self, folder: Path) -> None:  # noqa: B027 - nothing to do is the usual case
         """Hand the folder to the account the server runs as; ours unless a subclass needs another."""
+
+
+def short_folder() -> Path:
+    """Where servers live, in a path that leaves room for a socket's 108 bytes. In memory where there is enough: a
+    killed server loses nothing there either, and each of its syncs would wait for the disk.
+    """
+    if not MEMORY.is_dir():
+        return Path("/tmp")
+    available = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemAvailable" in line)
+    free = min(shutil.disk_usage(MEMORY).free, int(available.split()[1]) << 10)
+    return MEMORY if free > MEMORY_NEEDED else Path("/tmp")
 
 
 def free_port() -> int:

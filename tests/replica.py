@@ -11,19 +11,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rplctl.channel import Channel, lock_holder
+from rplctl.command.show_status import show_status
+from rplctl.command.wait import wait
+from rplctl.config import Config, load_config
+from rplctl.position import BinlogPosition
 from tests.servers import MariadbServer
 
 
 class Replica:
-    """One instance folder with one channel, `rplctl` called as a program; `close` leaves no process behind."""
+    """One instance folder with one channel, `rplctl` called as a program; `close` leaves no process behind.
 
-    def __init__(self, folder: Path, channel: str = "") -> None:
+    `spark=False`: its appliers do their tasks themselves (tests/without_spark).
+    """
+
+    def __init__(self, folder: Path, channel: str = "", *, spark: bool = True) -> None:
         self.datadir = folder / "replica"
         self.channel = Channel(channel, self.datadir)
+        paths = [] if spark else [str(Path(__file__).parent / "without_spark")]
+        self._variables = {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     def run(
         self,
@@ -39,7 +49,7 @@ class Replica:
             capture_output=True,
             text=True,
             timeout=timeout_s,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **self._variables, **(environment or {})},
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
@@ -54,6 +64,13 @@ class Replica:
         self.run("init", *init)
         self.change_master(source, *change)
 
+    def into(self, server: MariadbServer) -> tuple[str, ...]:
+        """The options of `init` that make the server the target: its URL, and the password in a file."""
+        password = self.datadir.parent / "target-password"
+        password.write_text("rpl\n")
+        password.chmod(0o600)
+        return "--target", f"mysql://rpl@{server.host}:{server.port}/", "--target-password-file", str(password)
+
     def change_master(self, source: MariadbServer, *more: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
         where = [
             "--master-host",
@@ -67,6 +84,9 @@ class Replica:
         return self.run("change-master", *where, "--master-connect-retry", "1", *more, password="rpl", expect=expect)
 
     def status(self) -> dict[str, Any]:
+        """What `show-status --json` prints."""
+        if config := self._config_of_files():
+            return asdict(show_status(config, self.channel.name))
         rows: list[dict[str, Any]] = json.loads(self.run("show-status", "--json").stdout)
         return next(row for row in rows if row["Channel_Name"] == self.channel.name)
 
@@ -91,7 +111,15 @@ class Replica:
     def wait_synced(self, source: MariadbServer, timeout_s: float = 60) -> None:
         """Until the applied position is the source's."""
         name, position = source.master_status()
+        if config := self._config_of_files():
+            wait(config, self.channel.name, position=BinlogPosition(name, position), timeout_s=timeout_s)
+            return
         self.run("wait", "--pos", f"{name}:{position}", "--timeout", str(int(timeout_s)))
+
+    def _config_of_files(self) -> Config | None:
+        """Where nothing but files is read, looking needs no process of its own: no connection stays open."""
+        config = load_config(self.datadir, self.channel.name)
+        return config if not config.target or config.target.startswith("sqlite") else None
 
     def logs(self) -> str:
         found = [self.channel.log_path(role) for role in ("receiver", "applier")]

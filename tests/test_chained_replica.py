@@ -16,7 +16,7 @@ from tests.binary_log.applied import logs_of, positions_are_exact
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.mariadb, pytest.mark.timeout(290)]
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(290)]
 
 KILLS = 2
 
@@ -51,7 +51,7 @@ def test_a_chained_replica_equals_the_source_though_the_first_ones_applier_is_ki
 ) -> None:
     source = mariadb_factory()
     source.sql("CREATE DATABASE chain; CREATE TABLE chain.t (id INT PRIMARY KEY, v VARCHAR(80))")
-    first, second = Replica(tmp_path / "first"), Replica(tmp_path / "second")
+    first, second = (Replica(tmp_path / name, spark=False) for name in ("first", "second"))
     load = Load(source)
     load.thread.start()
     try:

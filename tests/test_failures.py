@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,26 +13,12 @@ import rplctl.demo
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SCHEMA = """
 DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; USE shop;
 CREATE TABLE t (id INT PRIMARY KEY, note VARCHAR(200));
 """
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def source(mariadb: MariadbServer) -> MariadbServer:
-    mariadb.sql("RESET MASTER")
-    mariadb.sql(SCHEMA)
-    return mariadb
 
 
 def insert_rows(source: MariadbServer, first: int, last: int, width: int = 50) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.replica import Replica
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 
 DATABASES = ("shop", "other", "tmp_1", "tmpx1", "store")
 SCRIPT = (
@@ -105,8 +105,8 @@ def test_the_same_tables_and_rows_arrive_as_on_a_mariadb_replica(
     try:
         expected = server_side(server, source)
     finally:
-        server.stop()
-    replica = Replica(tmp_path)
+        server.kill()
+    replica = Replica(tmp_path, spark=False)
     try:
         assert our_side(replica, source, options) == expected
         assert expected and expected != source_side(source)

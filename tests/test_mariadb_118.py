@@ -5,7 +5,7 @@ Skipped with the reason where 11.8 cannot be fetched (tests/fetch_mariadb.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from tests.replica import Replica, assert_same_tables
 from tests.servers import Mariadb118Server
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 TABLES = """
 CREATE DATABASE d;
@@ -42,13 +42,6 @@ def source(mariadb_118_factory: Callable[..., Mariadb118Server]) -> Mariadb118Se
     numbers = ",".join(f"({number})" for number in range(1000))
     server.sql(f"CREATE TABLE d.numbers (seq INT PRIMARY KEY); INSERT INTO d.numbers VALUES {numbers}")
     return server
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
 
 
 def test_a_replica_of_118_by_gtid_survives_its_own_crash_and_the_sources_restart(

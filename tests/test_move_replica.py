@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,16 +11,14 @@ import pytest
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 SCHEMA = "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, note VARCHAR(40) CHARACTER SET utf8mb4)"
 
 
 @pytest.fixture
-def ours(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
+def ours(replica: Replica) -> Replica:
+    return replica
 
 
 def write(server: MariadbServer, first: int, last: int) -> None:

@@ -22,7 +22,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 Sources = dict[str, MariadbServer]
 TABLE = (
@@ -60,8 +60,8 @@ class Load(threading.Thread):
 class Instance:
     """Channels a, b and m of one instance folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.of = {name: Replica(folder, name) for name in "abm"}
+    def __init__(self, folder: Path, *, spark: bool) -> None:
+        self.of = {name: Replica(folder, name, spark=spark) for name in "abm"}
         self.datadir = self.of["a"].datadir
         self.has_server = False  # as target: then each look is a process of its own, which leaves no connection behind
 
@@ -85,8 +85,9 @@ class Instance:
 
 
 @pytest.fixture
-def instance(tmp_path: Path) -> Iterator[Instance]:
-    made = Instance(tmp_path)
+def instance(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Instance]:
+    """With Spark in the long versions only."""
+    made = Instance(tmp_path, spark=request.node.get_closest_marker("torture") is not None)
     yield made
     for replica in made.of.values():
         replica.close()

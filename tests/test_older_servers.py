@@ -6,7 +6,6 @@ Skipped with the reason where one cannot be fetched (tests/fetch_mariadb.py, tes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.private_server import ServerUnavailable
 from tests.replica import Replica, assert_same_tables
 from tests.servers import Mariadb105Server, MariadbServer, Mysql57Server, Mysql80Server, Mysql84Server
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 WRITES = """
 BEGIN;
@@ -45,13 +44,6 @@ def source(request: pytest.FixtureRequest) -> Iterator[MariadbServer]:
     with server:
         server.sql(TABLES + f"INSERT INTO d.numbers VALUES {','.join(f'({number})' for number in range(700))}")
         yield server
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
 
 
 def test_an_older_source_is_followed_by_gtid_through_crashes_of_both(replica: Replica, source: MariadbServer) -> None:

@@ -1,4 +1,4 @@
-"""End to end: a real MariaDB source, the command line, a real Spark, SQLite (issue: receiver → relay log → applier)."""
+"""End to end: a real source, the command line, receiver → relay log → applier, SQLite; a real Spark where marked."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
+LONG = [pytest.mark.spark, pytest.mark.torture]
 
 SCHEMA = """
 DROP DATABASE IF EXISTS shop;
@@ -63,21 +62,8 @@ class Load(threading.Thread):
         self.join()
 
 
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def source(mariadb: MariadbServer) -> MariadbServer:
-    mariadb.sql("RESET MASTER")
-    mariadb.sql(SCHEMA)
-    return mariadb
-
-
-@pytest.mark.parametrize("repository", ["file", "table"])
+@pytest.mark.spark
+@pytest.mark.parametrize("repository", [pytest.param("file", marks=pytest.mark.torture), "table"])
 def test_rows_arrive_within_a_second_and_survive_stop_and_start(
     replica: Replica, source: MariadbServer, repository: str
 ) -> None:
@@ -103,9 +89,17 @@ def test_rows_arrive_within_a_second_and_survive_stop_and_start(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("repository", "gtid"), [("file", "no"), ("table", "slave_pos")])
+@pytest.mark.parametrize(
+    ("repository", "gtid", "kills"),
+    [
+        ("file", "no", 10),
+        pytest.param("table", "slave_pos", 8, marks=pytest.mark.spark),
+        pytest.param("file", "no", 25, marks=LONG),
+        pytest.param("table", "slave_pos", 25, marks=LONG),
+    ],
+)
 def test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing(
-    replica: Replica, source: MariadbServer, repository: str, gtid: str
+    replica: Replica, source: MariadbServer, repository: str, gtid: str, kills: int
 ) -> None:
     kinds = ["--master-info-repository", repository, "--relay-log-info-repository", repository]
     replica.set_up(source, *kinds, change=["--master-use-gtid", gtid])
@@ -114,7 +108,7 @@ def test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_noth
     load = Load(source, 2)
     load.start()
     try:
-        for _ in range(25):
+        for _ in range(kills):
             time.sleep(chance.random() * 1.5)
             replica.kill(chance.choice(["receiver", "applier"]))
             replica.run("start")
@@ -126,6 +120,7 @@ def test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_noth
     assert (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == source.master_status()
 
 
+@pytest.mark.spark
 def test_until_synced_applies_what_was_there_and_ends(replica: Replica, source: MariadbServer) -> None:
     load = Load(source, 3)
     load.start()

@@ -1,4 +1,4 @@
-"""End to end into MySQL and MariaDB: recorded logs of real sources, the command line, a real Spark, a real server.
+"""End to end into MySQL and MariaDB: recorded logs of real sources, the command line, a real server, a real Spark.
 
 The expectation is what the source itself printed at its end: every type, charset and key, rows and statements, DDL,
 triggers, XA, savepoints, MyISAM, system versioning (issue: a target of the same kind, types between real servers).
@@ -6,7 +6,7 @@ triggers, XA, savepoints, MyISAM, system versioning (issue: a target of the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,32 +15,20 @@ from tests.recorded_state import differences, unpacked_log
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 MARIADB_CASES = ["ma1011-torture-row", "ma1011-torture-mixed", "ma1011-torture-statement"]
+OTHER_FORMS = ("my97-torture-rowsquery", "my97-torture-compress-l1", "my97-torture-nogtid")  # of the row log
 MYSQL_CASES = [
     "my97-torture-row",
     "my97-torture-mixed",
-    "my97-torture-rowsquery",
-    "my97-torture-compress-l1",
-    "my97-torture-nogtid",
+    *(pytest.param(case, marks=pytest.mark.torture) for case in OTHER_FORMS),
 ]
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
 
 
 def set_up(replica: Replica, target: MariadbServer, *init: str) -> None:
     """init with the target's URL on the command line and its password in a file."""
-    password = replica.datadir.parent / "target-password"
-    password.write_text("rpl\n")
-    password.chmod(0o600)
-    url = f"mysql://rpl@{target.host}:{target.port}/"
-    replica.run("init", "--target", url, "--target-password-file", str(password), *init)
+    replica.run("init", *replica.into(target), *init)
 
 
 def apply(case: str, replica: Replica, target: MariadbServer, folder: Path, repository: str) -> None:
@@ -52,6 +40,7 @@ def apply(case: str, replica: Replica, target: MariadbServer, folder: Path, repo
     replica.run("start", "--until-synced")
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("case", MARIADB_CASES)
 def test_mariadb_becomes_what_the_mariadb_source_was(
     case: str, replica: Replica, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
@@ -61,6 +50,7 @@ def test_mariadb_becomes_what_the_mariadb_source_was(
     assert differences(case, target) == []
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("case", MYSQL_CASES)
 def test_mysql_becomes_what_the_mysql_source_was(
     case: str, replica: Replica, mysql_factory: Callable[..., MysqlServer], tmp_path: Path

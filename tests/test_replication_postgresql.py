@@ -1,4 +1,4 @@
-"""End to end into PostgreSQL: a live MariaDB source, the command line, a real Spark, a real server.
+"""End to end into PostgreSQL: a live MariaDB source, the command line, a real server; a real Spark where marked.
 
 The tables are compared value by value with what the source prints of them (`record_fidelity.state_of`).
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -17,24 +16,9 @@ from tests.postgresql_state import connect, differences, new_database
 from tests.record_fidelity import state_of
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, PostgresqlServer
-from tests.test_replication import SCHEMA, Load
+from tests.test_replication import Load
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
-KILLS = 8  # with each kind of repository
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def source(mariadb: MariadbServer) -> MariadbServer:
-    mariadb.sql("RESET MASTER")
-    mariadb.sql(SCHEMA)
-    return mariadb
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def set_up(replica: Replica, source: MariadbServer, server: PostgresqlServer, repository: str) -> str:
@@ -61,9 +45,16 @@ def assert_same(source: MariadbServer, url: str, replica: Replica) -> None:
     assert (status["Slave_IO_Running"], status["Slave_SQL_Running"]) == ("Yes", "Yes")
 
 
-@pytest.mark.parametrize("repository", ["table", "file"])
+@pytest.mark.parametrize(
+    ("repository", "kills"),
+    [
+        pytest.param("table", 4, marks=pytest.mark.spark),
+        ("file", 4),
+        *(pytest.param(kind, 20, marks=[pytest.mark.spark, pytest.mark.torture]) for kind in ("table", "file")),
+    ],
+)
 def test_kill_9_of_the_applier_at_random_moments_loses_and_repeats_nothing(
-    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer, repository: str
+    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer, repository: str, kills: int
 ) -> None:
     url = set_up(replica, source, postgresql, repository)
     source.sql("CREATE TABLE shop.growing (id INT PRIMARY KEY, v INT); INSERT INTO shop.growing VALUES (1, 1)")
@@ -72,7 +63,7 @@ def test_kill_9_of_the_applier_at_random_moments_loses_and_repeats_nothing(
     load = Load(source, 5)
     load.start()
     try:
-        for number in range(KILLS):
+        for number in range(kills):
             time.sleep(chance.random() * 2.5)
             assert replica.kill("applier"), replica.logs()
             if number % 3 == 0:

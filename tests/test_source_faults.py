@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
+pytestmark = pytest.mark.slow
 
 
 def test_clocks_that_jump_and_logs_that_begin_anew(

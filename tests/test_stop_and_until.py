@@ -18,7 +18,7 @@ from rplctl.status import read_status
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 Position = tuple[str, int]
 Make = Callable[..., Replica]
 
@@ -34,22 +34,18 @@ def target(mariadb_factory: Callable[..., MariadbServer]) -> MariadbServer:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
+def make(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Make]:
     made: list[Replica] = []
 
     def make_one(source: MariadbServer, target: MariadbServer | None = None, *init: str) -> Replica:
         """A channel from the source's beginning into SQLite, or into `target`."""
         folder = tmp_path / f"r{len(made)}"
         folder.mkdir()
-        replica = Replica(folder)
+        replica = Replica(folder, spark=request.node.get_closest_marker("spark") is not None)
         made.append(replica)
         if target is not None:
-            password = folder / "password"
-            password.write_text("rpl\n")
-            password.chmod(0o600)
-            where = ("--target", f"mysql://rpl@{target.host}:{target.port}/", "--target-password-file", str(password))
             target.sql("DROP DATABASE IF EXISTS d; DROP DATABASE IF EXISTS rplctl")
-            init = (*where, *init)
+            init = (*replica.into(target), *init)
         replica.run("init", *init)
         replica.change_master(source)
         return replica
@@ -124,6 +120,7 @@ SOME = ("Spark starts", "writing")
 ALL = ("Spark starts", "Python workers start", "decoding", "decoded", "writing")
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(("megabytes", "phases"), [(100, SOME), pytest.param(300, ALL, marks=pytest.mark.torture)])
 def test_stop_takes_at_most_two_seconds_whatever_the_applier_is_doing(
     megabytes: int, phases: Sequence[str], source: MariadbServer, make: Make
@@ -152,6 +149,7 @@ def test_stop_takes_at_most_two_seconds_whatever_the_applier_is_doing(
     )
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("local_infile", [1, pytest.param(0, marks=pytest.mark.torture)])
 def test_stop_takes_at_most_two_seconds_while_mariadb_loads_and_says_what_it_stopped(
     local_infile: int, source: MariadbServer, target: MariadbServer, make: Make
@@ -198,7 +196,7 @@ def until_stopped(replica: Replica, *until: str) -> list[int]:
     return ids(replica)
 
 
-@pytest.mark.torture  # eight starts of Spark
+@pytest.mark.torture  # eight starts
 @pytest.mark.parametrize(("count", "every"), [(400, 1000), (11, 3)], ids=["one batch", "many logs"])
 def test_until_stops_exactly_there_in_each_form(count: int, every: int, source: MariadbServer, make: Make) -> None:
     fresh(source)

@@ -4,42 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 SCHEMA = "DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)"
 TABLES = ("--master-info-repository", "table", "--relay-log-info-repository", "table")
 
 
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def source(mariadb: MariadbServer) -> MariadbServer:
-    mariadb.sql("RESET MASTER")
-    mariadb.sql(SCHEMA)
-    return mariadb
-
-
 def into(replica: Replica, source: MariadbServer, target: MariadbServer, *init: str) -> None:
     """A channel from that source into that server."""
-    password = replica.datadir.parent / "target-password"
-    password.write_text("rpl\n")
-    password.chmod(0o600)
-    where = ("--target", f"mysql://rpl@{target.host}:{target.port}/", "--target-password-file", str(password))
-    replica.set_up(source, *where, *init)
+    replica.set_up(source, *replica.into(target), *init)
 
 
 def edit(replica: Replica, sql: str) -> None:
@@ -95,7 +76,7 @@ def test_a_read_lock_holds_the_applier_and_nothing_is_lost_or_repeated(
     assert replica.status()["Last_SQL_Errno"] == 0
 
 
-@pytest.mark.parametrize("rep_engine", ["InnoDB", "MyISAM", "MEMORY"])
+@pytest.mark.parametrize("rep_engine", ["InnoDB", "MyISAM", pytest.param("MEMORY", marks=pytest.mark.torture)])
 def test_every_engine_survives_a_killed_applier_and_status_says_what_it_can_do(
     replica: Replica, source: MariadbServer, mariadb_factory: Callable[..., MariadbServer], rep_engine: str
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,6 @@ from tests.servers import MariadbServer, MysqlServer
 from tests.test_replication_mysql import set_up
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
 
 
 def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder: Path, *init: str) -> None:

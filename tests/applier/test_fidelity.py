@@ -234,7 +234,9 @@ def test_a_logged_statement_stops_exactly_before_its_transaction_whatever_the_po
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("case", ["my97-torture-compress-l1", "ma1011-torture-row"])
+@pytest.mark.parametrize(
+    "case", ["my97-torture-compress-l1", pytest.param("ma1011-torture-row", marks=pytest.mark.torture)]
+)
 def test_an_archive_of_logs_goes_through_receiver_relay_log_and_spark(tmp_path: Path, case: str) -> None:
     write_logs(tmp_path / "source", data_of(case))
     replica = Replica(tmp_path)

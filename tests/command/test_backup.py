@@ -14,7 +14,7 @@ import pytest
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(280)]
 
 SCHEMA = """
 CREATE DATABASE {db};
@@ -67,7 +67,7 @@ class Load:
 
 @contextmanager
 def replica_of(server: MariadbServer, folder: Path, layout: str, database: str) -> Iterator[Replica]:
-    ours = Replica(folder)
+    ours = Replica(folder, spark=False)
     ours.run("init", *LAYOUTS[layout])
     options = ours.datadir / "rplctl.toml"
     lines = [f"{name} = {value}" for name, value in OPTIONS.items()] + [f'replicate_do_db = "{database}"']
@@ -83,7 +83,7 @@ def replica_of(server: MariadbServer, folder: Path, layout: str, database: str) 
 
 def go_on(source: MariadbServer, folder: Path, moment: Path, database: str) -> Replica:
     """Restore into a folder of its own and apply all that the source has."""
-    restored = Replica(folder)
+    restored = Replica(folder, spark=False)
     restored.run("restore", str(moment))
     restored.run("start", "--until-synced", "--max-time", "120")
     assert_same_tables(source, restored, database)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rplctl.channel import Channel
+from rplctl.commit import in_doubt
 from rplctl.commit.ledger import CommitMode, open_ledger, settle
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.commit.two_phase import XaLedger, evict_predecessor, pages_path, settle_prepared, shown_mode
@@ -150,6 +151,7 @@ def test_the_target_killed_between_prepare_and_commit(
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(ledger.participant, "prepare", kill_and_prepare)
+    monkeypatch.setattr(in_doubt, "ASKED_FOR_S", 1.0)
     applied: list[int] = []
 
     def apply() -> None:
