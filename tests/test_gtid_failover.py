@@ -6,9 +6,8 @@ every transaction once, in the target what the new source has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,16 +18,9 @@ from rplctl.repository.record import RELAY_LOG_INFO
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 Pair = tuple[MariadbServer, MariadbServer]
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    made = Replica(tmp_path)
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")
