@@ -38,12 +38,13 @@ class ServerUnavailable(Exception):
 class PrivateServer(abc.ABC):
     """One server process. Subclasses say how it is made, run and asked."""
 
+    in_memory: ClassVar[bool] = True  # where that can be
     kind: ClassVar[str]
     errors: ClassVar[tuple[type[Exception], ...]]  # what its driver raises while the server is not up
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self.options = list(options)
-        self.folder = Path(tempfile.mkdtemp(prefix=f"rpl-{self.kind[:2]}-", dir=short_folder()))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"rpl-{self.kind[:2]}-", dir=short_folder(in_memory=self.in_memory)))
         self.data = self.folder / "data"
         self.socket = self.folder / "sock"
         self.host = HOST
@@ -177,11 +178,11 @@ class PrivateServer(abc.ABC):
         """Hand the folder to the account the server runs as; ours unless a subclass needs another."""
 
 
-def short_folder() -> Path:
+def short_folder(*, in_memory: bool = True) -> Path:
     """Where servers live, in a path that leaves room for a socket's 108 bytes. In memory where there is enough: a
     killed server loses nothing there either, and each of its syncs would wait for the disk.
     """
-    if not MEMORY.is_dir():
+    if not in_memory or not MEMORY.is_dir():
         return Path("/tmp")
     available = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemAvailable" in line)
     free = min(shutil.disk_usage(MEMORY).free, int(available.split()[1]) << 10)

@@ -19,12 +19,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench.measurement import Measurement
-from tests.private_server import find_program
+from tests.private_server import PrivateServer, find_program
 
 RESULTS = Path("bench-results")
 
 
 def main(wanted: list[str]) -> None:
+    PrivateServer.in_memory = False  # what is flushed must reach a disk
     names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     began = datetime.now(UTC)
     found: dict[str, list[dict[str, object]]] = {}
