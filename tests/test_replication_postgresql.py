@@ -16,6 +16,7 @@ from tests.postgresql_state import connect, differences, new_database
 from tests.record_fidelity import state_of
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, PostgresqlServer
+from tests.test_replication import SCHEMA as SCHEMA  # read by the fixture `source`
 from tests.test_replication import Load
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -308,7 +308,8 @@ def test_what_was_decided_is_settled_before_the_position_goes_elsewhere(
         killed_at("crash_commit_after_log", lambda: apply_next(config))
         move()
         assert (numbers(config), prepared(mariadb)) == ([1], []), number
-        assert open_relay_log_info(config, channel, lambda: engine).read() == at(1), number
+        stored = open_relay_log_info(config, channel, lambda: engine).read()
+        assert replace(stored, left_at="") == at(1), number
         assert not pages_path(channel).exists()
     assert apply_next(auto) == 2
     assert apply_next(config) == 3, "from mode marker back to xa"
