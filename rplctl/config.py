@@ -145,6 +145,7 @@ class Config:
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     java_home: str = option("", "folder of the Java to start Spark with")
     on_unsupported_ddl: str = option("stop", "at a statement that the target cannot have", choices=("stop", "skip"))
+    lower_case_table_names: int = option(0, "the source's; 1: it stores names of tables in lower case", high=1)
     replicate_do_db: str = name_list("replicate these databases only", "databases")
     replicate_ignore_db: str = name_list("leave these databases out", "databases")
     replicate_do_table: str = name_list("replicate these tables only", "tables")

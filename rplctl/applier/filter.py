@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rplctl.config import Config, split_list
@@ -50,6 +50,7 @@ class ReplicationFilter:
     wild_do_table: tuple[str, ...] = ()
     wild_ignore_table: tuple[str, ...] = ()
     rewrite_db: tuple[tuple[str, str], ...] = ()
+    lower_case: int = field(default=0, compare=False)  # lower_case_table_names; no rule
 
     @classmethod
     def from_config(cls, config: Config) -> ReplicationFilter:
@@ -62,6 +63,7 @@ class ReplicationFilter:
             tuple(split_list(config.replicate_wild_do_table)),
             tuple(split_list(config.replicate_wild_ignore_table)),
             tuple((old.strip(), new.strip()) for old, _, new in rewrites),
+            config.lower_case_table_names,
         )
 
     @property

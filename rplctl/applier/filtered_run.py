@@ -178,7 +178,7 @@ def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules
     try:
         is_load = run.types[number] == EventType.EXECUTE_LOAD_QUERY
         query = parse_execute_load(event, run.description).query if is_load else parse_query(event, run.description)
-        return rules.accepts_statement(query.sql, database, ddl_context(query, run.description))
+        return rules.accepts_statement(query.sql, database, ddl_context(query, run.description, rules.lower_case))
     except RplError:
         return True
 

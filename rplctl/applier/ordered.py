@@ -90,6 +90,7 @@ class OrderedRange:
         self._retries = config.replica_transaction_retries
         self._spool_folder = Channel(channel, config.datadir).spool_folder
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
+        self._lower_case = config.lower_case_table_names
         self._statements = statements
         self._tolerance = Tolerance.from_config(config)
         rules = ReplicationFilter.from_config(config)
@@ -232,9 +233,8 @@ class OrderedRange:
     def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
         at = _end_position(run, number)
         try:
-            plan = plan_ddl(
-                query.sql, query.database, ddl_context(query, run.description), self._catalog, self._accepts
-            )
+            context = ddl_context(query, run.description, self._lower_case)
+            plan = plan_ddl(query.sql, query.database, context, self._catalog, self._accepts)
             if plan.unreplicated:
                 raise _unreplicated_error(plan.unreplicated[0])
         except RplError as error:

@@ -10,8 +10,8 @@ from rplctl.binlog.format_description import FormatDescription
 from rplctl.schema.context import DdlContext
 
 
-def ddl_context(query: Query, description: FormatDescription) -> DdlContext:
-    """The session a statement ran in, from its event's status variables."""
+def ddl_context(query: Query, description: FormatDescription, lower_case_table_names: int) -> DdlContext:
+    """The session a statement ran in, from its event's status variables; no event tells `lower_case_table_names`."""
     session = query.context
     known: dict[str, Any] = {
         "sql_mode": session.sql_mode,
@@ -27,5 +27,6 @@ def ddl_context(query: Query, description: FormatDescription) -> DdlContext:
         microseconds=session.microseconds,
         auto_increment_increment=increment,
         auto_increment_offset=offset,
+        lower_case_table_names=lower_case_table_names,
         error_code=query.error_code,
     )

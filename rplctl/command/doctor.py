@@ -219,11 +219,14 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[Finding]
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
         variables = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE '%bin%'")}
         ids = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'server\\_id'")}
+        ids |= {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'lower\\_case\\_table%'")}
     yield Finding(check, OK, f"{master.host}:{master.port} answers")
-    yield from judge_source(variables | ids, config.server_id, check)
+    yield from judge_source(variables | ids, config.server_id, check, config.lower_case_table_names)
 
 
-def judge_source(variables: dict[str, str], server_id: int, check: str) -> Iterator[Finding]:
+def judge_source(
+    variables: dict[str, str], server_id: int, check: str, lower_case_table_names: int = 0
+) -> Iterator[Finding]:
     """What the source's variables mean for a replica that applies rows."""
     if variables.get("log_bin") != "ON":
         yield Finding(
@@ -238,3 +241,7 @@ def judge_source(variables: dict[str, str], server_id: int, check: str) -> Itera
         yield Finding(check, WARN, "binlog_checksum is NONE", "set binlog_checksum=CRC32 on the source")
     if server_id and variables.get("server_id") == str(server_id):
         yield Finding(check, FAIL, f"server_id {server_id} is also ours", "rplctl init --server-id N")
+    names = variables.get("lower_case_table_names", "0")
+    if (names != "0") != bool(lower_case_table_names):
+        text = f"lower_case_table_names is {names}, here it is {lower_case_table_names}"
+        yield Finding(check, FAIL, text, f"set lower_case_table_names = {int(names != '0')} in rplctl.toml")

@@ -17,6 +17,7 @@ from rplctl.binlog.charset import charset_of
 from rplctl.binlog.decimal import decimal_text
 from rplctl.binlog.events import Intvar, Rand, UserVar
 from rplctl.binlog.query import Query
+from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL
 from rplctl.target.mysql_values import double_literal, quote
 
 Settings = Mapping[str, str]  # session variable → SQL text
@@ -201,8 +202,17 @@ def _mysql_only(query: Query) -> dict[str, str]:
 
 def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
     if source.is_mariadb != target.is_mariadb:
-        return mode & _COMMON_MODES
+        return mode & _COMMON_MODES | _fractions(mode, target)
     return mode if target.is_mariadb or target.version < 80000 else mode & ~_GONE_IN_MYSQL_8
+
+
+def _fractions(mode: int, target: ServerKind) -> int:
+    """What makes the target treat digits of a second that a column has no room for as the source does: MySQL rounds
+    unless told to truncate, MariaDB truncates unless told to round.
+    """
+    if target.is_mariadb:
+        return TIME_ROUND_FRACTIONAL if target.version >= 100400 and not mode & TIME_TRUNCATE_FRACTIONAL else 0
+    return TIME_TRUNCATE_FRACTIONAL if target.version >= 80000 and not mode & TIME_ROUND_FRACTIONAL else 0
 
 
 def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:

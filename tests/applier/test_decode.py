@@ -26,7 +26,9 @@ def catalog_before_first_rows() -> Catalog:
             run = read_run(GROUPS.data, batch.start, batch.end, batch.description)
             number = run.types.tolist().index(EventType.QUERY)
             query = parse_query(run.event(number), run.description)
-            catalog = catalog.after(plan_ddl(query.sql, query.database, ddl_context(query, run.description), catalog))
+            catalog = catalog.after(
+                plan_ddl(query.sql, query.database, ddl_context(query, run.description, 0), catalog)
+            )
     return catalog
 
 

@@ -93,6 +93,27 @@ def test_a_statement_runs_in_the_session_it_had_on_the_source(target: MysqlTarge
     assert 0 < rows[0][3] < 1
 
 
+@pytest.mark.parametrize(
+    ("source", "mode"), [("10.11.6-MariaDB", 0), ("10.11.6-MariaDB", 1 << 34), ("9.1.0", 0), ("9.1.0", 1 << 32)]
+)
+def test_digits_without_room_are_rounded_or_cut_as_the_source_does(
+    target: MysqlTarget, server: MariadbServer, source: str, mode: int
+) -> None:
+    """MySQL rounds unless told to cut (TIME_TRUNCATE_FRACTIONAL), MariaDB cuts unless told to round."""
+    session = replace(QUERY.context, sql_mode=mode)
+    for text in (
+        b"CREATE TABLE t (d TIME(3), e TIME)",
+        b"INSERT INTO t VALUES ('-23:59:59.6', '1:00:00.6')",
+        b"ALTER TABLE t MODIFY d TIME",
+    ):
+        target.begin(foreign_keys=True)
+        target.run_statement(Statement(replace(QUERY, sql_bytes=text, context=session), (), (), source))
+        target.commit()
+    rounds = ("MariaDB" in source) == bool(mode)
+    expected = ("-24:00:00", "01:00:01") if rounds else ("-23:59:59", "01:00:00")
+    assert server.rows("shop", "t") == [expected]
+
+
 def test_user_variables_keep_type_sign_and_collation(target: MysqlTarget, server: MariadbServer) -> None:
     run(target, "CREATE TABLE t (a BIGINT UNSIGNED, b BIGINT, c DOUBLE, d DECIMAL(10,3), e VARCHAR(40), f BLOB)")
     run(
