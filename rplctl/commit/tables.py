@@ -95,18 +95,19 @@ def prepared_xa(schema: str | None) -> Table:
 
 
 def create_own_tables(engine: Engine) -> None:
-    """CREATE IF NOT EXISTS; never touches rows."""
+    """CREATE IF NOT EXISTS; never touches rows.
+
+    One at a time, and the lock comes first: a transaction of MySQL keeps what it has looked at, so two that looked and
+    then wanted to alter would wait for each other (1213, 3058).
+    """
     schema = own_schema(engine)
     with engine.begin() as connection:
+        lock_installation(connection)
         if schema is not None:
             connection.execute(CreateSchema(schema, if_not_exists=True))
         for table in (commit_marker(schema), table_models(schema), prepared_xa(schema)):
             table.create(connection, checkfirst=True)
-        is_old = _lacks_pieces(connection)
-    if is_old:
-        with engine.begin() as connection:  # another: a transaction that has looked at the table holds it
-            lock_installation(connection)
-            add_pieces(connection)
+        add_pieces(connection)
 
 
 def add_pieces(connection: Connection) -> None:
