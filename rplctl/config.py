@@ -31,12 +31,8 @@ UINT_MAX = (1 << 32) - 1
 T = TypeVar("T")
 Value = str | int | bool
 ERROR_FILTER_PATTERN = 3067
-_LISTS = {  # what an option that is a list of names holds
-    "databases": "db,...",
-    "tables": "db.table,...",
-    "patterns": "db.table,...",
-    "rewrites": "from->to,...",
-}
+# what an option that is a list of names holds
+_LISTS = {"databases": "db,...", "tables": "db.table,...", "patterns": "db.table,...", "rewrites": "from->to,..."}
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
