@@ -32,6 +32,11 @@ _INTERVAL = re.compile(r"(\d{1,19})(?:\s*-\s*(\d{1,19}))?")
 _TAGGED_FORMAT = 1
 
 
+def _not_a_list(part: str) -> UsageError:
+    hint = f"'{part[:60]}' is no GTID: write DOMAIN-SERVER-NUMBER as MariaDB has it, like 0-1-5, or MySQL's UUID:NUMBER"
+    return UsageError("Could not parse GTID list", errno=_MARIADB_MALFORMED, hint=hint)
+
+
 def _merged(intervals: Iterable[Interval]) -> Intervals:
     result: list[Interval] = []
     for first, last in sorted(intervals):
@@ -156,7 +161,9 @@ class MysqlGtidSet:
 
 
 def _malformed(text: str) -> UsageError:
-    return UsageError(f"Malformed GTID set specification '{text}'.", errno=_MALFORMED)
+    return UsageError(
+        f"Malformed GTID set specification '{text}'.", errno=_MALFORMED, hint="write UUID:NUMBER or UUID:FIRST-LAST"
+    )
 
 
 def _parse_source(part: str, text: str, found: dict[Source, list[Interval]]) -> None:
@@ -198,10 +205,10 @@ class MariadbGtidState:
         for part in text.split(",") if text.strip() else []:
             numbers = part.strip().split("-")
             if len(numbers) != 3 or not all(re.fullmatch(r"[0-9]{1,20}", number) for number in numbers):
-                raise UsageError("Could not parse GTID list", errno=_MARIADB_MALFORMED)
+                raise _not_a_list(part.strip())
             domain, server_id, sequence = map(int, numbers)
             if domain >= 1 << 32 or server_id >= 1 << 32 or sequence >= 1 << 64:
-                raise UsageError("Could not parse GTID list", errno=_MARIADB_MALFORMED)
+                raise _not_a_list(part.strip())
             if domain in domains:
                 raise UsageError(
                     f"GTID {part.strip()} and {domain}-{domains[domain][0]}-{domains[domain][1]} conflict "

@@ -84,7 +84,11 @@ def _executed(config: Config, channel: str, wanted: tuple[str, ...]) -> tuple[st
     executed = stored.read().gtid_executed if stored.exists() else ""
     if executed and any((":" in gtid) != (":" in executed) for gtid in wanted):
         kind = "UUID:NUMBER" if ":" in executed else "DOMAIN-SERVER-NUMBER"
-        raise UsageError(f"this channel's GTIDs are of the form {kind}", errno=1772 if ":" in executed else 1941)
+        raise UsageError(
+            f"this channel's GTIDs are of the form {kind}",
+            errno=1772 if ":" in executed else 1941,
+            hint="rplctl show-status --field Executed_Gtid_Set",
+        )
     return tuple(gtid for gtid in wanted if is_executed(gtid, executed))
 
 

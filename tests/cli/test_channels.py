@@ -85,6 +85,7 @@ def test_a_gtid_that_is_none_is_refused_before_anybody_is_asked(several: Program
     for gtid, number in (("nonsense", 1941), ("3e11fa47-71ca-11e1-9e33-c80aa9429562:x", 1772)):
         done = several("skip", "--gtid", gtid, "--channel", "east")
         assert done.code == 2 and done.err.startswith(f"ERROR {number}") and "never be applied" not in done.err
+        assert "hint: " in done.err
 
 
 def test_256_channels_are_shown_in_linear_time_and_the_next_is_3080(program: Program) -> None:

@@ -88,7 +88,7 @@ def test_a_table_of_before_pieces_gets_them_and_keeps_what_waits(
 def test_appliers_that_start_at_once_upgrade_it_once(target: Target) -> None:
     """Four, time and again: each looks, and none holds what another waits for."""
     create_own_tables(target.engine())
-    for _ in range(5):
+    for _ in range(5 if target.kind == "mysql" else 1):
         older(target)
         children = [in_child(lambda: create_own_tables(target.engine())) for _ in range(4)]
         assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
