@@ -100,12 +100,12 @@ class Config:
     relay_log_info_repository: str = option("FILE", "where RelayLogInfo is kept", choices=("FILE", "TABLE"))
     commit_mode: str = option(
         "auto",
-        "xa: a position outside the target's transactions joins them in two-phase commit",
+        "with xa a position outside the target's transactions joins them in two-phase commit",
         choices=("auto", "xa"),
     )
     prepared_position: str = option(
         "line",
-        "commit_mode=xa: prepare in relay-log.info itself, in a shadow-page file, or in the binary log alone",
+        "where commit_mode=xa prepares: in relay-log.info itself, in a shadow-page file, or in the binary log alone",
         choices=("line", "pages", "binlog"),
     )
     commit_group_transactions: int = option(
@@ -123,7 +123,9 @@ class Config:
     relay_log_space_limit: int = option(0, "bytes of relay logs at which the receiver waits; 0: no limit", high=1 << 62)
     max_relay_log_size: int = option(1 << 30, "bytes at which a relay log is rotated", low=4096, high=1 << 40)
     log_bin: str = option("", "name or path of the binary log of applied transactions; empty: none is written")
-    log_replica_updates: bool = option(True, "false: no binary log, whatever log_bin says")
+    log_replica_updates: bool = option(
+        True, "write what is applied to the binary log; false: none, whatever log_bin says"
+    )
     max_binlog_size: int = option(1 << 30, "bytes at which a binary log is rotated", low=4096, high=1 << 30)
     sync_binlog: int = option(1, "commits between syncs of the binary log; 0: left to the operating system")
     binlog_expire_logs_seconds: int = option(2_592_000, "age at which binary logs are removed; 0: never")
@@ -140,7 +142,9 @@ class Config:
     max_batch_bytes: int = option(512 << 20, "bytes of relay log per Spark job at most", low=1 << 16, high=1 << 40)
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     java_home: str = option("", "folder of the Java to start Spark with")
-    on_unsupported_ddl: str = option("stop", "at a statement that the target cannot have", choices=("stop", "skip"))
+    on_unsupported_ddl: str = option(
+        "stop", "what to do at a statement that the target cannot have", choices=("stop", "skip")
+    )
     lower_case_table_names: int = option(0, "the source's; 1: it stores names of tables in lower case", high=1)
     replicate_do_db: str = name_list("replicate these databases only", "databases")
     replicate_ignore_db: str = name_list("leave these databases out", "databases")

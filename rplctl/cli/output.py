@@ -133,5 +133,8 @@ def confirm(question: str, *, yes: bool) -> None:
         raise UsageError(f"{question} This needs a confirmation.", hint="add --yes")
     sys.stderr.write(f"{clean(question)} [y/N] ")
     sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    answer = sys.stdin.readline()
+    if not answer:  # Ctrl-D ends no line
+        sys.stderr.write("\n")
+    if answer.strip().lower() not in ("y", "yes"):
         raise UsageError("not confirmed: nothing was changed")

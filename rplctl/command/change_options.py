@@ -30,7 +30,7 @@ class ChangeOption:
 
     name: str  # field of MasterChanges
     concerns: str  # receive | execute | both: which thread must be stopped
-    kind: str  # text, file, number, seconds, switch, ids, choice
+    kind: str  # text, file, folder, number, seconds, switch, ids, choice
     stores: str
     help: str
     low: int = 0
@@ -52,7 +52,7 @@ class ChangeOption:
 
     @property
     def metavar(self) -> str:
-        words = {"number": "N", "seconds": "SECONDS", "switch": "0|1", "ids": "N,N", "file": "FILE"}
+        words = {"number": "N", "seconds": "SECONDS", "switch": "0|1", "ids": "N,N", "file": "FILE", "folder": "DIR"}
         return "|".join(self.choices) or words.get(self.kind, "TEXT")
 
 
@@ -73,7 +73,7 @@ class MasterChanges:
     )
     master_binlog_dir: str | None = _row(
         RECEIVE,
-        "file",
+        "folder",
         "master.master_binlog_dir",
         "folder of binary logs to read instead of a server; '' for a server",
     )
@@ -92,16 +92,18 @@ class MasterChanges:
     master_bind: str | None = _row(RECEIVE, "text", "master.bind", "local address to connect from")
     master_ssl: bool | None = _row(RECEIVE, "switch", "master.enabled_ssl", "connect with TLS")
     master_ssl_ca: str | None = _row(RECEIVE, "file", "master.ssl_ca", "file of the trusted authorities")
-    master_ssl_capath: str | None = _row(RECEIVE, "file", "master.ssl_capath", "folder of the trusted authorities")
+    master_ssl_capath: str | None = _row(RECEIVE, "folder", "master.ssl_capath", "folder of the trusted authorities")
     master_ssl_cert: str | None = _row(RECEIVE, "file", "master.ssl_cert", "our certificate")
     master_ssl_key: str | None = _row(RECEIVE, "file", "master.ssl_key", "key of our certificate")
     master_ssl_cipher: str | None = _row(RECEIVE, "text", "master.ssl_cipher", "permitted ciphers up to TLS 1.2")
     master_ssl_crl: str | None = _row(RECEIVE, "file", "master.ssl_crl", "file of revoked certificates")
-    master_ssl_crlpath: str | None = _row(RECEIVE, "file", "master.ssl_crlpath", "folder of revoked certificates")
+    master_ssl_crlpath: str | None = _row(RECEIVE, "folder", "master.ssl_crlpath", "folder of revoked certificates")
     master_ssl_verify_server_cert: bool | None = _row(
         RECEIVE, "switch", "master.ssl_verify_server_cert", "check the host name in the source's certificate"
     )
-    master_tls_version: str | None = _row(RECEIVE, "text", "master.tls_version", "TLSv1.2,TLSv1.3")
+    master_tls_version: str | None = _row(
+        RECEIVE, "text", "master.tls_version", "versions of TLS to allow: TLSv1.2,TLSv1.3"
+    )
     master_tls_ciphersuites: str | None = _row(
         RECEIVE, "text", "master.tls_ciphersuites", "permitted suites of TLS 1.3", acts=False
     )
@@ -115,7 +117,7 @@ class MasterChanges:
         RECEIVE, "text", "master.master_compression_algorithm", "list of zlib, zstd, uncompressed", acts=False
     )
     master_zstd_compression_level: int | None = _row(
-        RECEIVE, "number", "master.master_zstd_compression_level", "1..22", low=1, high=22, acts=False
+        RECEIVE, "number", "master.master_zstd_compression_level", "level of zstd, 1..22", low=1, high=22, acts=False
     )
     network_namespace: str | None = _row(
         RECEIVE, "text", "master.network_namespace", "network namespace to connect in", acts=False
