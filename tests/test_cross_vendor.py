@@ -1,0 +1,67 @@
+"""MySQL into MariaDB and the reverse: documents that are a type here and text there, and what the other lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rplctl.errors import RplError
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
+from tests.servers import MariadbServer, MysqlServer
+
+pytestmark = pytest.mark.slow
+
+DOCUMENTS = """
+CREATE TABLE t (id INT PRIMARY KEY, j JSON, k JSON NOT NULL, n INT);
+INSERT INTO t VALUES (1, '{"a": [1, 2.5, "ü🦄", null], "b": {"c": true}}', '[]', 1), (2, NULL, '"x"', 2);
+INSERT INTO t VALUES (3, '1', '{}', 3);
+UPDATE t SET j=JSON_SET(j, '$.a[1]', 9) WHERE id=1;
+UPDATE t SET id=9 WHERE id=1;
+DELETE FROM t WHERE id=3;
+INSERT INTO t SELECT 100+id, j, k, n FROM t
+"""
+ONLY_MYSQL = """;
+UPDATE t SET k=JSON_ARRAY(CAST('1.50' AS DECIMAL(5,2)), CAST('2024-01-02' AS DATE)) WHERE id=2;
+SET binlog_row_value_options='PARTIAL_JSON', binlog_row_image=MINIMAL;
+UPDATE t SET j=JSON_REMOVE(JSON_SET(j, '$.a[0]', 'changed'), '$.b') WHERE id=9
+"""
+
+
+def applied(folder: Path, source: MariadbServer, target: MariadbServer, statements: str, bulk_rows: int) -> Instance:
+    """`statements`, run in a new database `crossed` of the source, applied to the target."""
+    for server in (source, target):
+        server.sql("DROP DATABASE IF EXISTS crossed; DROP DATABASE IF EXISTS rplctl")
+    target.sql("CREATE DATABASE rplctl")
+    source.sql("FLUSH BINARY LOGS; CREATE DATABASE crossed CHARACTER SET utf8mb4")
+    source.sql(statements, "crossed")
+    log = groups_of(source.binlog_files[-1])
+    instance = Instance(folder, log, target=target.url())
+    instance.target.bulk_rows = bulk_rows
+    instance.applier = instance.reopen()
+    try:
+        instance.apply(log)
+    finally:
+        instance.target.close()
+    return instance
+
+
+@pytest.mark.parametrize("bulk_rows", [0, 1])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_documents_arrive_as_the_text_that_the_source_prints(
+    kind: str, bulk_rows: int, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
+) -> None:
+    source, target = (mysql, mariadb) if kind == "mysql" else (mariadb, mysql)
+    applied(tmp_path, source, target, DOCUMENTS + (ONLY_MYSQL if kind == "mysql" else ""), bulk_rows)
+    shown = "SELECT id, CAST(j AS CHAR), CAST(k AS CHAR), n FROM crossed.t ORDER BY id"
+    assert target.sql(shown) == source.sql(shown)
+    assert len(target.sql(shown)) == 4
+
+
+def test_a_type_that_the_other_lacks_stops_with_its_servers_words(
+    mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
+) -> None:
+    with pytest.raises(RplError, match=r"INET6.*CREATE TABLE t") as caught:
+        applied(tmp_path, mariadb, mysql, "CREATE TABLE t (id INET6 PRIMARY KEY)", 0)
+    assert caught.value.errno == 1064 and caught.value.position
