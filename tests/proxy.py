@@ -35,7 +35,7 @@ class Fate:
 class Proxy:
     """`fates` are dealt to connections as they come, the last one's successors get `usual`."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, host: str = HOST, own_port: int = 0) -> None:
         self.server_port = port
         self.fates: deque[Fate] = deque()
         self.usual = Fate()
@@ -51,7 +51,8 @@ class Proxy:
         self.away = threading.Event()  # set: new connections end at once
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
-        self._listener = socket.create_server((HOST, 0))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, own_port), family=family)
         self.port: int = self._listener.getsockname()[1]
 
     def __enter__(self) -> Proxy:

@@ -27,6 +27,7 @@ from rplctl.source.base import CR_SERVER_LOST, ER_SLAVE_FATAL_ERROR, DumpStart, 
 from rplctl.source.tls import tls_context
 
 CR_CONN_HOST_ERROR = 2003
+CR_UNKNOWN_HOST = 2005
 CR_SSL_CONNECTION_ERROR = 2026
 CR_MALFORMED_PACKET = 2027
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
@@ -116,6 +117,10 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
     bind = (info.bind, 0) if info.bind else None
     try:
         connection = socket.create_connection((info.host, info.port), timeout_s, source_address=bind)
+    except socket.gaierror as error:
+        raise err.OperationalError(
+            CR_UNKNOWN_HOST, f"Unknown MySQL server host '{info.host}' ({error.errno})"
+        ) from error
     except OSError as error:
         reason = f"({error.errno})" if error.errno else f"({error})"
         raise err.OperationalError(

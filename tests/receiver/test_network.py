@@ -10,6 +10,7 @@ import contextlib
 import os
 import random
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -158,6 +159,37 @@ def test_a_lost_connection_is_noticed_told_and_made_again(
         proxy.open.set()
         catch_up(receiver, source)
         receiver.wait(lambda: receiver.status().connected and not receiver.status().last_errno)
+    assert receiver.relayed() == log_events(source.binlog_files)
+
+
+def test_a_host_name_is_asked_for_at_each_attempt_and_may_move_to_an_ipv6_address(
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really, answers = socket.getaddrinfo, [""]
+
+    def resolve(host: Any, *rest: Any, **more: Any) -> Any:
+        if host == "source.test" and not answers[-1]:
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return really(answers[-1] if host == "source.test" else host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    try:
+        moved = Proxy(source.port, host="::1", own_port=proxy.port)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    settings: dict[str, Any] = {"connect_retry": 0, "master_log_name": FIRST_LOG, "master_log_pos": 4}
+    with moved, RunningReceiver(tmp_path, host="source.test", port=proxy.port, **settings) as receiver:
+        receiver.wait(lambda: receiver.status().last_errno != 0)
+        said = receiver.status()
+        assert (said.last_errno, "Unknown MySQL server host 'source.test'" in said.last_error) == (2005, True)
+        answers.append("127.0.0.1")
+        catch_up(receiver, source)
+        assert receiver.status().last_errno == 0 and (proxy.accepted, moved.accepted) == (1, 0)
+        answers.append("::1")
+        proxy.cut_all()
+        source.sql("INSERT INTO net.t (b) VALUES ('moved')")
+        catch_up(receiver, source)
+        assert (proxy.accepted, moved.accepted) == (1, 1)
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
