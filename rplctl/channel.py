@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rplctl.durable import private_folder
@@ -78,6 +79,7 @@ class Channel:
         return self.run_folder / f"{role}.log"
 
 
+@cache
 def encode_channel_name(name: str) -> str:
     """Channel name → part of a file name: lower case, all but letters, digits and `_` as `@` + 4 hex (MariaDB,
     MySQL).

@@ -129,7 +129,7 @@ def stored_records(config: Config, repositories: Repositories, channel: str) -> 
         _create_tables(config, repositories)
         master = MasterInfo(
             channel_name=channel,
-            master_id=next_master_id(config, repositories.engine),
+            master_id=next_master_id(config, repositories.engine, channels),
             heartbeat=default_heartbeat(config),
         )
     if repositories.relay_log_info.exists():

@@ -5,13 +5,14 @@ The SQLAlchemy engine comes as a callable: FILE neither opens nor imports it (de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel, decode_channel_name
 from rplctl.config import INSTANCE_FILE, Config, read_file
-from rplctl.errors import RplError
+from rplctl.errors import NotConfigured, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
 from rplctl.repository.file import FileRepository
@@ -79,13 +80,14 @@ def list_channels(config: Config, engine: Callable[[], Engine]) -> list[str]:
     return sorted(found.values())
 
 
-def next_master_id(config: Config, engine: Callable[[], Engine]) -> int:
-    """The smallest free Master_id above all in use: WL#2775's key, unique in the instance."""
+def next_master_id(config: Config, engine: Callable[[], Engine], channels: Sequence[str] | None = None) -> int:
+    """The smallest free Master_id above all in use: WL#2775's key, unique in the instance. `channels`: what
+    `list_channels` said, where it was asked already.
+    """
     used = [0]
-    for name in list_channels(config, engine):
-        repository = open_master_info(config, Channel(name, config.datadir), engine)
-        if repository.exists():
-            used.append(repository.read().master_id)
+    for name in list_channels(config, engine) if channels is None else channels:
+        with suppress(NotConfigured):  # has only the other record
+            used.append(open_master_info(config, Channel(name, config.datadir), engine).read().master_id)
     return max(used) + 1
 
 

@@ -15,8 +15,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic
 
 from rplctl.channel import Channel
 from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
@@ -34,6 +35,13 @@ _BLOCK = 4096  # of every file system there is, or a multiple
 def _has_lost_data(data: bytes) -> bool:
     """As a power cut leaves a file whose blocks never reached the disk: empty, with zeros, or cut at a block."""
     return not data or b"\0" in data or (len(data) % _BLOCK == 0 and END_MARKER.encode() not in data)
+
+
+@cache
+def _begin_of_ours(record: Record[Any]) -> tuple[int, bytes]:
+    """Where our section begins in a file that we wrote: number of its first line, from 0, and the name there."""
+    lines = record.format(record.empty("")).splitlines()
+    return next((number, line.partition(b"=")[0]) for number, line in enumerate(lines) if b"=" in line)
 
 
 class FileRepository(Generic[Info]):
@@ -149,8 +157,7 @@ class FileRepository(Generic[Info]):
         """
         if not self.synced_path.exists():
             return
-        own = self._record.format(self._record.empty("")).splitlines()
-        number, first = next((n, line.partition(b"=")[0]) for n, line in enumerate(own) if b"=" in line)
+        number, first = _begin_of_ours(self._record)
         lines = data.splitlines()
         if END_MARKER.encode() not in lines or not b"".join(lines[number : number + 1]).startswith(first + b"="):
             why = "(a server's file goes in by import-info)"
