@@ -84,6 +84,7 @@ KILOBYTE = "RPAD(n, 1000, CONCAT('row ', n, ' of a long transaction. '))"
 RANDOM = "CONCAT(" + ",".join(f"SHA2(n*31+{part}, 512)" for part in range(12)) + ")"  # 1.5 KB that halve at best
 
 
+@pytest.mark.slow
 def test_a_row_transaction_of_many_batches(
     tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_row_transaction_of_many_batches(
 XA = ("XA START 'huge';", "XA END 'huge'; XA PREPARE 'huge'; XA COMMIT 'huge'")
 
 
+@pytest.mark.slow
 def test_a_prepared_transaction_of_many_pieces(tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]) -> None:
     source = mariadb_factory()
     one_transaction(source, 12_000, KILOBYTE, *XA)
@@ -105,6 +107,7 @@ def test_a_prepared_transaction_of_many_pieces(tmp_path: Path, mariadb_factory: 
     assert peak < 1_000 * MB
 
 
+@pytest.mark.slow
 def test_a_compressed_transaction_of_many_batches(
     tmp_path: Path, mysql_factory: Callable[..., MysqlServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
