@@ -67,6 +67,13 @@ def test_several_channels_may_be_files(several: Program) -> None:
     }
 
 
+def test_several_channels_may_read_one_server_as_in_mysql_9(several: Program) -> None:
+    """3075, which MySQL keeps a text for, is raised by nobody."""
+    for name in ("east", "west"):
+        assert several("change-master", "--channel", name, "--master-host", "db9", "--master-port", "3399").code == 0
+    assert [line["Source"] for line in json.loads(several("show-channels", "--json").out)].count("db9:3399") == 2
+
+
 def test_a_command_for_all_does_what_it_can_and_names_the_channel_that_it_could_not(several: Program) -> None:
     (several.datadir / "master-north.info").write_bytes(b"rubbish\n")
     done = several("show-status", "--json")
