@@ -55,6 +55,10 @@ def parse_alter_table(cursor: Cursor, database: str) -> AlterTable:
 def _clause(cursor: Cursor, database: str) -> tuple[Operation, ...]:
     if cursor.is_word("ADD"):
         return _add(cursor, database)
+    if cursor.accept("DROP PERIOD FOR"):
+        cursor.accept("IF EXISTS")
+        cursor.identifier()
+        return ()
     if cursor.accept("DROP"):
         return (_drop(cursor),)
     if cursor.is_word("MODIFY", "CHANGE"):

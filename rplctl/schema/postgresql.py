@@ -42,7 +42,7 @@ from rplctl.schema.postgresql_type import (
 )
 from rplctl.schema.sqlite import is_enforceable, is_indexed
 from rplctl.schema.sqlite_type import quote
-from rplctl.schema.structure import END_OF_TIME, ROW_END
+from rplctl.schema.structure import history_condition
 
 OWN_SCHEMA = "rplctl"
 _PARKED = "rplctl renames this"
@@ -87,7 +87,7 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
             condition = partition_condition(model, names, context, value_sql, literal)
             return [f"DELETE FROM {table(model)}" + (f" WHERE {condition}" if condition else "")]
         case DeleteHistoryStep(model):
-            return [f"DELETE FROM {table(model)} WHERE {quote(ROW_END)} <> '{END_OF_TIME}+00'"]
+            return [f"DELETE FROM {table(model)} WHERE {history_condition(model, '+00')}"]
         case AlterStep():
             raise AssertionError("altered by postgresql_alter")
 

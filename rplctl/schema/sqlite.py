@@ -31,7 +31,7 @@ from rplctl.schema.plan import (
 )
 from rplctl.schema.rebuild import FilledColumn, filled_columns
 from rplctl.schema.sqlite_type import affinity, literal, quote, stored_value
-from rplctl.schema.structure import END_OF_TIME, ROW_END
+from rplctl.schema.structure import history_condition
 
 _REBUILT = "rplctl rebuild"  # no MySQL table can have this name here: it lacks the double underscore
 
@@ -92,7 +92,7 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
             condition = partition_condition(model, names, context)
             return [f"DELETE FROM {table(model)} WHERE {condition}"] if condition else [f"DELETE FROM {table(model)}"]
         case DeleteHistoryStep(model):
-            return [f"DELETE FROM {table(model)} WHERE {quote(ROW_END)} <> '{END_OF_TIME}'"]
+            return [f"DELETE FROM {table(model)} WHERE {history_condition(model)}"]
 
 
 def _model_of(step: Step) -> TableModel:

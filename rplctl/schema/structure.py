@@ -12,11 +12,13 @@ from rplctl.schema.column_definition import Constraint
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import normalize, takes_charset
 from rplctl.schema.model import Check, Column, Key, KeyPart, TableModel
+from rplctl.schema.sqlite_type import quote
 from rplctl.schema.statement import AddForeignKey, AddKey, TableName, TableOptions
 from rplctl.schema.table_definition import Definitions
 
 ERROR_NO_COLUMNS, ERROR_DUPLICATE_COLUMN, ERROR_DUPLICATE_KEY_NAME, ERROR_UNKNOWN_KEY_COLUMN = 1113, 1060, 1061, 1072
 END_OF_TIME = "2038-01-19 03:14:07.999999"  # MariaDB's row_end of a current row, in UTC
+LATER_END_OF_TIME = "2106-02-07 06:28:15.999999"  # since 11.5
 ROW_START, ROW_END = "row_start", "row_end"
 
 _BEYOND_UTF8MB3 = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
@@ -167,13 +169,24 @@ def add_versioning(model: TableModel) -> TableModel:
 
     Row events carry both columns, and history rows as rows (seen in MariaDB 10.11's binary logs).
     """
-    if model.find(ROW_END) is not None:
-        return versioned_keys(model, ROW_END)
+    if (end := row_end(model)) or model.find(ROW_END) is not None:
+        return versioned_keys(model, end or ROW_END)
     hidden = tuple(
         Column(name, "timestamp", 6, nullable=False, default=default, invisible=True)
         for name, default in ((ROW_START, "(ROW START)"), (ROW_END, "(ROW END)"))
     )
     return versioned_keys(replace(model, columns=(*model.columns, *hidden)), ROW_END)
+
+
+def row_end(model: TableModel) -> str:
+    """The column GENERATED ALWAYS AS ROW END, whatever its name; '' when there is none."""
+    return next((column.name for column in model.columns if column.default == "(ROW END)"), "")
+
+
+def history_condition(model: TableModel, suffix: str = "") -> str:
+    """SQL that holds for the rows that are no more; `suffix` belongs to a time in the target's dialect."""
+    ends = ", ".join(f"'{end}{suffix}'" for end in (END_OF_TIME, LATER_END_OF_TIME))
+    return f"{quote(row_end(model) or ROW_END)} NOT IN ({ends})"
 
 
 def versioned_keys(model: TableModel, row_end: str) -> TableModel:
@@ -188,7 +201,8 @@ def versioned_keys(model: TableModel, row_end: str) -> TableModel:
 def drop_versioning(model: TableModel) -> TableModel:
     """Without system versioning: no hidden columns, no row_end in keys (the server deletes the history rows)."""
     hidden = {c.name for c in model.columns if c.name in (ROW_START, ROW_END) and c.invisible}
-    keys = tuple(replace(key, parts=tuple(p for p in key.parts if p.column != ROW_END)) for key in model.keys)
+    end = row_end(model) or ROW_END
+    keys = tuple(replace(key, parts=tuple(p for p in key.parts if p.column != end)) for key in model.keys)
     columns = tuple(column for column in model.columns if column.name not in hidden)
     return replace(model, columns=columns, keys=keys, system_versioned=False)
 

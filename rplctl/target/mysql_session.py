@@ -184,6 +184,7 @@ def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, str]
         for bit, (name, if_set, if_not) in _MARIADB_FLAGS.items():
             if target.version >= _MARIADB_SINCE.get(name, 0):
                 found[name] = if_set if flags >> bit & 1 else if_not
+        found["system_versioning_alter_history"] = "'KEEP'"  # no event tells; otherwise the source had refused it
     return found
 
 

@@ -247,6 +247,25 @@ def test_system_versioned_tables_hold_current_and_historical_rows() -> None:
         replica.run("ALTER TABLE t ADD SYSTEM VERSIONING")
 
 
+@pytest.mark.parametrize("end", ["2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999"])
+def test_columns_of_a_system_period_have_any_name_and_current_rows_either_end(end: str) -> None:
+    """MariaDB 11.5 and later let time end in 2106."""
+    replica = ReplicaTables(MARIADB)
+    replica.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START INVISIBLE, e TIMESTAMP(6)"
+        " GENERATED ALWAYS AS ROW END INVISIBLE, v INT, PERIOD FOR SYSTEM_TIME (s, e)) WITH SYSTEM VERSIONING"
+    )
+    model = replica.catalog.tables["sd", "t"]
+    assert [column.name for column in model.columns] == ["id", "s", "e", "v"]
+    assert model.keys[0].columns == ("id", "e")
+    replica.insert(
+        "t",
+        [(1, "2026-01-01 00:00:00.000000", "2026-01-02 00:00:00.000000", 1), (1, "2026-01-02 00:00:00.000000", end, 2)],
+    )
+    replica.run("ALTER TABLE t DROP COLUMN s, DROP COLUMN e, DROP PERIOD FOR SYSTEM_TIME, DROP SYSTEM VERSIONING")
+    assert replica.rows("t") == [(1, 2)]
+
+
 def test_sequences_have_a_model_but_no_table() -> None:
     replica = ReplicaTables(MARIADB)
     assert replica.run("CREATE SEQUENCE sq START WITH 10 INCREMENT BY 5") == []
