@@ -24,7 +24,7 @@ from rplctl.target.engine_log import (
 from tests.private_server import PrivateServer
 
 DENIED = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
-KINDS = ("mariadb", "mysql", "postgresql")
+KINDS = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "mysql", "postgresql")]
 SOME_USER = {
     "mariadb": "CREATE OR REPLACE USER nobackup@'%' IDENTIFIED BY 'pw'; GRANT SELECT ON *.* TO nobackup@'%'",
     "mysql": "CREATE USER IF NOT EXISTS nobackup@'%' IDENTIFIED BY 'pw'; GRANT SELECT ON *.* TO nobackup@'%'",
