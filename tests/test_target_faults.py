@@ -239,6 +239,38 @@ def test_a_commit_without_an_answer_is_asked_for_and_neither_lost_nor_repeated(
     assert proxy.cuts == 3
 
 
+PHASES = {  # the statement that is cut, by server
+    "prepare": {"mariadb": b"XA PREPARE", "postgresql": b"PREPARE TRANSACTION"},
+    "commit": {"mariadb": b"XA COMMIT", "postgresql": b"COMMIT PREPARED"},
+}
+
+
+@pytest.mark.parametrize(
+    ("phase", "away"),
+    [
+        ("prepare", False),
+        ("commit", False),
+        ("commit", True),
+        pytest.param("prepare", True, marks=pytest.mark.torture),
+    ],
+)
+@pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "is lost"])
+def test_in_two_phases_one_that_is_not_answered_is_carried_out_once_or_undone(
+    make: Callable[..., Through], server: Server, recorded: Recorded, phase: str, arrives: bool, away: bool
+) -> None:
+    """Before the decision it is rolled back and tried again, behind it committed, whatever the network did to both."""
+    through = make(server, recorded.rows, relay_log_info_repository="FILE", commit_mode="xa")
+    through.begin()
+    proxy = through.proxy
+    proxy.usual = Fate(0, begins=Sent(PHASES[phase][server.kind], 1, 3, 4), request_arrives=arrives)
+    with away_after_each_cut(proxy) if away else contextlib.nullcontext():
+        through.apply()
+    through.assert_whole()
+    assert proxy.cuts == 3
+    left = "XA RECOVER" if server.kind == "mariadb" else "SELECT gid FROM pg_prepared_xacts"
+    assert server.sql(left) == []
+
+
 def test_what_an_attempt_committed_before_the_connection_broke_is_not_applied_again(
     make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
 ) -> None:

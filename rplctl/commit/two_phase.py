@@ -98,10 +98,16 @@ class XaLedger:
         self.participant.close(last)
 
     def begin(self, target: Target, xid: str, *, foreign_keys: bool) -> None:
-        """Open the branch on a connection that bears this instance's mark."""
+        """Open the branch on a connection that bears this instance's mark.
+
+        What the one before had prepared when it broke was not decided (`pending` comes first) and holds its locks.
+        """
         driver = target.connection.connection.driver_connection
         if driver is not self._claimed:
             self.verbs.claim(target.connection, self.prefix)
+            for undecided in self.verbs.prepared_xids(target.engine, self.prefix):
+                self.verbs.rollback_prepared(target.engine, undecided)
+                log.info("prepared transaction %s was not decided and is rolled back", undecided)
             self._claimed = driver
         two_phase_target(target).begin(foreign_keys=foreign_keys, xid=xid)
 
