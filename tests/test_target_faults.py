@@ -477,6 +477,67 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
         subprocess.run(["umount", "-l", str(small)], check=False)
 
 
+@pytest.fixture(scope="module")
+def bulky(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -> RelayGroups:
+    """Numbered transactions of 200 kB."""
+    mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}; FLUSH LOGS")
+    log = mariadb.master_status()[0]
+    mariadb.sql(
+        f"CREATE DATABASE {DATABASE}; USE {DATABASE}; CREATE TABLE probe (seq INT PRIMARY KEY, note LONGTEXT);"
+        + "".join(f"INSERT INTO probe VALUES ({n}, REPEAT('{n % 10}', 200000));" for n in range(1, TRANSACTIONS + 1))
+        + "FLUSH LOGS"
+    )
+    path = tmp_path_factory.mktemp("bulky") / "log.000001"
+    shutil.copy(mariadb.data / log, path)
+    return groups_of(path)
+
+
+@pytest.mark.mariadb
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/dev/loop-control").exists(), reason="needs root and loop devices to mount an image"
+)
+@pytest.mark.parametrize("kind", ["FILE", pytest.param("TABLE", marks=pytest.mark.torture)])
+def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
+    make: Callable[..., Through], bulky: RelayGroups, tmp_path: Path, kind: str
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    image = tmp_path / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(250 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    subprocess.run(["mount", "-o", "loop", str(image), str(small)], check=True)
+    server = MariadbServer(("--skip-log-bin", "--skip-log-slave-updates"))
+    server.data = small / "data"
+    try:  # without holes: a redo log that must still grow on a full disk ends the server
+        subprocess.run(["cp", "-a", "--sparse=never", str(server._template()), str(server.data)], check=True)
+        server.start()
+        through = make(server, bulky, relay_log_info_repository=kind)
+        through.begin()
+        fill(small)
+        os.truncate(small / "ballast", (small / "ballast").stat().st_size - (3 << 20))
+        with pytest.raises(RplError) as caught:
+            through.apply()
+        is_alive = server.is_running  # some releases end themselves when they cannot extend a file
+        assert caught.value.errno in ((1114, 1021) if is_alive else (2013, 2003)), caught.value.message
+        (small / "ballast").unlink()
+        if not is_alive:
+            server.restart()
+        through.restart()
+        held = server.sql(f"SELECT count(*), coalesce(max(seq), 0) FROM {DATABASE}.probe")[0]
+        ends = [str(bulky.scan.source_position(n)) for n in range(len(bulky.scan))]
+        left = len(ends) - 1 - ends.index(str(through.instance.applier.info.exec_position))
+        assert held[0] == held[1] < TRANSACTIONS and left >= TRANSACTIONS - held[0]
+        through.apply()
+        found = server.sql(f"SELECT count(*), sum(seq), sum(length(note)), max(seq) FROM {DATABASE}.probe")[0]
+        assert tuple(int(n) for n in found) == (TRANSACTIONS, 820, TRANSACTIONS * 200_000, TRANSACTIONS)
+        assert through.instance.applier.info.exec_position == bulky.scan.end_position
+        through.close()
+    finally:
+        server.close()
+        subprocess.run(["umount", "-l", str(small)], check=False)
+
+
 def fill(folder: Path) -> None:
     with contextlib.suppress(OSError), (folder / "ballast").open("wb", buffering=0) as file:
         while True:
