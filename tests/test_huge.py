@@ -154,7 +154,7 @@ def digests(sql: Callable[[str], Sequence[Sequence[Any]]], piece: str, size: int
         ("sqlite", NOISE, 200 * MB, 3.2, "--log-bin-compress=OFF"),
         ("sqlite", NOISE, 900 * MB, 3.2, "--log-bin-compress=ON"),
         ("postgresql", NOISE, 1023 * MB, 2.2, "--log-bin-compress=OFF"),
-        ("mariadb", NOISE, 1000 * MB, 2.2, "--log-bin-compress=OFF"),
+        ("mariadb", NOISE, 600 * MB, 2.2, "--log-bin-compress=OFF"),
         ("mariadb", ZEROS, 600 * MB, 4.2, "--log-bin-compress=OFF"),
     ],
 )

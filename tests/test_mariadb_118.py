@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
 from tests.replica import Replica, assert_same_tables
 from tests.servers import Mariadb118Server
 
@@ -72,3 +74,20 @@ def test_the_logs_of_118_are_read_from_their_folder_beside_their_idx_files(
     replica.run("change-master", "--master-binlog-dir", str(source.data))
     replica.run("start", "--until-synced")
     assert_same_tables(source, replica, "d")
+
+
+def test_a_server_of_118_takes_its_statements_with_the_collations_they_meant(
+    mariadb_118_factory: Callable[..., Mariadb118Server], tmp_path: Path
+) -> None:
+    """Which collation a charset means by itself is the session's (character_set_collations), told by numbers."""
+    source, target = mariadb_118_factory(), mariadb_118_factory()
+    chosen = "SET character_set_collations='utf8mb4=uca1400_as_ci'; CREATE TABLE d.u (v TEXT CHARACTER SET utf8mb4)"
+    source.sql(f"{TABLES} {chosen}")
+    log = groups_of(source.binlog_files[-1])
+    target.sql("CREATE DATABASE rplctl")
+    instance = Instance(tmp_path, log, target=target.url())
+    instance.apply(log)
+    instance.target.close()
+    for table in ("t", "u"):
+        assert target.sql(f"SHOW CREATE TABLE d.{table}") == source.sql(f"SHOW CREATE TABLE d.{table}")
+    assert "uca1400_as_ci" in target.sql("SHOW CREATE TABLE d.u")[0][1]

@@ -39,7 +39,7 @@ from rplctl.target.mysql_rows import (
     update_statements,
     where_row,
 )
-from rplctl.target.mysql_session import ServerKind, Session
+from rplctl.target.mysql_session import ServerKind, Session, collations_sql
 from rplctl.target.mysql_statement import changes_only_rows, exchanges, judge, names_a_database, stripped, text_of
 from rplctl.target.mysql_values import quote
 
@@ -352,7 +352,7 @@ class MysqlTarget:
 
     def _collation_name(self, number: int) -> str:
         if self._collations is None:
-            rows = self._query("SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
+            rows = self._query(collations_sql(self.server))
             self._collations = {int(identifier): str(name) for identifier, name in rows}
         return self._collations.get(number, "")
 

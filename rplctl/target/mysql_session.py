@@ -47,6 +47,7 @@ _MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is no
 }
 _MARIADB_SINCE = {"sql_if_exists": 100503, "explicit_defaults_for_timestamp": 100802,
                   "system_versioning_insert_history": 101011}  # fmt: skip
+_DEFAULT_COLLATIONS_SINCE = 110201  # MariaDB's character_set_collations
 _GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
 _COMMON_MODES = 0xFFFF_FFFF & ~(_GONE_IN_MYSQL_8 | 1 << 4)  # both vendors mean the same by these
 
@@ -107,6 +108,10 @@ class Session:
         if not query.suppress_use:
             self.use(query.database)
         wanted = statement_settings(query, source, self._server)
+        defaults = query.context.character_set_collations
+        if defaults and self._server.is_mariadb and self._server.version >= _DEFAULT_COLLATIONS_SINCE:
+            pairs = (f"{charset_of(charset)}={self._collation_name(collation)}" for charset, collation in defaults)
+            wanted["character_set_collations"] = _text(",".join(pairs))
         if not is_ddl:
             wanted.pop(_BETWEEN_TRANSACTIONS, None)
         elif not self._server.is_mariadb and wanted.get(_BETWEEN_TRANSACTIONS) != self._current.get(
@@ -154,6 +159,13 @@ class Session:
         return f"_{charset} X'{raw.hex()}'" + (f" COLLATE {name}" if name else "")
 
 
+def collations_sql(server: ServerKind) -> str:
+    """Ids and names. MariaDB's collations of several charsets have names of their own for each since 10.10."""
+    if server.is_mariadb and server.version >= 101001:
+        return "SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
+    return "SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL"
+
+
 def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:
     """Session variables of the statement, as SQL text; charsets last, because they change how the rest is read."""
     context = query.context
@@ -168,9 +180,6 @@ def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> 
     found["lc_time_names"] = str(context.lc_time_names or 0)
     if not target.is_mariadb and not source.is_mariadb:
         found |= _mysql_only(query)
-    if context.character_set_collations and target.is_mariadb:
-        pairs = ",".join(f"{charset_of(a)}={b}" for a, b in context.character_set_collations)
-        found["character_set_collations"] = _text(pairs)
     return found | _charsets(query, source, target)
 
 
