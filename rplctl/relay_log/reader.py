@@ -30,6 +30,8 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place
 from rplctl.relay_log.log_file import boundary_after, first_groups, mapped_file, new_descriptions, read_start
 
+FETCH_AGAIN = "rplctl stop; rplctl recover --refetch; rplctl start"
+
 
 @dataclass(frozen=True, slots=True)
 class RelayGroups:
@@ -166,7 +168,7 @@ class RelayLogReader:
         if damage is not None and not len(scan):
             raise self._error(
                 f"Relay log read failure: Could not parse relay log event entry: {place.log_name}: {damage.message}",
-                hint=f"rplctl stop; rplctl recover{'' if is_last else ' --refetch'}; rplctl start",
+                hint="rplctl stop; rplctl recover; rplctl start" if is_last else FETCH_AGAIN,
                 transient=is_last,
             ) from damage
         return scan
@@ -191,7 +193,9 @@ class RelayLogReader:
                 raise self._error(f"Relay log {name} begins at {begins} but does not reach {here}", transient=True)
             self._place = place
         else:
-            raise self._error(f"Events are missing between {here} in {self._place.log_name} and {begins} in {name}")
+            raise self._error(
+                f"Events are missing between {here} in {self._place.log_name} and {begins} in {name}", hint=FETCH_AGAIN
+            )
         self._seen_size = -1
 
     def _look_up_again(self) -> None:
