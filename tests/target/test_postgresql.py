@@ -235,6 +235,7 @@ def test_large_bytes_go_as_they_are_and_a_row_that_no_message_holds_is_refused(
     assert shop.query("SELECT a, length(raw), md5(raw) = md5(decode(repeat('00', 2000000), 'hex')) FROM shop.t") == [
         (1, 2_000_000, True)
     ]
+    shop.target.rollback()
     monkeypatch.setattr(postgresql_values, "MOST_MESSAGE_BYTES", 1_500_000)  # 1 GB: PostgreSQL would only hang up
     error = shop.change(added(2, second), model)
     assert (error.errno, error.transient, error.position[:5]) == (1153, False, "a=2, ")
