@@ -57,6 +57,7 @@ class Split:
     target_kind: str = "sqlite"
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
+    replays_rows: bool = False  # Target.replays_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,9 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
-        encoded = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows))
+        encoded = encode_chunks(
+            net_chunks(run, catalog, split.target_kind, split.bulk_rows, replays_rows=split.replays_rows)
+        )
     except Inconsistent:
         return SplitResult()
     except RplError as error:
@@ -162,7 +165,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
                     [(s.columns, s.rows) for s in c.inserts],
                     [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 ),
-                c.bulk and [(e.columns, e.count, e.text, e.keys) for e in c.bulk.parts],
+                c.bulk and [*((e.columns, e.count, e.text, e.keys, e.lengths) for e in c.bulk.parts), c.bulk.table_map],
                 (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width),
             )
             for c in chunks
@@ -193,9 +196,14 @@ def _chunk(
         change_count,
         foreign_keys_off,
         cascades_logged,
-        bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
+        bulk and _bulk(*bulk),
         width,
     )
+
+
+def _bulk(*plain: Any) -> BulkRows:
+    absent, deletes, updates, inserts = (EncodedRows(*rows) for rows in plain[:4])
+    return BulkRows(absent, deletes, updates, inserts, plain[4])
 
 
 def _plain(rows: RowSet | None) -> tuple[Any, ...] | None:
