@@ -232,7 +232,6 @@ class BatchApplier:
             target_kind=self._target.kind,
             rules=self._rules,
             bulk_rows=self._bulk_rows,
-            replays_rows=self._bulk_rows > 0 and events.description.is_mariadb and self._target.replays_rows,
         )
         return jobs(events, self.pace, self._pipeline.parallelism, task)
 

@@ -20,12 +20,10 @@ from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.applier.superseded import can_be_superseded
 from rplctl.binlog.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
-from rplctl.binlog.column import cell_layout
 from rplctl.binlog.fields import Fields, TextForm, encode_rows, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
-from rplctl.binlog.row_event import LARGEST_ROW, row_images
 from rplctl.binlog.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS, Ints
 from rplctl.binlog.table_map import ColumnType
 from rplctl.binlog.values import INTEGER_WIDTH, decode_column
@@ -41,23 +39,15 @@ class Inconsistent(Exception):
     """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
 
 
-def net_chunks(
-    run: EventRun,
-    catalog: Catalog,
-    target_kind: str = "sqlite",
-    bulk_rows: int = 0,
-    *,
-    replays_rows: bool = False,
-) -> list[TableChunk]:
-    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more, as rows of
-    the binary log if the target `replays_rows` of this source.
+def net_chunks(run: EventRun, catalog: Catalog, target_kind: str = "sqlite", bulk_rows: int = 0) -> list[TableChunk]:
+    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more.
 
     Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
     chunks = [
-        replace(_table_chunk(rows, bulk_rows, replays_rows=replays_rows), width=rows.images.column_count)
+        replace(_table_chunk(rows, bulk_rows), width=rows.images.column_count)
         for rows in read_tables(run, catalog, target_kind)
     ]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
@@ -147,7 +137,7 @@ class _Completion:
         return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
 
 
-def _table_chunk(rows: TableRows, bulk_rows: int, *, replays_rows: bool = False) -> TableChunk:
+def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
     model, images = rows.model, rows.images
     form = value_form(rows.target_kind)
     if form.keeps_json_types and _has_typed_json(rows):
@@ -179,7 +169,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int, *, replays_rows: bool = False)
             raise Inconsistent("a row moved to another key and its image is partial")
     is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and _has_large_cell(images))
     if net.cell_image is None and is_bulk and form.encodes(rows.formats, model):
-        bulk = _bulk_rows(rows, net, key, as_images=replays_rows and _can_be_replayed(rows))
+        bulk = _bulk_rows(rows, net, key)
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
     return TableChunk(
         model.database,
@@ -200,7 +190,7 @@ def _has_large_cell(images: Images) -> bool:
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 
 
-def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, as_images: bool) -> BulkRows:
+def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRows:
     """Whole images only, so that a row that moves is one that is deleted and one that is inserted."""
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
@@ -208,41 +198,21 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, as_ima
     numbers = _key_numbers(rows, net, key)
     order = np.arange(len(net)) if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
     keeps_keys = numbers is not None and can_be_superseded(rows.model)
-    widths = np.array([cell_layout(rows.formats[c])[0] for c in sorted(key)], np.int64)
 
     def encoded(wanted: npt.NDArray[np.bool_], columns: tuple[int, ...], *, final: bool) -> EncodedRows:
         entries = order[wanted[order]]
         if not len(entries):
             return EncodedRows(columns, 0, b"")
         images = (net.final_image if final else net.key_image)[entries]
+        text = encode_rows([_fields(rows, images, c) for c in columns])
         keys = numbers[entries].tobytes() if numbers is not None and keeps_keys else b""
-        if not as_images or wanted is absent:
-            return EncodedRows(columns, len(entries), encode_rows([_fields(rows, images, c) for c in columns]), keys)
-        nothing = entries[:0]
-        before = nothing if columns == whole else net.key_image[entries]
-        text, lengths = row_images(rows.images, before, widths, key, images if final else nothing)
-        return EncodedRows(columns, len(entries), text, keys, lengths)
+        return EncodedRows(columns, len(entries), text, keys)
 
-    absent = ~present & gone
     return BulkRows(
-        absent=encoded(absent, key, final=False),
+        absent=encoded(~present & gone, key, final=False),
         deletes=encoded(present & gone, key, final=False),
         updates=encoded(present & ~gone, values_then_key, final=True),
         inserts=encoded(~present & ~gone, whole, final=True),
-        table_map=rows.table_map if as_images else b"",
-    )
-
-
-def _can_be_replayed(rows: TableRows) -> bool:
-    """True for rows that the server may take as the source logged them, and that are in no other row's way."""
-    model, images = rows.model, rows.images
-    return (
-        bool(rows.table_map)
-        and images.column_count == len(model.columns)
-        and can_be_superseded(model)
-        and value_form(rows.target_kind).can_replay(rows.formats, model)
-        and not images.is_diff.size
-        and int((images.spans[:, 1] - images.spans[:, 0]).max(initial=0)) <= LARGEST_ROW
     )
 
 

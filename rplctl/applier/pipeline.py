@@ -57,7 +57,6 @@ class Split:
     target_kind: str = "sqlite"
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
-    replays_rows: bool = False  # Target.replays_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +130,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
-        encoded = encode_chunks(
-            net_chunks(run, catalog, split.target_kind, split.bulk_rows, replays_rows=split.replays_rows)
-        )
+        encoded = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows))
     except Inconsistent:
         return SplitResult()
     except RplError as error:
@@ -165,7 +162,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
                     [(s.columns, s.rows) for s in c.inserts],
                     [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 ),
-                c.bulk and [*((e.columns, e.count, e.text, e.keys, e.lengths) for e in c.bulk.parts), c.bulk.table_map],
+                c.bulk and [(e.columns, e.count, e.text, e.keys) for e in c.bulk.parts],
                 (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width),
             )
             for c in chunks
@@ -196,14 +193,9 @@ def _chunk(
         change_count,
         foreign_keys_off,
         cascades_logged,
-        bulk and _bulk(*bulk),
+        bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
         width,
     )
-
-
-def _bulk(*plain: Any) -> BulkRows:
-    absent, deletes, updates, inserts = (EncodedRows(*rows) for rows in plain[:4])
-    return BulkRows(absent, deletes, updates, inserts, plain[4])
 
 
 def _plain(rows: RowSet | None) -> tuple[Any, ...] | None:

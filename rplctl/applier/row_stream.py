@@ -25,7 +25,6 @@ from rplctl.binlog.payload import COMPRESSED_ROWS, expand_event
 from rplctl.binlog.rows import ROWS_EVENT_TYPES, Ints, RowsEvents, parse_rows_events
 from rplctl.binlog.scan import event_offsets
 from rplctl.binlog.table_map import TableMap, parse_table_map
-from rplctl.binlog.trailer import without_checksum
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
@@ -60,7 +59,6 @@ class TableRows:
     images: Images
     events: RowsEvents
     target_kind: str  # in whose form values are wanted
-    table_map: bytes = b""  # the event, without checksum; none where it names another table than the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") ->
     is_rows = IS_ROWS[run.types]
     if not is_rows.any():
         return
-    maps, raw_maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))
+    maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))
     events = parse_rows_events(
         run.data, run.starts[is_rows], run.lengths[is_rows], run.types[is_rows], run.description.checksum_length
     )
@@ -107,14 +105,12 @@ def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") ->
         formats = formats_of(table_map, model)
         chosen = events.select(np.flatnonzero(_is_one_of(numbers, len(maps))[number_of_event]))
         images = first_columns(walk_images(chosen, formats), len(model.columns))
-        is_targets = (table_map.database, table_map.table) == (model.database, model.name)
-        raw_map = without_checksum(raw_maps[numbers[0]], run.description.checksum_length) if is_targets else b""
-        yield TableRows(model, formats[: images.column_count], images, chosen, target_kind, raw_map)
+        yield TableRows(model, formats[: images.column_count], images, chosen, target_kind)
 
 
 def unknown_tables(run: EventRun, catalog: Catalog) -> list[tuple[str, str]]:
     """Tables that the run's table maps name and the catalog lacks."""
-    maps, *_ = _distinct_maps(run, np.flatnonzero(run.types == EventType.TABLE_MAP))
+    maps, _ = _distinct_maps(run, np.flatnonzero(run.types == EventType.TABLE_MAP))
     return sorted({(m.database, m.table) for m in maps} - catalog.tables.keys())
 
 
@@ -159,12 +155,11 @@ def model_of(table_map: TableMap, catalog: Catalog, target_kind: str) -> TableMo
     return fitted(table_map, model, is_targets=value_form(target_kind).describes_itself)
 
 
-def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], list[bytes], Ints]:
-    """Each different table map parsed once, and as an event; which of them each TABLE_MAP event is."""
+def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
+    """Each different table map parsed once; which of them each TABLE_MAP event is."""
     body_lengths = run.lengths[numbers] - HEADER_LENGTH - run.description.checksum_length
     firsts, which = distinct_ranges(run.data, run.starts[numbers] + HEADER_LENGTH, body_lengths)
-    raw = [run.event(number) for number in numbers[firsts]]
-    return [parse_table_map(event, run.description) for event in raw], raw, which
+    return [parse_table_map(run.event(number), run.description) for number in numbers[firsts]], which
 
 
 def _map_of_events(

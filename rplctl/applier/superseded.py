@@ -52,10 +52,7 @@ def _without(rows: EncodedRows, gone: npt.NDArray[np.int64]) -> EncodedRows:
     if stays.all():
         return rows
     text = np.frombuffer(rows.text, np.uint8)
-    if rows.lengths:
-        lengths = np.frombuffer(rows.lengths, np.int32)
-    else:
-        lengths = np.diff(np.flatnonzero(text == _NEWLINE), prepend=-1)  # a newline within a field is escaped
+    ends = np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
+    lengths = np.diff(ends, prepend=0)
     left = text[np.repeat(stays, lengths)]
-    kept = lengths[stays].tobytes() if rows.lengths else b""
-    return EncodedRows(rows.columns, int(stays.sum()), left.tobytes(), keys[stays].tobytes(), kept)
+    return EncodedRows(rows.columns, int(stays.sum()), left.tobytes(), keys[stays].tobytes())

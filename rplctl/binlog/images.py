@@ -15,7 +15,7 @@ else is a BinlogFormatError (design D12). Cells are offsets into `data`; no byte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ class Images:
     `is_diff`: [images, columns] where a cell is a JSON diff against the change's before image; [0, 0] when none is.
     `ops`: per change 1 insert, 2 update, 3 delete; `before` and `after`: image numbers or -1; `event_of_change`: number
     of the event among those given. `before_of_image`: for an after image of an update, its before image; else -1.
-    `spans`: [images, 2]: where an image begins, NULL bits included, and ends.
     """
 
     data: ByteArray
@@ -51,7 +50,6 @@ class Images:
     before: Ints
     after: Ints
     event_of_change: npt.NDArray[np.int32]
-    spans: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
     @property
     def column_count(self) -> int:
@@ -91,14 +89,14 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
     room = 16 + int((events.data_end - events.data_start).sum()) // least
     starts, lengths = np.empty((room, columns), np.int64), np.empty((room, columns), np.int32)
     diffs = np.empty((room if events.partial_json.any() else 0, columns), np.bool_)
-    spans, changes = np.empty((room, 2), np.int64), np.empty((room, 4), np.int64)
+    changes = np.empty((room, 4), np.int64)
     progress = np.zeros(5, np.int64)
     progress[1] = events.data_start[0] if len(events) else 0
-    while not _walk(view, where, shape, starts, lengths, diffs, spans, changes, progress):
+    while not _walk(view, where, shape, starts, lengths, diffs, changes, progress):
         if progress[0] < 0:
             raise format_error("A row that does not fit its event", view.data, int(events.event_start[~progress[0]]))
         starts, lengths, changes = _doubled(starts), _doubled(lengths), _doubled(changes)
-        diffs, spans = _doubled(diffs), _doubled(spans)
+        diffs = _doubled(diffs)
     images, rows = int(progress[2]), int(progress[3])
     op, before, after, event_of_change = np.ascontiguousarray(changes[:rows].T)
     return Images(
@@ -110,7 +108,6 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
         before,
         after,
         event_of_change.astype(np.int32),
-        spans[:images],
     )
 
 
@@ -192,9 +189,7 @@ def _walk_image(
 
 
 @lean_kernel
-def _walk(
-    data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, spans: Any, changes: Any, progress: Any
-) -> Any:
+def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, changes: Any, progress: Any) -> Any:
     """Walk on from `progress` = [event, offset, images, changes, of no meaning].
 
     False when the room is used up, or when a row does not fit its event: then the event's number is inverted.
@@ -221,15 +216,11 @@ def _walk(
             changes[change, 2] = -1
             changes[change, 3] = i
             if kind != 1:
-                spans[row, 0] = p
                 p = _walk_image(data, p, end, where[1, i], np.int64(0), shape, starts, lengths, diffs, row)
-                spans[row, 1] = p
                 changes[change, 1] = row
                 row += 1
             if kind != 3 and p >= 0:
-                spans[row, 0] = p
                 p = _walk_image(data, p, end, where[2, i], where[0, i] & 4, shape, starts, lengths, diffs, row)
-                spans[row, 1] = p
                 changes[change, 2] = row
                 row += 1
             if p < 0 or (p == begun and p < end):

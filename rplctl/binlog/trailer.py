@@ -29,12 +29,6 @@ def append_checksum(event_without: bytes) -> bytes:
     return event_without + event_crc(event_without).to_bytes(CHECKSUM_LENGTH, "little")
 
 
-def without_checksum(event: bytes, checksum_length: int) -> bytes:
-    """As the BINLOG statement takes an event."""
-    length = len(event) - checksum_length
-    return event[: _LENGTH_AT.start] + length.to_bytes(4, "little") + event[_LENGTH_AT.stop : length]
-
-
 def has_valid_checksum(event: bytes) -> bool:
     """Whether the last four bytes of one whole event are its checksum."""
     stored = int.from_bytes(event[-CHECKSUM_LENGTH:], "little")

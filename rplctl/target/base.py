@@ -63,14 +63,12 @@ class EncodedRows:
     """Rows as text for LOAD DATA and COPY (`binlog.fields`). `columns` as in RowSet; in updates the key's are last.
 
     `keys`: of rows that others of the same batch may make good (`applier.superseded`), 8 bytes for each; else empty.
-    `lengths`: 4 bytes for each row where `text` is rows of the binary log instead (`binlog.row_event`); else empty.
     """
 
     columns: tuple[int, ...]
     count: int
     text: bytes
     keys: bytes = b""
-    lengths: bytes = b""
 
     def __len__(self) -> int:
         return self.count
@@ -78,16 +76,12 @@ class EncodedRows:
 
 @dataclass(frozen=True, slots=True)
 class BulkRows:
-    """A keyed table's net changes, encoded: what the lists of a TableChunk hold otherwise. All rows are whole.
-
-    `table_map`: the source's, for rows with `lengths`.
-    """
+    """A keyed table's net changes, encoded: what the lists of a TableChunk hold otherwise. All rows are whole."""
 
     absent: EncodedRows
     deletes: EncodedRows
     updates: EncodedRows
     inserts: EncodedRows
-    table_map: bytes = b""
 
     @property
     def parts(self) -> tuple[EncodedRows, EncodedRows, EncodedRows, EncodedRows]:
@@ -135,11 +129,6 @@ class Target(Protocol):
     executes_statements: bool  # True: it is a StatementTarget too
     bulk_rows: int  # net changes of a table from which on it wants them encoded (`TableChunk.bulk`); 0: never
     engine: Engine
-
-    @property
-    def replays_rows(self) -> bool:
-        """Whether it takes encoded rows as those of the binary log of a MariaDB source."""
-        ...
 
     @property
     def connection(self) -> Connection:

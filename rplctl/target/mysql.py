@@ -9,6 +9,7 @@ versioning get them through the BINLOG statement.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from pymysql import err
 from sqlalchemy import Connection, Engine
 
-from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
 from rplctl.binlog.query import Query
 from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
@@ -28,7 +29,6 @@ from rplctl.target.mysql_bulk import BulkLoader, Loaded
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts
 from rplctl.target.mysql_kill import Killer
-from rplctl.target.mysql_replay import Replay
 from rplctl.target.mysql_rows import (
     change_statement,
     delete_statements,
@@ -40,13 +40,15 @@ from rplctl.target.mysql_rows import (
     where_row,
 )
 from rplctl.target.mysql_session import ServerKind, Session, collations_sql
-from rplctl.target.mysql_statement import changes_only_rows, exchanges, judge, names_a_database, text_of
+from rplctl.target.mysql_statement import changes_only_rows, exchanges, judge, names_a_database, stripped, text_of
 from rplctl.target.mysql_values import quote
 
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
+_ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
+_STMT_END = 1
 _NO_TABLE = frozenset({1146, 1049, 1932})
 _UNKNOWN_DATABASE = 1049
-_UNKNOWN_ERROR = 1105  # what BINLOG answers for columns of other types, which a replica stops at with 1677
+_NO_PRIVILEGE = 1227
 
 
 class MysqlTarget:
@@ -63,9 +65,9 @@ class MysqlTarget:
         self._killer = Killer(engine)
         self._fenced: str | None = None
         self._foreign_keys = True
+        self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._facts = TableFacts(self._ask)
-        self._bulk = BulkLoader(self._send, self._load, lambda events: self._replay.events(events))
-        self._replays_rows: bool | None = None  # not known yet
+        self._bulk = BulkLoader(self._send, self._load)
         self._collations: dict[int, str] | None = None
         self.server = ServerKind(False, 0)
         self.server_version = ""
@@ -92,7 +94,7 @@ class MysqlTarget:
             context = DdlContext(server_version=self.server_version)
             self.server = ServerKind(context.is_mariadb, context.version_number)
             self._session = Session(self._send, self.server, self._collation_name)
-            self._replay = Replay(self._send, self._query, self.server, self.server_version)
+            self._described = None
             if self._fenced is not None:
                 try:
                     mysql_fence.take(self._driver, self._fenced)
@@ -201,7 +203,6 @@ class MysqlTarget:
         lenient = any(has_empty_enum(model, [*c.inserts, *c.updates]) for c, model in work)
         self._rows_session(lenient=lenient)
         try:
-            self._check_replay(chunks)
             for chunk, model in reversed(work):
                 if chunk.bulk is not None:
                     self._bulk.remove(chunk, model)
@@ -220,20 +221,10 @@ class MysqlTarget:
         except err.IntegrityError as error:
             raise CountMismatch(str(error.args[-1])) from error
         except (err.Error, OSError) as error:
-            if error.args[:1] == (_UNKNOWN_ERROR,):
-                self._replays_rows = False  # from the next batch on by LOAD DATA
             raise target_error(error) from error
         for chunk, model in work:
             for change in chunk.ordered:
                 self.apply_change(change, model)
-
-    def _check_replay(self, chunks: Sequence[TableChunk]) -> None:
-        if any(chunk.bulk is not None and chunk.bulk.table_map for chunk in chunks):
-            try:
-                self._replay.check()
-            except CountMismatch:
-                self._replays_rows = None  # to be asked again
-                raise
 
     def _delete(self, model: TableModel, keys: Sequence[Row], expected: int) -> None:
         found = sum(sum(self._send(sql)) for sql, _ in delete_statements(model, keys))
@@ -287,23 +278,46 @@ class MysqlTarget:
         self._foreign_keys = wanted
 
     def introduce(self, description: FormatDescription) -> None:
+        """BINLOG takes a FORMAT_DESCRIPTION first, MySQL only between transactions; it leaves gtid_next undetermined.
+
+        Without the privilege for BINLOG only what cannot do without it fails.
+        """
         self._rows_session()
-        self._replay.introduce(description)
+        if self._described == description or self.server.is_mariadb:
+            return
+        try:
+            self._describe(description)
+        except TargetError as error:
+            if error.errno != _NO_PRIVILEGE:
+                raise
+            return
+        with mapped_errors():
+            self._send(b"SET SESSION gtid_next='AUTOMATIC'")
 
     def can_replay(self, description: FormatDescription) -> bool:
-        return self._replay.can_replay(description)
+        same = description.is_mariadb == self.server.is_mariadb
+        return same and (self.server.is_mariadb or self._described == description)
+
+    def _describe(self, description: FormatDescription) -> None:
+        if self._described != description and description.is_mariadb == self.server.is_mariadb:
+            event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
+            with mapped_errors():
+                self._send(b"BINLOG '%s'" % base64.b64encode(event))
+            self._described = description
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
+        if description.is_mariadb != self.server.is_mariadb:
+            raise TargetError(
+                "The table has triggers or system versioning on the target, and its row events are of the other vendor",
+                errno=1235,
+                hint="drop the triggers on the target: their effects are in the binary log already",
+            )
         self._rows_session()
-        self._replay.rows(table_map, rows, description)
-
-    @property
-    def replays_rows(self) -> bool:
-        """The server is asked once."""
-        if self._replays_rows is None:
-            self._open()
-            self._replays_rows = self._replay.may_replay()
-        return self._replays_rows
+        with mapped_errors():
+            self._describe(description)
+            last = bytearray(stripped(rows, description))
+            last[_ROWS_FLAGS] |= _STMT_END
+            self._send(b"BINLOG '%s'" % base64.b64encode(stripped(table_map, description) + last))
 
     # statements
 

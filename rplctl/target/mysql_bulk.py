@@ -10,9 +10,6 @@ matched as the source changed. Anything else is CountMismatch; the applier rolls
               else, or when the server replaced fewer rows than sent (it does not count rows that stay the same),
               rows → temporary table, UPDATE … JOIN; where rows trade values of another unique key, DELETE and INSERT
     inserts   LOAD DATA
-
-MariaDB takes rows of a MariaDB source as they were logged (BINLOG): a quarter less work for it than LOAD DATA, and it
-applies them as its own replica does, with the same errors for a row that is not there or is already.
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from dataclasses import dataclass
 
 from pymysql import err
 
-from rplctl.binlog.row_event import row_events
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import CountMismatch, EncodedRows, TableChunk, has_one_unique_key, key_of
 from rplctl.target.mysql_rows import kept_times, left_out, table_name
@@ -45,27 +41,17 @@ class Loaded:
 
 
 class BulkLoader:
-    """`send` executes statements and tells the rows each matched; `load` sends data with a LOAD DATA LOCAL; `replay`
-    executes events of the binary log.
-    """
+    """`send` executes statements and tells the rows each matched; `load` sends data with a LOAD DATA LOCAL."""
 
-    def __init__(
-        self,
-        send: Callable[[bytes], Sequence[int]],
-        load: Callable[[bytes, bytes], Loaded],
-        replay: Callable[[bytes], object],
-    ) -> None:
+    def __init__(self, send: Callable[[bytes], Sequence[int]], load: Callable[[bytes, bytes], Loaded]) -> None:
         self._send = send
         self._load = load
-        self._replay = replay
 
     def remove(self, chunk: TableChunk, model: TableModel) -> None:
         """Delete what must be deleted; keys that must be absent are."""
         assert chunk.bulk is not None
         for keys, expected in ((chunk.bulk.absent, 0), (chunk.bulk.deletes, chunk.bulk.deletes.count)):
-            if keys.lengths:
-                self._replay_rows(chunk, model, keys, has_after=False)
-            elif keys.count:
+            if keys.count:
                 with self._staged(keys, model):
                     self._expect("delete from", model, self._delete_staged(model), expected)
 
@@ -77,8 +63,6 @@ class BulkLoader:
         rows = chunk.bulk.updates
         if not rows.count:
             return
-        if rows.lengths:
-            return self._replay_rows(chunk, model, rows)
         if not is_parent and has_one_unique_key(model) and _are_whole(rows, model):
             self._send(b"SAVEPOINT rplctl_bulk")
             if self._into(table_name(model), rows, model, b" REPLACE").deleted == rows.count:
@@ -90,33 +74,8 @@ class BulkLoader:
     def insert(self, chunk: TableChunk, model: TableModel) -> None:
         """Insert rows whose keys are absent."""
         assert chunk.bulk is not None
-        if chunk.bulk.inserts.lengths:
-            self._replay_rows(chunk, model, chunk.bulk.inserts, has_before=False)
-        elif chunk.bulk.inserts.count:
+        if chunk.bulk.inserts.count:
             self._into(table_name(model), chunk.bulk.inserts, model)
-
-    def _replay_rows(
-        self,
-        chunk: TableChunk,
-        model: TableModel,
-        rows: EncodedRows,
-        *,
-        has_before: bool = True,
-        has_after: bool = True,
-    ) -> None:
-        """A row that is not there, or is already, is the server's own error."""
-        assert chunk.bulk is not None
-        for events in row_events(
-            chunk.bulk.table_map,
-            len(model.columns),
-            key_of(model),
-            rows.text,
-            rows.lengths,
-            has_before=has_before,
-            has_after=has_after,
-            foreign_keys=not chunk.foreign_keys_off,
-        ):
-            self._replay(events)
 
     @contextmanager
     def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:

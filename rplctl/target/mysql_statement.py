@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.query import ExecuteLoadQuery, Query
 from rplctl.errors import RplError, TargetError
 
@@ -106,3 +107,9 @@ def judge(query: Query, error: TargetError | None) -> None:
 def _bare(sql: bytes) -> bytes:
     match = _COMMENTS.match(sql)
     return sql[match.end() :] if match else sql
+
+
+def stripped(event: bytes, description: FormatDescription) -> bytes:
+    """An event as the BINLOG statement takes it: without its checksum."""
+    length = len(event) - description.checksum_length
+    return event[:9] + length.to_bytes(4, "little") + event[13:length]

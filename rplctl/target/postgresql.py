@@ -52,7 +52,6 @@ class PostgresqlTarget:
     kind = "postgresql"
     has_transactional_ddl = True
     executes_statements = False
-    replays_rows: bool = False
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -92,7 +92,6 @@ class SqliteTarget:
     has_transactional_ddl = True
     executes_statements = False
     bulk_rows = 0
-    replays_rows: bool = False
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -33,7 +33,7 @@ class ValueForm:
     `describes_itself`: its tables are their own models, and need not be exactly the source's.
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
     `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are
-    `binlog.fields.TextForm`'s. `can_replay`: it stores the source's own images of such columns as they are.
+    `binlog.fields.TextForm`'s.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat]
@@ -43,7 +43,6 @@ class ValueForm:
     describes_itself: bool = False
     moves_keys: bool = False
     encodes: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
-    can_replay: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
     field_text: Callable[[Column, Value], bytes] = lambda _column, value: str(value).encode()
     takes_bytes: bool = False
 
@@ -72,12 +71,6 @@ def _loads_as_bytes(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
     """LOAD DATA takes bytes as they are: text must be of the column's own charset."""
     pairs = zip(formats, model.columns, strict=False)  # the target's table may have more of them
     return all(column.type not in CHARACTER_TYPES or fmt.charset == column.charset for fmt, column in pairs)
-
-
-def _is_stored_as_logged(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
-    """BINLOG computes no column anew and does not ask what a compressed column was compressed for."""
-    plain = not any(fmt.real_type in _COMPRESSED for fmt in formats)
-    return plain and not any(column.generated for column in model.columns)
 
 
 def _mysql_text(column: Column, value: Any) -> bytes:
@@ -111,7 +104,6 @@ _FORMS: Final[dict[str, ValueForm]] = {
         knows_defaults=True,
         describes_itself=True,
         encodes=_loads_as_bytes,
-        can_replay=_is_stored_as_logged,
         field_text=_mysql_text,
         takes_bytes=True,
     ),
