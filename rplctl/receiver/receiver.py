@@ -89,10 +89,11 @@ class Receiver:
     def _receive(self) -> None:
         """Connect again and again as CONNECT_RETRY and RETRY_COUNT say. Raises the error that is final."""
         attempts = 0  # failed ones since a connection worked
+        info = self._read_master_info()
         while not self._stopping:
-            info = self._read_master_info()
             self._worked = False
             try:
+                info = self._read_master_info()  # a TABLE in a target that is away may come back, as a source does
                 self._session(info)
             except RplError as error:
                 if not error.transient:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Engine
+
 from rplctl.binlog.scan import scan_events
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -15,8 +17,9 @@ from rplctl.errors import RplError
 from rplctl.info import MasterInfo
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.repository import open_master_info
+from rplctl.repository import create_tables, open_master_info
 from rplctl.status import ThreadStatus, read_status
+from rplctl.target import open_engine
 
 OWN_SERVER_ID = 77
 
@@ -27,12 +30,19 @@ class RunningReceiver:
     def __init__(self, datadir: Path, *, config: dict[str, Any] | None = None, **info: Any) -> None:
         self.config = Config(datadir, **{"server_id": OWN_SERVER_ID, **(config or {})})
         self.channel = Channel("", datadir)
-        self.repository = open_master_info(self.config, self.channel, _no_engine)
+        self.repository = open_master_info(self.config, self.channel, self._engine)
         settings = {"connect_retry": 1, "heartbeat": 0.5, "user_name": "rpl", "user_password": "rpl", **info}
         self.repository.flush(MasterInfo(**settings), force=True)
         self.error: RplError | None = None
         self._receiver: Receiver | None = None
         self._thread: threading.Thread | None = None
+
+    def _engine(self) -> Engine:
+        if self.config.master_info_repository != "TABLE":
+            _no_engine()
+        engine = open_engine(self.config.target_url)
+        create_tables(engine)
+        return engine
 
     def __enter__(self) -> RunningReceiver:
         self._receiver = receiver = Receiver(self.config, self.channel)

@@ -270,3 +270,27 @@ def test_a_purged_log_and_an_impossible_position_are_final(
         ) as receiver:
             error = receiver.wait_for_error()
         assert error.errno == 1236 and text in error.message
+
+
+@pytest.mark.mariadb
+def test_a_target_with_our_record_that_goes_away_is_waited_for(
+    tmp_path: Path,
+    mariadb: MariadbServer,
+    mariadb_factory: Callable[..., MariadbServer],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    target = mariadb_factory()
+    mariadb.sql("RESET MASTER; CREATE OR REPLACE DATABASE away")
+    config = {"master_info_repository": "TABLE", "target": target.url(), "sync_master_info": 1}
+    where = {"host": mariadb.host, "port": mariadb.port, "master_log_name": "binlog.000001", "master_log_pos": 4}
+    with RunningReceiver(tmp_path / "data", config=config, **where) as receiver:
+        receiver.wait_for(*mariadb.master_status())
+        target.kill()
+        mariadb.sql("CREATE DATABASE away_2")
+        receiver.wait(lambda: "attempt 2" in caplog.text)
+        assert receiver.status().last_errno != 0
+        mariadb.sql("DROP DATABASE away_2; DROP DATABASE away")
+        target.start()
+        receiver.wait_for(*mariadb.master_status())
+    assert receiver.error is None
+    assert receiver.relayed() == log_events(mariadb.binlog_files)
