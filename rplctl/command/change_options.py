@@ -279,7 +279,7 @@ def _check_text(row: ChangeOption, value: str) -> None:
         raise incorrect(row, f"'{value}' is not the name of a log, like binlog.000003")
     if row.name == "master_compression_algorithms":
         _check_compression(value)
-    if row.kind == "file" and value and not value.startswith("/"):
+    if row.kind in ("file", "folder") and value and not value.startswith("/"):
         raise incorrect(row, f"'{value}' is not an absolute path")
     if len(value) > 4096:
         raise incorrect(row, "too long")

@@ -34,6 +34,7 @@ def cases() -> list[tuple[str, str, tuple[int, ...]]]:
     for row in CHANGE_OPTIONS.values():
         values = {
             "number": [*NOT_A_NUMBER, str(row.high + 1)], "switch": NOT_A_SWITCH, "ids": NOT_IDS, "file": NOT_A_PATH,
+            "folder": NOT_A_PATH,
         }.get(row.kind, [])  # fmt: skip
         found += [(row.name, value, OWN_NUMBER.get(row.name, (1210,))) for value in values]
         if row.kind == "seconds":
