@@ -70,13 +70,20 @@ _children: list[subprocess.Popen[bytes]] = []  # left running on purpose
 def run_under_lock(config: Config, kind: str, wait_s: float, command: Sequence[str]) -> int:
     """Run the command while we hold the lock; its exit code. SIGTERM goes on to it."""
     _check_folder(config)
-    with _taken(config, kind, wait_s):
+    children: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def pass_on(number: int) -> None:
+        children[0].send_signal(number) if children else early.append(number)
+
+    with _taken(config, kind, wait_s), _passing_on(signal.SIGTERM, pass_on):
         try:
-            child = subprocess.Popen(list(command))
+            children.append(subprocess.Popen(list(command)))
         except OSError as error:
             raise RplError(f"{command[0]}: {error.strerror}", hint=f"rplctl lock-{kind} -- COMMAND") from None
-        with _passing_on(signal.SIGTERM, child.send_signal):
-            code = child.wait()
+        for number in early:
+            pass_on(number)
+        code = children[0].wait()
     return 128 - code if code < 0 else code
 
 
