@@ -231,7 +231,15 @@ def after_the_cut(config: Config, say: Say) -> None:
     at: list[str] = []
     replicate(config, told, until=BEHIND)
     say([at[-1], rows(config)])
-    say([list(item) for item in received(config)])
+    try:
+        fetched = received(config)
+    except RplError as hole:  # the cut took the end of a relay log that was applied already: the next begins behind it
+        assert f"and {at[0]} in " in hole.message, hole.message
+        engine = open_target(config.target_url).engine
+        applied = open_relay_log_info(config, channel_of(config), lambda: engine).read().relay_log_position
+        assert purge_applied(channel_of(config), applied)
+        fetched = received(config)
+    say([list(item) for item in fetched])
 
 
 def has_begun(acked: Path) -> bool:

@@ -11,10 +11,11 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from rplctl.applier.ahead import Ahead
-from rplctl.applier.batch import BatchApplier
+from rplctl.applier.batch import RETRY_PAUSE_SECONDS, BatchApplier
 from rplctl.applier.feed import RelayFeed
 from rplctl.applier.group_size import GroupSize
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
@@ -33,7 +34,7 @@ from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
-from rplctl.errors import RelayLogError, RplError
+from rplctl.errors import RelayLogError, RplError, TargetError
 from rplctl.failpoint import watch
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.relay_log.purge import purge_applied
@@ -47,6 +48,8 @@ POLL_SECONDS = 0.02
 LONGEST_WAIT_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
+
+Opened = TypeVar("Opened")
 
 
 class Applier:
@@ -102,7 +105,7 @@ class Applier:
             leave = self._leave if self._is_alone else target.interrupt  # others' work is not ours to end
             with Interrupter(self.stop, leave=leave) as interrupter:
                 with interrupter.expendable():
-                    ledger = self._open_ledger(target)
+                    ledger = self._patiently(target, lambda: self._open_ledger(target))
                     warming = threading.Thread(target=warm_up)  # while the JVM starts
                     warming.start()
                     context = self._spark.open()
@@ -112,7 +115,8 @@ class Applier:
                     with interrupter.expendable():
                         pipeline = Pipeline(context, self._spark.before_job)
                     with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
-                        work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
+                        parts = (self._config, self._channel, target, ledger, pipeline, interrupter)
+                        work = self._patiently(target, lambda: BatchApplier(*parts))
                     work.on_retry = lambda: self._report.counted(work.retried, work.passed_over)
                     self._report.at(work.info)
                     self._run_until_stopped(work, ledger, target)
@@ -122,6 +126,20 @@ class Applier:
             log.info("STOP came before anything was applied")
         finally:
             target.close()
+
+    def _patiently(self, target: Target, step: Callable[[], Opened]) -> Opened:
+        """A step of the start. A target that is away for a moment is asked again, as it is within a batch."""
+        for _ in range(self._config.replica_transaction_retries):
+            try:
+                return step()
+            except TargetError as error:
+                if not error.transient:
+                    raise
+                log.warning("tried again in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
+                target.reconnect()
+                if self.stop.wait(RETRY_PAUSE_SECONDS):
+                    raise Stopped from error
+        return step()
 
     def _open_ledger(self, target: Target) -> Ledger:
         master = open_master_info(self._config, self._channel, lambda: target.engine)
