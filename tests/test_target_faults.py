@@ -506,7 +506,9 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
     with image.open("wb") as file:
         file.truncate(250 << 20)
     subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    subprocess.run(["mount", "-o", "loop", str(image), str(small)], check=True)
+    done = subprocess.run(["mount", "-o", "loop", str(image), str(small)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"an image cannot be mounted here: {done.stderr.strip()}")
     server = MariadbServer(("--skip-log-bin", "--skip-log-slave-updates"))
     server.data = small / "data"
     try:  # without holes: a redo log that must still grow on a full disk ends the server
