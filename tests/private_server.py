@@ -10,6 +10,7 @@ import abc
 import contextlib
 import fcntl
 import os
+import random
 import shutil
 import signal
 import socket
@@ -22,8 +23,10 @@ from typing import Any, ClassVar, Self
 
 USER = PASSWORD = "rpl"
 HOST = "127.0.0.1"
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 180.0
+PORTS = range(15_000, 32_000)  # below those the kernel gives to connections: none can take a stopped server's port
+_claims: dict[int, socket.socket] = {}
 MEMORY = Path("/dev/shm")
 MEMORY_NEEDED = 6 << 30  # bytes of RAM free: a server's data take 50 to 300 MB, some tests start four of them
 CACHE = Path(os.environ.get("RPLCTL_SERVERS", Path.home() / ".cache" / "rplctl-servers"))
@@ -130,6 +133,7 @@ class PrivateServer(abc.ABC):
         """Kill and delete."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+        release_port(self.port)
 
     def dump(self, database: str, tables: Sequence[str] | None = None) -> dict[str, list[Row]]:
         """Table → its rows in an order that depends on the values only, so that two dumps can be compared."""
@@ -157,10 +161,19 @@ class PrivateServer(abc.ABC):
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        if how is signal.SIGKILL and self.kind == "postgresql":  # its children notice within a moment
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self.kind == "postgresql":
+            self._end_children()
         self._process = None
+
+    def _end_children(self) -> None:
+        """PostgreSQL's are sessions of their own and notice in time that it is gone; before, it cannot start."""
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while children := list(_processes_in(self.data)):
+            assert time.monotonic() < deadline, f"still there: {children}"
+            for pid in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.005)
 
     def _template(self) -> Path:
         """A freshly initialised data folder of this very version, made once per machine."""
@@ -190,9 +203,33 @@ def short_folder(*, in_memory: bool = True) -> Path:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    """A TCP port nobody listens on, this process's alone until `release_port`, also among test runs side by side."""
+    for port in random.sample(PORTS, len(PORTS)):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0rplctl-test-port-{port}")  # abstract: gone with the process, however it ends
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what a server left in TIME_WAIT is free
+                probe.bind((HOST, port))
+        except OSError:
+            claim.close()
+            continue
+        _claims[port] = claim
+        return port
+    raise RuntimeError("no TCP port is free")
+
+
+def release_port(port: int) -> None:
+    """Let others have it."""
+    if claim := _claims.pop(port, None):
+        claim.close()
+
+
+def _processes_in(folder: Path) -> Iterator[int]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            if (process / "cwd").readlink() == folder.resolve():
+                yield int(process.name)
 
 
 def find_program(name: str) -> str:
