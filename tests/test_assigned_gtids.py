@@ -25,6 +25,8 @@ def test_a_source_without_gtids_gets_ours_one_for_each_transaction(
         replica.run("init")
         where = ("--master-log-file", source.binlog_files[0].name, "--master-log-pos", "4")
         replica.change_master(source, *where, "--assign-gtids-to-anonymous-transactions", UUID)
+        refused = replica.run("start", "--until-sql-after-gtids", f"{UUID}:1", expect=2).stderr
+        assert "ERROR 4019: The SQL_AFTER_GTIDS or SQL_BEFORE_GTIDS clauses for START SLAVE cannot be used" in refused
         replica.run("start")
         count = 2
         for kill in (True, False):

@@ -76,7 +76,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         repositories = open_repositories(config, channel_name)
         created = not repositories.master_info.exists()
         master, relay = stored_records(config, repositories, channel_name)
-        check_dependencies(changes, master)
+        check_dependencies(changes, master, relay)
         check_own_id(config, channel, changes)
         purges = not threads and changes.relay_log_file is None and changes.relay_log_pos is None
         result = ChangeResult(
@@ -87,7 +87,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             new_relay_log_info(channel, changes, relay, new_master, purges),
             purges,
             dry_run,
-            change_notes(config, changes, new_master),
+            change_notes(config, changes, master, new_master),
         )
         if not dry_run:
             store_change(config, channel, repositories, result, journal_line(result))

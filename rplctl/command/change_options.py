@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
+from uuid import UUID
 
 from rplctl.config import UINT_MAX
 from rplctl.errors import UsageError
@@ -279,10 +280,23 @@ def _check_text(row: ChangeOption, value: str) -> None:
         raise incorrect(row, f"'{value}' is not the name of a log, like binlog.000003")
     if row.name == "master_compression_algorithms":
         _check_compression(value)
+    if row.name == "assign_gtids_to_anonymous_transactions" and value.upper() not in ("OFF", "LOCAL"):
+        _check_uuid(value)
     if row.kind in ("file", "folder") and value and not value.startswith("/"):
         raise incorrect(row, f"'{value}' is not an absolute path")
     if len(value) > 4096:
         raise incorrect(row, "too long")
+
+
+def _check_uuid(value: str) -> None:
+    try:
+        UUID(value)
+    except ValueError:
+        raise UsageError(
+            f"Incorrect UUID value: '{value}'",
+            errno=1525,
+            hint="ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS takes OFF, LOCAL or a UUID",
+        ) from None
 
 
 def _check_compression(value: str) -> None:

@@ -27,27 +27,9 @@ def default_heartbeat(config: Config) -> float:
     return float(min(MAX_HEARTBEAT_PERIOD, config.replica_net_timeout / 2))
 
 
-def check_dependencies(changes: MasterChanges, master: MasterInfo) -> None:
-    auto, uses_auto = changes.master_auto_position, master.enabled_auto_position
-    if (auto if auto is not None else uses_auto) and any(
-        getattr(changes, name) is not None for name in _POSITION_OPTIONS
-    ):
-        raise UsageError(
-            "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
-            "MASTER_AUTO_POSITION is active.",
-            errno=1776,
-            hint="add --master-auto-position 0",
-        )
-    assigned = changes.assign_gtids_to_anonymous_transactions
-    if assigned is not None and assigned.upper() != "OFF" and (auto if auto is not None else uses_auto):
-        raise UsageError(
-            "The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS and MASTER_AUTO_POSITION exclude each other: what is "
-            "found by its GTID has one",
-            errno=4014,
-            hint="add --master-auto-position 0",
-        )
-    if auto and changes.master_use_gtid not in (None, "no"):
-        raise UsageError("MASTER_AUTO_POSITION is MySQL's and MASTER_USE_GTID MariaDB's: give one of them", errno=1210)
+def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
+    """What was given against the rest of it and against what is stored, in MySQL's order. Raises UsageError."""
+    _check_gtid_options(changes, master, relay)
     if changes.master_binlog_dir and changes.master_host:
         raise UsageError("MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=1210)
     if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
@@ -62,6 +44,41 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo) -> None:
             errno=1210,
             hint="a new channel needs --master-host HOST, or --master-binlog-dir DIR for an archive of binary logs",
         )
+
+
+def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
+    given, use_gtid = changes.master_auto_position, _use_gtid(changes, master)
+    auto = master.enabled_auto_position if given is None else given
+    if auto and any(getattr(changes, name) is not None for name in _POSITION_OPTIONS):
+        raise UsageError(
+            "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
+            "MASTER_AUTO_POSITION is active.",
+            errno=1776,
+            hint="add --master-auto-position 0",
+        )
+    if auto and use_gtid:
+        raise UsageError(
+            "MASTER_AUTO_POSITION is MySQL's and MASTER_USE_GTID MariaDB's: a channel has one of them",
+            errno=1210,
+            hint=f"add {'--master-use-gtid no' if given else '--master-auto-position 0'}",
+        )
+    assigned = changes.assign_gtids_to_anonymous_transactions
+    if (assigned or relay.assign_gtids_to_anonymous_transactions_type).upper() == "OFF" or not (auto or use_gtid):
+        return
+    by_gtid = "MASTER_AUTO_POSITION = 1" if auto else f"MASTER_USE_GTID = {USE_GTID[use_gtid]}"
+    turned_off = "--master-auto-position 0" if auto else "--master-use-gtid no"
+    raise UsageError(
+        f"The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID> and {by_gtid} cannot be used together.",
+        errno=4014,
+        hint=f"add {turned_off if assigned else '--assign-gtids-to-anonymous-transactions off'}",
+    )
+
+
+def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
+    """MasterInfo.using_gtid as it will be: as with MariaDB a position that is given alone turns it off (4190)."""
+    if changes.master_use_gtid is not None:
+        return USE_GTID.index(str(changes.master_use_gtid))
+    return 0 if any(getattr(changes, name) is not None for name in _POSITION_OPTIONS) else master.using_gtid
 
 
 def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:
@@ -86,8 +103,7 @@ def new_master_info(
         for row in changes.given()
         if row.stores.startswith("master.")
     }
-    if "using_gtid" in moves:
-        moves["using_gtid"] = USE_GTID.index(str(changes.master_use_gtid))
+    moves["using_gtid"] = _use_gtid(changes, master)
     if changes.master_log_pos is not None:
         moves["master_log_pos"] = max(FIRST_EVENT_POSITION, changes.master_log_pos)
     names_source = any(v is not None for v in (changes.master_host, changes.master_port, changes.master_binlog_dir))
@@ -173,19 +189,14 @@ def _assigned_gtids(value: str) -> dict[str, str]:
             "assign_gtids_to_anonymous_transactions_type": kind,
             "assign_gtids_to_anonymous_transactions_value": "",
         }
-    try:
-        text = str(uuid.UUID(value))
-    except ValueError:
-        raise UsageError(
-            "Incorrect arguments to ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: write OFF, LOCAL or a UUID", errno=1210
-        ) from None
     return {
         "assign_gtids_to_anonymous_transactions_type": "UUID",
-        "assign_gtids_to_anonymous_transactions_value": text,
+        "assign_gtids_to_anonymous_transactions_value": str(uuid.UUID(value)),
     }
 
 
-def change_notes(config: Config, changes: MasterChanges, master: MasterInfo) -> tuple[Note, ...]:
+def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> tuple[Note, ...]:
+    """`master` is what will be stored in place of `previous`."""
     notes = []
     if changes.master_log_file is not None and changes.master_log_pos is None:
         notes.append(
@@ -215,6 +226,21 @@ def change_notes(config: Config, changes: MasterChanges, master: MasterInfo) -> 
     if changes.master_use_gtid in ("current_pos", "slave_pos"):
         given = [n for n in ("master_log_file", "master_log_pos") if getattr(changes, n) is not None]
         notes += [Note(1618, f"<{name.upper()}> option ignored") for name in given]
+    if previous.using_gtid and not master.using_gtid and changes.master_use_gtid is None:
+        word = USE_GTID[previous.using_gtid].title()
+        notes.append(
+            Note(4190, f"CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{word}' to 'No'")
+        )
+    if (changes.assign_gtids_to_anonymous_transactions or "OFF").upper() != "OFF":
+        notes.append(
+            Note(
+                4017,
+                "Using ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS creates limitations on the replication topology - you "
+                "cannot fail over between downstream and upstream servers. Only use this option if it is not possible "
+                "to enable GTIDs on the source, for instance, because of lack of permissions. If possible, use the "
+                "procedure for enabling GTID transactions online instead, as described in the documentation.",
+            )
+        )
     if (changes.password or changes.password_reference) and not master.enabled_ssl and not master.master_binlog_dir:
         notes.append(Note(1759, "Sending passwords in plain text without SSL/TLS is extremely insecure."))
     notes += [

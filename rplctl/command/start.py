@@ -170,6 +170,8 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     until = request.until.as_json()
     config = _switched_meanwhile(config, channel.name, request)
     master = _prepare(config, channel)
+    if "gtids" in until:
+        _refuse_assigned_gtids(open_repositories(config, channel.name).relay_log_info.read(), channel.name)
     gone_back: tuple[Note, ...] = ()
     if APPLIER in request.roles and not running(channel):
         gone_back = _follow_restored_target(config, channel)
@@ -197,6 +199,18 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         skip,
         json.dumps(options),
     )
+
+
+def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
+    """A GTID that the applier gives is not known before the transaction is applied: too late to stop before it."""
+    if stored.assign_gtids_to_anonymous_transactions_type != "OFF":
+        raise UsageError(
+            "The SQL_AFTER_GTIDS or SQL_BEFORE_GTIDS clauses for START SLAVE cannot be used when the replication "
+            "channel is configured with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID>.",
+            errno=4019,
+            channel=channel,
+            hint="name a position: --until-master-log-file with --until-master-log-pos",
+        )
 
 
 def variables_of(request: StartRequest) -> dict[str, str]:

@@ -108,11 +108,12 @@ def test_local_is_the_uuid_that_log_status_shows(groups: RelayGroups, tmp_path: 
     assert str(uuid.UUID(given.uuid)) == given.uuid
 
 
-def test_it_is_stored_without_a_note_and_refused_with_auto_position(tmp_path: Path) -> None:
+def test_it_is_stored_with_mysqls_warning_and_refused_with_auto_position(tmp_path: Path) -> None:
     config = load_config(tmp_path)
     given = MasterChanges(master_host="db1", assign_gtids_to_anonymous_transactions=UUID)
     result = change_master(config, "", given)
-    assert result.relay_log_info.assign_gtids_to_anonymous_transactions_value == UUID and not result.notes
+    assert result.relay_log_info.assign_gtids_to_anonymous_transactions_value == UUID
+    assert [note.errno for note in result.notes] == [4017]
     with pytest.raises(UsageError) as caught:
         change_master(config, "", replace(given, master_auto_position=True))
     assert caught.value.errno == 4014

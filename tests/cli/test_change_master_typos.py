@@ -22,8 +22,8 @@ TEXTS = [
     ("master_log_file", "binlog.1x", 1210), ("master_log_file", "..", 1210), ("relay_log_file", "relay", 1210),
     ("relay_log_file", "../relay-bin.000001", 1210), ("relay_log_file", "relay-bin.000042", 1380),
     ("master_use_gtid", "1", 1210), ("master_use_gtid", "slave-pos", 1210), ("master_use_gtid", "", 1210),
-    ("require_table_primary_key_check", "yes", 1210), ("assign_gtids_to_anonymous_transactions", "UUID", 1210),
-    ("assign_gtids_to_anonymous_transactions", "1234", 1210), ("master_compression_algorithms", "lz4", 3920),
+    ("require_table_primary_key_check", "yes", 1210), ("assign_gtids_to_anonymous_transactions", "UUID", 1525),
+    ("assign_gtids_to_anonymous_transactions", "1234", 1525), ("master_compression_algorithms", "lz4", 3920),
     ("master_compression_algorithms", "", 3920), ("master_compression_algorithms", "zlib,zlib,zlib,zlib", 3924),
     ("master_ssl_cipher", "A" * 4097, 1210), ("network_namespace", "a\nb", 1210),
 ]  # fmt: skip
