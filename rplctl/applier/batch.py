@@ -40,6 +40,7 @@ from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog
+from rplctl.target import mapped_errors
 from rplctl.target.base import CountMismatch, TableChunk, Target, statement_target
 
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
@@ -76,7 +77,7 @@ class BatchApplier:
         self.info = catch_up.run(self.info)
         self.catalog = Catalog()
         if self._statements is None:
-            with target.engine.connect() as connection:
+            with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
         self.pace = Pace.as_text(config.max_batch_bytes) if self._bulk_rows else Pace.as_values(config.max_batch_bytes)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)

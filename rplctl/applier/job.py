@@ -21,13 +21,14 @@ from rplctl.applier.group_size import GroupSize
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.jobs import SMALLEST_SPLIT
 from rplctl.applier.new_source import enter_new_source
-from rplctl.applier.options import StartOptions, Until
+from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import Report
 from rplctl.applier.skip import SkipList
 from rplctl.applier.spark import ChannelSpark, OwnSpark
 from rplctl.applier.until import groups_before, is_met
+from rplctl.binlog.gtid import is_executed
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ledger import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
@@ -276,7 +277,7 @@ class Applier:
     def _is_finished(self, work: BatchApplier) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""
         wanted, gtids = self._options.until_source, self._options.until_source_gtids
-        if gtids and is_met(Until("sql_after_gtids", gtids=gtids), work.info):
+        if gtids and is_executed(gtids, work.info.gtid_executed):
             return True
         if not gtids and wanted is not None and not work.info.exec_position.is_before(wanted):
             return True

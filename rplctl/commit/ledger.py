@@ -106,7 +106,7 @@ class TableLedger:
     def open(self) -> RelayLogInfo:
         """The row; or the marker, when it was left moving by a crash before the repository became this table."""
         info = self._repository.read()
-        with self._engine.connect() as connection:
+        with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, self._channel)
         if marker is None:
             return info
@@ -145,7 +145,7 @@ class MarkerLedger:
 
     def open(self) -> RelayLogInfo:
         """Reconcile file and marker, then mark them as moving (File_in_step false) until `close`."""
-        with self._engine.begin() as connection:
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             self._in_step(connection, False)  # a write first: takes the lock before anything is read
             marker, in_step_before = self._before, self._in_step_before
             info = self._repository.read()
@@ -188,7 +188,7 @@ class MarkerLedger:
 
     def close(self, last: RelayLogInfo) -> None:
         self._flush(last, force=True)
-        with self._engine.begin() as connection:
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             self._in_step(connection, True)
 
     def _flush(self, info: RelayLogInfo, *, force: bool) -> None:
@@ -247,7 +247,7 @@ def settle(config: Config, channel: Channel, engine: Engine) -> None:
 
 def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
     """Whether the target, restored from a backup, is behind a file that nobody edited. Needs the marker's table."""
-    with engine.connect() as connection:
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
         marker, in_step = read_marker(connection, channel)
     behind = marker is not None and marker.exec_position.is_before(info.exec_position)
     return behind and not file_counts(info, in_step)
@@ -256,7 +256,7 @@ def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
 def remove_marker(channel: str, engine: Engine) -> None:
     """RESET REPLICA: the channel's marker goes with its repository."""
     marker = commit_marker(own_schema(engine))
-    with engine.begin() as connection:
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))
 
 

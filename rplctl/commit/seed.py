@@ -16,6 +16,7 @@ from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, CreateStep, DdlPlan
+from rplctl.target import mapped_errors
 from rplctl.target.base import Target
 
 _NO_SUCH_TABLE = 1146
@@ -47,7 +48,7 @@ def needs_models(engine: Engine, channel: str) -> bool:
     """True when the target knows no model of this channel yet."""
     create_own_tables(engine)
     table = table_models(own_schema(engine))
-    with engine.connect() as connection:
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
         return connection.execute(select(table.c.Table_name).where(table.c.Channel_name == channel)).first() is None
 
 

@@ -32,6 +32,7 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateSchema
 
 from rplctl.repository.install import lock_installation
+from rplctl.target import mapped_errors
 
 SCHEMA = "rplctl"
 _LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
@@ -95,13 +96,13 @@ def prepared_xa(schema: str | None) -> Table:
 
 
 def create_own_tables(engine: Engine) -> None:
-    """CREATE IF NOT EXISTS; never touches rows.
+    """CREATE IF NOT EXISTS; never touches rows. Raises TargetError.
 
     One at a time, and the lock comes first: a transaction of MySQL keeps what it has looked at, so two that looked and
     then wanted to alter would wait for each other (1213, 3058).
     """
     schema = own_schema(engine)
-    with engine.begin() as connection:
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
         lock_installation(connection)
         if schema is not None:
             connection.execute(CreateSchema(schema, if_not_exists=True))

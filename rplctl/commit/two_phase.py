@@ -40,7 +40,7 @@ from rplctl.repository import open_repository
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.layout import engine_of
 from rplctl.repository.record import RELAY_LOG_INFO
-from rplctl.target import two_phase_verbs
+from rplctl.target import mapped_errors, two_phase_verbs
 from rplctl.target.base import Target, TwoPhaseVerbs, two_phase_target
 
 CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each statement is durable and whole
@@ -74,7 +74,7 @@ class XaLedger:
     def open(self) -> RelayLogInfo:
         """The participant's position; the marker's, when a crash in mode `marker` left it ahead."""
         info = self.participant.open()
-        with self._engine.connect() as connection:
+        with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, info.channel_name)
         if marker is not None:
             if not in_step and info.exec_position.is_before(marker.exec_position):
@@ -345,7 +345,7 @@ def _participant(
         return LinePosition(repository)
     if repository.is_transactional():
         return None
-    with engine.connect() as connection:
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
         is_safe = engine_of(connection, RELAY_LOG_INFO.table).lower() in CRASH_SAFE_ENGINES
     if not is_safe:
         return None

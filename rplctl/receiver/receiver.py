@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
-from rplctl.errors import NotConfigured, RelayLogError, RplError
+from rplctl.errors import NotConfigured, RelayLogError, RplError, TargetError
 from rplctl.failpoint import watch
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 TICK_S: Final = 0.2  # how soon a signal is heeded
+TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which holds our records, is away
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 Handler = Callable[[int, FrameType | None], object] | int | None
 log = logging.getLogger("rplctl.receiver")
@@ -89,7 +90,7 @@ class Receiver:
     def _receive(self) -> None:
         """Connect again and again as CONNECT_RETRY and RETRY_COUNT say. Raises the error that is final."""
         attempts = 0  # failed ones since a connection worked
-        info = self._read_master_info()
+        info = MasterInfo()
         while not self._stopping:
             self._worked = False
             try:
@@ -103,8 +104,15 @@ class Receiver:
                 log.warning("%s (attempt %d, at most %d)", error.message, attempts, info.retry_count)
                 if info.retry_count and attempts >= info.retry_count:
                     raise
-                # MySQL's habit: a connection that was lost is tried again at once, one that was refused after a pause
-                self._sleep(TICK_S if self._worked else info.connect_retry)
+                self._sleep(self._pause_s(error, info))
+
+    def _pause_s(self, error: RplError, info: MasterInfo) -> float:
+        """MySQL's habit: a connection that was lost is tried again at once, one that was refused after a
+        pause. The target is asked again as the applier does.
+        """
+        if self._worked:
+            return TICK_S
+        return TARGET_PAUSE_S if isinstance(error, TargetError) else info.connect_retry
 
     def _session(self, info: MasterInfo) -> None:
         """One connection, from recovery to its end. Returns when told to stop."""

@@ -70,7 +70,7 @@ class RunningReceiver:
         assert self._receiver is not None
         self._receiver.flush_logs()
 
-    def wait(self, reached: Callable[[], bool], seconds: float = 40) -> None:
+    def wait(self, reached: Callable[[], bool], seconds: float = 120) -> None:
         assert self._thread is not None
         deadline = time.monotonic() + seconds
         while not reached():
@@ -83,7 +83,7 @@ class RunningReceiver:
 
     def wait_for_error(self) -> RplError:
         assert self._thread is not None
-        self._thread.join(40)
+        self._thread.join(120)
         assert self.error is not None
         return self.error
 

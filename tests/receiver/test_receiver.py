@@ -283,8 +283,13 @@ def test_a_target_with_our_record_that_goes_away_is_waited_for(
     mariadb.sql("RESET MASTER; CREATE OR REPLACE DATABASE away")
     config = {"master_info_repository": "TABLE", "target": target.url(), "sync_master_info": 1}
     where = {"host": mariadb.host, "port": mariadb.port, "master_log_name": "binlog.000001", "master_log_pos": 4}
-    with RunningReceiver(tmp_path / "data", config=config, **where) as receiver:
+    receiver = RunningReceiver(tmp_path / "data", config=config, **where)
+    target.kill()
+    with receiver:
+        receiver.wait(lambda: "attempt 2" in caplog.text)
+        target.start()
         receiver.wait_for(*mariadb.master_status())
+        caplog.clear()
         target.kill()
         mariadb.sql("CREATE DATABASE away_2")
         receiver.wait(lambda: "attempt 2" in caplog.text)
