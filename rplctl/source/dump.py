@@ -67,6 +67,7 @@ class LiveStream:
     def read_batch(self, timeout_s: float) -> EventBatch | None:
         deadline = time.monotonic() + timeout_s
         while True:
+            last_byte = self._last_byte
             if not self._closed:
                 self._receive(deadline)
             if self._filled > max(self._needed - 1, 0):
@@ -76,7 +77,8 @@ class LiveStream:
             if self._closed:
                 raise lost_connection(self._closed)
             now = time.monotonic()
-            if now - self._last_byte > self._net_timeout_s:
+            # looked for and not there: while something else took long, more may have come
+            if self._last_byte == last_byte and now - last_byte > self._net_timeout_s:
                 raise lost_connection(f"nothing received for {self._net_timeout_s} seconds")
             if now >= deadline:
                 return None

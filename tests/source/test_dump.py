@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rplctl.binlog.header import EventType
+from rplctl.binlog.scan import Deframed, deframe
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceStream, open_source
+from rplctl.source import dump as dump_module
 from rplctl.source.dump import end_of_dump
 from tests.source.binlogs import event, statements
 from tests.source.fake_server import COM_BINLOG_DUMP, FakeServer, frame, frame_error
@@ -94,28 +100,54 @@ def test_silence_longer_than_the_net_timeout_is_a_lost_connection() -> None:
     class Silent(FakeServer):
         def serve_commands(self, client: object) -> None:
             super().serve_commands(client)  # type: ignore[arg-type]
-            self.keep_open.wait(10)
+            self.keep_open.wait(120)
 
     with Silent(frame(statements(1, start=4))) as server:
         seen, error = read_until_error(dump_of(server, net_timeout=1))
     assert len(seen) == 2 and "nothing received for 1 seconds" in error.message
 
 
-def test_a_timeout_without_events_gives_none_and_loses_nothing() -> None:
-    class Slow(FakeServer):
-        def serve_commands(self, client: object) -> None:
-            while (payload := self.read(client)[1])[0] != COM_BINLOG_DUMP:  # type: ignore[arg-type]
-                self.answer(client, payload)  # type: ignore[arg-type]
-            half = len(self.dump) // 2
-            client.sendall(self.dump[:half])  # type: ignore[attr-defined]
-            self.keep_open.wait(0.4)
-            client.sendall(self.dump[half:])  # type: ignore[attr-defined]
-            self.keep_open.wait(0.4)
+class InHalves(FakeServer):
+    """The second half of the dump comes when it is told so."""
 
+    def __init__(self, dump: bytes) -> None:
+        super().__init__(dump)
+        self.goes_on = threading.Event()
+
+    def serve_commands(self, client: socket.socket) -> None:
+        while (payload := self.read(client)[1])[0] != COM_BINLOG_DUMP:
+            self.answer(client, payload)
+        half = len(self.dump) // 2
+        client.sendall(self.dump[:half])
+        self.goes_on.wait(120)
+        client.sendall(self.dump[half:])
+        self.keep_open.wait(120)
+
+
+def test_a_busy_moment_is_not_taken_for_silence_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are compiled, or the machine is: what came meanwhile waits in the socket."""
     events = statements(1, start=4)[:1]
-    with Slow(frame(events)) as server:
+    with InHalves(frame(events)) as server:
+
+        def slow(*arguments: Any, **options: Any) -> Deframed:
+            monkeypatch.setattr(dump_module, "deframe", deframe)
+            server.goes_on.set()
+            time.sleep(1.1)
+            return deframe(*arguments, **options)
+
+        monkeypatch.setattr(dump_module, "deframe", slow)
+        stream = dump_of(server, net_timeout=1)
+        batch = stream.read_batch(60)
+        assert batch is not None and batch.event(0) == events[0]
+        stream.close()
+
+
+def test_a_timeout_without_events_gives_none_and_loses_nothing() -> None:
+    events = statements(1, start=4)[:1]
+    with InHalves(frame(events)) as server:
         stream = dump_of(server)
         assert stream.read_batch(0.05) is None
+        server.goes_on.set()
         batch: EventBatch | None = None
         while batch is None:
             batch = stream.read_batch(0.2)
