@@ -2,7 +2,7 @@
 
 1. repair the index: finish an interrupted purge, drop what does not exist, keep the logs up to the first gap;
 2. cut the last relay log to its last complete, intact transaction (only the last can be torn: its predecessors were
-   made durable before it was listed);
+   made durable before it was listed), and make it durable: a killed receiver did not, and another may follow it;
 3. the next event to fetch is where that transaction ends in the source's log, or the executed position when that is
    later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position, or when
    CHANGE MASTER set it behind relay logs that are still to be applied;
@@ -22,7 +22,7 @@ from typing import Final
 from rplctl.binlog.jit import ByteArray
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.errors import BinlogFormatError, RelayLogError, file_error
 from rplctl.failpoint import crash_point
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number
@@ -30,7 +30,7 @@ from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import READ_FAILURE
-from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start, start_of
+from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start, start_of, sync_file
 from rplctl.relay_log.purge import finish_purge, purge_names, registered_names
 
 _NO_RELAY_LOG: Final = RelayLogPosition("", 0)
@@ -81,19 +81,23 @@ def recover_relay_log(
     """Bring the relay log to its last complete transaction and say what to fetch next.
 
     No option of `config` turns this off or weakens it. Raises RelayLogError when transactions that were fetched,
-    but may not have been applied, are gone and no executed position tells where to fetch them again.
+    but may not have been applied, are gone and no executed position tells where to fetch them again; RplError when the
+    disk fails (transient when it is full).
     """
     del config
     if dry_run:
         return plan_recovery(channel, master_info, relay_log_info)
     index = RelayLogIndex(channel)
-    with index.lock():
-        before = index.names()
-        finish_purge(channel)
-        is_changed = index.names() != before
-        plan = plan_recovery(channel, master_info, relay_log_info)
-        plan = replace(plan, is_index_repaired=plan.is_index_repaired or is_changed)
-        _carry_out(index, plan)
+    try:
+        with index.lock():
+            before = index.names()
+            finish_purge(channel)
+            is_changed = index.names() != before
+            plan = plan_recovery(channel, master_info, relay_log_info)
+            plan = replace(plan, is_index_repaired=plan.is_index_repaired or is_changed)
+            _carry_out(index, plan)
+    except OSError as error:
+        raise file_error(error, channel.name) from error
     return plan
 
 
@@ -243,7 +247,7 @@ def _position_notes(tail: _Tail | None, next_event: BinlogPosition, relay_log_in
 
 
 def _carry_out(index: RelayLogIndex, plan: RecoveryResult) -> None:
-    """Index first, then files, then the cut. Caller holds the index lock."""
+    """Index first, then files, then the cut or the sync. Caller holds the index lock."""
     kept = [name for name in index.files() if name not in plan.removed_relay_logs]
     if plan.is_index_repaired:
         index.replace(kept)
@@ -254,3 +258,5 @@ def _carry_out(index: RelayLogIndex, plan: RecoveryResult) -> None:
         crash_point("crash_recovery_before_truncate")
         cut_file(index.path(plan.relay_end.log_name), plan.relay_end.log_pos)
         crash_point("crash_recovery_after_truncate")
+    elif plan.relay_end.log_name:
+        sync_file(index.path(plan.relay_end.log_name))

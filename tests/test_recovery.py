@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -15,7 +16,8 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.command.crash_run import in_child
 from rplctl.config import Config
-from rplctl.errors import RelayLogError
+from rplctl.durable import sync_count
+from rplctl.errors import RelayLogError, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.recovery import RecoveryResult, choose_logs, recover_relay_log
@@ -90,6 +92,32 @@ def test_a_whole_relay_log_is_left_alone(channel: Channel) -> None:
     assert (result.next_event, result.relay_end) == (source.position, end)
     assert not result.needs_new_relay_log
     assert result.notes == ()
+
+
+def test_what_a_killed_receiver_left_is_durable_before_another_relay_log_follows_it(channel: Channel) -> None:
+    """Else a power cut takes it away from amid the relay log, where no later recovery looks."""
+    writer, source = new_writer(channel, sync_relay_log=0), FakeSource()
+    writer.open_new(source.position)
+    writer.append(source.begin() + source.transaction(), 7)
+    writer.close()
+    before = sync_count["relay-bin.000001"]
+    recover_relay_log(channel, Config(channel.datadir), MASTER, NOTHING, dry_run=True)
+    assert sync_count["relay-bin.000001"] == before
+    recover_relay_log(channel, Config(channel.datadir), MASTER, NOTHING)
+    assert sync_count["relay-bin.000001"] == before + 1
+
+
+def test_a_disk_that_fails_in_recovery_is_an_error_that_names_the_file(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_relay_log(channel, FakeSource(), 1)
+
+    def fails(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("os.fsync", fails)
+    with pytest.raises(RplError, match=r"relay-bin\.000001: Input/output error"):
+        recover_relay_log(channel, Config(channel.datadir), MASTER, NOTHING)
 
 
 @pytest.mark.parametrize("checksum", [pytest.param(0, marks=pytest.mark.slow), 1])

@@ -36,7 +36,7 @@ from rplctl.binlog.header import (
 )
 from rplctl.binlog.jit import ByteArray, byte_view, kernel
 from rplctl.binlog.scan import GroupScan, scan_groups
-from rplctl.durable import sync
+from rplctl.durable import naming, sync
 from rplctl.errors import BinlogFormatError
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 
@@ -81,14 +81,25 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
 
 
 def cut_file(path: Path, size: int) -> None:
-    """Make the file durable at this shorter size, waiting for readers that scan it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.ftruncate(descriptor, size)
-        sync(descriptor, path.name)
-    finally:
-        os.close(descriptor)
+    """Make the file durable at this shorter size, waiting for readers that scan it. Raises OSError with the path."""
+    with naming(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            os.ftruncate(descriptor, size)
+            sync(descriptor, path.name)
+        finally:
+            os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Make durable what is in the file. Raises OSError with the path."""
+    with naming(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            sync(descriptor, path.name)
+        finally:
+            os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)
