@@ -67,7 +67,7 @@ class Proxy:
         self._listener.close()
         self.cut_all()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(180)
         for one in self._sockets:
             one.close()
 

@@ -36,7 +36,7 @@ def test_a_source_without_gtids_gets_ours_one_for_each_transaction(
             if kill:
                 replica.kill("applier")
                 replica.run("start")
-        replica.wait_synced(source, timeout_s=100)
+        replica.wait_synced(source)
         status = replica.status()
         assert status["Executed_Gtid_Set"] == f"{UUID}:1-{count}"
         assert_same_tables(source, replica, "d")

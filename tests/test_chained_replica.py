@@ -16,7 +16,7 @@ from tests.binary_log.applied import logs_of, positions_are_exact
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(290)]
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(900)]
 
 KILLS = 2
 
@@ -72,7 +72,7 @@ def test_a_chained_replica_equals_the_source_though_the_first_ones_applier_is_ki
         load.thread.join()
         first.wait_synced(source, 120)
         last = logs_of(first.datadir)[-1]
-        second.run("wait", "--pos", f"{last.name}:{last.stat().st_size}", "--timeout", "120")
+        second.run("wait", "--pos", f"{last.name}:{last.stat().st_size}", "--timeout", "240")
         assert_same_tables(source, first, "chain")
         assert_same_tables(source, second, "chain")
         gtids = [replica.status()["Executed_Gtid_Set"] for replica in (first, second)]

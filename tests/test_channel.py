@@ -21,7 +21,7 @@ from pathlib import Path
 from rplctl.channel import Channel, hold_lock
 with hold_lock(Channel("", Path(sys.argv[1])), "applier"):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

@@ -93,7 +93,7 @@ class Beside:
 
     def _server_error(self) -> tuple[int, str]:
         self.server.sql("START SLAVE")
-        wait_until(lambda: self._status()["Last_SQL_Errno"] or self._at() == self.source.master_status(), timeout_s=60)
+        wait_until(lambda: self._status()["Last_SQL_Errno"] or self._at() == self.source.master_status())
         self.server.sql("STOP SLAVE")
         status = self._status()
         return status["Last_SQL_Errno"], status["Last_SQL_Error"]

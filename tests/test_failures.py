@@ -94,7 +94,7 @@ def test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on(
         replica.set_up(source, "--target", f"sqlite:///{tmp_path / 'target.db'}", "--relay-log-purge", "false")
         insert_rows(source, 1, 20_000, width=150)
         replica.run("start", "--receiver")
-        wait_until(lambda: "space" in replica.status()["Last_IO_Error"].lower(), timeout_s=60)
+        wait_until(lambda: "space" in replica.status()["Last_IO_Error"].lower())
         replica.run("stop", expect=None)
         subprocess.run(["mount", "-o", "remount,size=200m", str(small)], check=True)
         replica.run("start", "--until-synced")

@@ -33,7 +33,7 @@ from tests.commit.xa_probe import at
 from tests.conftest import count_torture
 
 pytestmark = [
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # fork with threads, Python ≥ 3.12
 ]
 SERVERS = [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("postgresql", marks=pytest.mark.postgresql)]

@@ -18,7 +18,7 @@ from rplctl.repository.record import RELAY_LOG_INFO
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 Pair = tuple[MariadbServer, MariadbServer]
 
@@ -61,7 +61,7 @@ def gtids_of(server: MariadbServer) -> str:
 def wait_for_gtids(replica: Replica, server: MariadbServer) -> None:
     config = load_config(replica.datadir)
     try:
-        wait_until(lambda: show_status(config, "").Executed_Gtid_Set == gtids_of(server), timeout_s=60)
+        wait_until(lambda: show_status(config, "").Executed_Gtid_Set == gtids_of(server))
     except AssertionError:
         raise AssertionError(f"{replica.status()} is not at {gtids_of(server)}{replica.logs()}") from None
 
@@ -146,14 +146,14 @@ def positions_of_two_sources(replica: Replica, pair: Pair, database: str, by_gti
     replica.change_master(two)
     replica.run("stop", "--applier")
     assert replica.status()["Relay_Master_Log_File"] > end, "lower"
-    not_running = replica.run("wait", "--pos", end, "--timeout", "20", expect=3)
+    not_running = replica.run("wait", "--pos", end, "--timeout", "240", expect=3)
     assert "1199" in not_running.stderr
     replica.run("start", "--receiver")
     wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == two.master_status()[1])
-    replica.run("wait", "--pos", end, "--timeout", "20", expect=3)
-    replica.run("start", "--until-synced", "--max-time", "100")
+    replica.run("wait", "--pos", end, "--timeout", "240", expect=3)
+    replica.run("start", "--until-synced", "--max-time", "280")
     assert_same_tables(two, replica, database)
-    replica.run("wait", "--pos", end, "--timeout", "20")
+    replica.run("wait", "--pos", end, "--timeout", "240")
 
     wait_until(lambda: gtids_of(two) == gtids_of(one))
     replica.run("start", "--applier")
@@ -162,10 +162,10 @@ def positions_of_two_sources(replica: Replica, pair: Pair, database: str, by_gti
     replica.run("start", "--receiver")
     end = ":".join(map(str, one.master_status()))
     assert replica.status()["Relay_Master_Log_File"] < end, "and nothing of it is applied"
-    replica.run("wait", "--pos", end, "--timeout", "60")
-    replica.run("wait", "--state", "synced", "--timeout", "60")
+    replica.run("wait", "--pos", end, "--timeout", "240")
+    replica.run("wait", "--state", "synced", "--timeout", "240")
     write(one, database, 5)
-    replica.run("wait", "--pos", ":".join(map(str, one.master_status())), "--timeout", "60")
+    replica.run("wait", "--pos", ":".join(map(str, one.master_status())), "--timeout", "240")
     assert_same_tables(one, replica, database)
     replica.run("stop")
 

@@ -287,7 +287,7 @@ def test_09_a_receiver_cannot_flush_its_position_while_the_state_lasts(instance:
         assert repository.read().master_log_pos == 500
 
     instance.collect(FakeLog(meanwhile))
-    out, _ = processes[0].communicate(timeout=30)
+    out, _ = processes[0].communicate(timeout=180)
     assert out == "flushed\n" and repository.read().master_log_pos == 600
 
 
@@ -338,13 +338,13 @@ def test_11_the_read_lock_of_a_server_holds_a_receivers_flush_but_not_the_collec
         cursor.execute("FLUSH TABLES WITH READ LOCK")
         receiver = threading.Thread(target=lambda: repository.flush(replace(read, master_log_pos=600), force=True))
         receiver.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 180
         while not server.sql("SELECT 1 FROM information_schema.processlist WHERE state LIKE 'Waiting for backup lock'"):
             assert time.monotonic() < deadline
         row = log_status(instance.configs).row
         assert receiver.is_alive() and repository.read().master_log_pos == read.master_log_pos
         cursor.execute("UNLOCK TABLES")
-    receiver.join(20)
+    receiver.join(180)
     assert repository.read().master_log_pos == 600
     assert list(row["STORAGE_ENGINES"]["InnoDB"]) == ["LSN", "LSN_checkpoint"]
     assert row["CHANNELS"]["channels"][0]["relay_log_file"] == "relay-bin.000001"

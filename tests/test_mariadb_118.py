@@ -15,7 +15,7 @@ from tests.applier.instance import Instance
 from tests.replica import Replica, assert_same_tables
 from tests.servers import Mariadb118Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 TABLES = """
 CREATE DATABASE d;

@@ -11,7 +11,7 @@ import pytest
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCHEMA = "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, note VARCHAR(40) CHARACTER SET utf8mb4)"
 

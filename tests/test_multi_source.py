@@ -22,7 +22,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 Sources = dict[str, MariadbServer]
 TABLE = (
@@ -78,7 +78,7 @@ class Instance:
 
     def wait_for_progress(self, *names: str) -> None:
         before = {name: self.status(name).Executed_Gtid_Set for name in names}
-        wait_until(lambda: all(self.status(name).Executed_Gtid_Set != before[name] for name in names), 90, 0.2)
+        wait_until(lambda: all(self.status(name).Executed_Gtid_Set != before[name] for name in names), 180, 0.2)
 
     def logs(self) -> str:
         return "".join(replica.logs() for replica in self.of.values())
@@ -156,7 +156,7 @@ def run_three_sources(
         loads["a"].finish()
         wait_until(lambda: gtids_of(standby) == gtids_of(sources["a"]))
         sources["a"].kill()
-        wait_until(lambda: instance.status("a").Last_IO_Errno, timeout_s=60)
+        wait_until(lambda: instance.status("a").Last_IO_Errno)
         instance.wait_for_progress("b", "m")
         told = {line["Channel_Name"]: line for line in json.loads(instance("show-channels --json"))}
         assert [bool(told[name]["Last_Error"]) for name in "abm"] == [True, False, False]
@@ -171,7 +171,7 @@ def run_three_sources(
         assert len(json.loads(instance("show-status --json"))) == 3
         verdict = instance("check", expect=2)
         assert "'b' io Yes, sql No: " in verdict
-        assert re.search(r"'m' \d s behind", verdict)
+        assert re.search(r"'m' \d+ s behind", verdict)
         assert "channel 'b' CRITICAL relay_log_damaged" in instance("check --offline", expect=2)
         instance.wait_for_progress("a", "m")
         instance("stop --channel b")
@@ -183,7 +183,7 @@ def run_three_sources(
         for load in loads.values():
             load.finish()
     for name, server in {**sources, "a": standby}.items():
-        wait_until(lambda name=name, server=server: at_end(instance, name, server), timeout_s=60)  # type: ignore[misc]
+        wait_until(lambda name=name, server=server: at_end(instance, name, server))  # type: ignore[misc]
         for table in ("counter", "t"):
             expected = sorted(tuple(map(text, row)) for row in server.rows(name, table))
             assert len(expected) > (20 if table == "t" else 0)
@@ -214,7 +214,7 @@ def damage(instance: Instance) -> None:
     instance("stop --applier --channel b")
     at = instance.status("b")
     path = RelayLogIndex(channel).path(at.Relay_Log_File)
-    wait_until(lambda: path.stat().st_size > at.Relay_Log_Pos + 20_000, timeout_s=60)
+    wait_until(lambda: path.stat().st_size > at.Relay_Log_Pos + 20_000)
     instance("flush-relay-logs --channel b")
     wait_until(lambda: RelayLogIndex(channel).names()[-1] != at.Relay_Log_File)
     with path.open("r+b") as file:
@@ -223,7 +223,7 @@ def damage(instance: Instance) -> None:
         file.seek(-1, 1)
         file.write(bytes([byte ^ 0x10]))
     instance("start --applier --channel b", expect=None)
-    wait_until(lambda: instance.status("b").Last_SQL_Errno, timeout_s=60)
+    wait_until(lambda: instance.status("b").Last_SQL_Errno)
     status = instance.status("b")
     assert status.Last_SQL_Errno in (1594, 1743)  # in a header, or in what the checksum alone protects
     assert "recover --refetch" in status.Last_SQL_Error

@@ -13,7 +13,7 @@ from tests.private_server import ServerUnavailable
 from tests.replica import Replica, assert_same_tables
 from tests.servers import Mariadb105Server, MariadbServer, Mysql57Server, Mysql80Server, Mysql84Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 WRITES = """
 BEGIN;

@@ -182,7 +182,7 @@ def replicate(config: Config, told: Callable[[str, str], None], *, until: int | 
     thread = threading.Thread(target=receive, daemon=True)
     thread.start()
     feed, purged_to = RelayFeed(channel, 10), work.info.relay_log_name
-    deadline, applied = time.monotonic() + 120, 0
+    deadline, applied = time.monotonic() + 280, 0
     while until is None or applied < until:
         assert thread.is_alive(), ended
         assert until is None or time.monotonic() < deadline
@@ -199,7 +199,7 @@ def replicate(config: Config, told: Callable[[str, str], None], *, until: int | 
             purge_applied(channel, work.info.relay_log_position)
             purged_to = work.info.relay_log_name
     receiver.stop()
-    thread.join(30)
+    thread.join(180)
     ledger.close(work.info)
     work.close()
     target.close()

@@ -15,7 +15,7 @@ from tests.recorded_state import differences, unpacked_log
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 MARIADB_CASES = ["ma1011-torture-row", "ma1011-torture-mixed", "ma1011-torture-statement"]
 OTHER_FORMS = ("my97-torture-rowsquery", "my97-torture-compress-l1", "my97-torture-nogtid")  # of the row log
@@ -98,7 +98,7 @@ def test_a_crash_between_ddl_and_its_position_repeats_the_ddl_visibly_and_can_be
     armed = {"RPLCTL_FAILPOINTS": "crash_after_commit_before_update_pos=kill"}
     for _ in range(5):  # the point is passed after the control events before it, too
         replica.run("start", "--applier", expect=None, environment=armed)
-        wait_until(lambda: replica.pid("applier") is None, timeout_s=60)
+        wait_until(lambda: replica.pid("applier") is None)
         if target.rows("live", "t") == source.rows("live", "t"):
             break
     assert len(target.rows("live", "t")[0]) == 4  # altered, but its position was not stored

@@ -19,7 +19,7 @@ from tests.servers import MariadbServer, PostgresqlServer
 from tests.test_replication import SCHEMA as SCHEMA  # read by the fixture `source`
 from tests.test_replication import Load
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def set_up(replica: Replica, source: MariadbServer, server: PostgresqlServer, repository: str, *init: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCHEMA = "DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)"
 TABLES = ("--master-info-repository", "table", "--relay-log-info-repository", "table")

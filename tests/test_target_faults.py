@@ -368,13 +368,13 @@ def test_a_target_killed_in_a_batch_and_started_again_has_all_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rplctl.applier.batch.RETRY_PAUSE_SECONDS", 1.0)
-    through = make(server, recorded.rows)
+    through = make(server, recorded.rows, replica_transaction_retries=180)  # seconds: a loaded machine starts slowly
     through.begin()
     through.proxy.usual = Fate(0, begins=Committing(2), request_arrives=arrives)
 
     with ThreadPoolExecutor(1) as pool:  # a server dies with the thread that started it, so that is this one
         applying = pool.submit(through.apply)
-        assert through.proxy.is_cut.wait(60)
+        assert through.proxy.is_cut.wait(180)
         server.kill()
         server.start()
         applying.result()

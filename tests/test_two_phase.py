@@ -13,7 +13,7 @@ from tests.replica import Replica
 from tests.servers import MariadbServer, MysqlServer
 from tests.test_replication_mysql import set_up
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder: Path, *init: str) -> None:

@@ -37,7 +37,7 @@ def test_an_expected_error_leaves_the_work_to_its_turn_and_a_defect_is_raised() 
 def test_work_goes_on_while_the_caller_does_something_else() -> None:
     ahead: Ahead[bool] = Ahead()
     gate = threading.Event()
-    ahead.begin("waits", lambda: gate.wait(10))
+    ahead.begin("waits", lambda: gate.wait(180))
     gate.set()
     assert ahead.take("waits") is True
     ahead.close()

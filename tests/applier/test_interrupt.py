@@ -23,7 +23,7 @@ def test_a_statement_in_work_is_cut_off_and_its_error_is_no_error() -> None:
     cut = threading.Event()
     with Interrupter(stop, (cut.set,)) as interrupter, pytest.raises(Stopped), interrupter.work():
         stop.set()
-        assert cut.wait(10)
+        assert cut.wait(120)
         raise TargetError("interrupted")
 
 
@@ -51,12 +51,12 @@ def test_work_that_does_not_end_when_it_is_cut_ends_with_the_process(monkeypatch
     stuck = threading.Event()
 
     def hang() -> None:
-        stuck.wait(30)  # no excuse
+        stuck.wait(300)  # no excuse
 
     with Interrupter(stop, (hang,), left.set) as interrupter, pytest.raises(Stopped):
         with interrupter.work():
             stop.set()
-            assert left.wait(10)
+            assert left.wait(120)
             stuck.set()
             raise TargetError("late")
 
@@ -68,10 +68,10 @@ def test_before_anything_is_applied_the_process_ends_at_once_and_not_later() -> 
             pass
         with pytest.raises(Stopped), interrupter.expendable():
             stop.set()
-            assert left.wait(10)
+            assert left.wait(120)
     stop, left = threading.Event(), threading.Event()
     with Interrupter(stop, leave=left.set) as interrupter, pytest.raises(Stopped):
-        with interrupter.expendable(patience=5):
+        with interrupter.expendable(patience=120):
             stop.set()
         assert not left.is_set()
 
@@ -84,9 +84,18 @@ def test_sqlite_gives_up_a_statement_and_all_before_it(tmp_path: Path) -> None:
     instance.target.connection.exec_driver_sql("DELETE FROM shop__orders")
     driver = instance.target.connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
-    threading.Timer(0.2, instance.target.interrupt).start()
+    ended = threading.Event()
+
+    def cut() -> None:  # again, lest one comes before the statement
+        while not ended.wait(0.2):
+            instance.target.interrupt()
+
+    thread = threading.Thread(target=cut)
+    thread.start()
     with pytest.raises(sqlite3.OperationalError, match="interrupted"):
         driver.execute(ENDLESS).fetchone()
+    ended.set()
+    thread.join()
     instance.target.rollback()
     assert instance.target.is_idle()
     assert instance.query("SELECT count(*) FROM shop__orders") == before

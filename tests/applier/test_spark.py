@@ -46,7 +46,7 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 
 def run_job(folder: Path, environment: dict[str, str]) -> dict[str, object]:
     command = [sys.executable, "-c", JOB, str(folder)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -119,6 +119,6 @@ def test_three_million_events_are_indexed_in_well_under_a_second() -> None:
     body = b"".join(list(events(log("my97-torture-rowsquery")))[2:])
     data = body * (3_000_000 // len(scan_events(body)))
     scan_events(body)
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(scan_events(data)) > 2_990_000
-    assert time.perf_counter() - start < 1.5  # 0.3 s on an idle core
+    assert time.process_time() - start < 1.5  # of the processor; 0.3 s on an idle core

@@ -33,7 +33,7 @@ def on_terminal(datadir: Path, *arguments: str, columns: int = 100, typed: str =
             if typed and shown.rstrip().endswith((b":", b"]")):  # asked: what is typed before is thrown away
                 os.write(master, typed.encode())
                 typed = ""
-        code = process.wait(60)
+        code = process.wait(180)
     finally:
         process.kill()
         process.wait()

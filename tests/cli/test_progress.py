@@ -59,7 +59,7 @@ def test_a_terminal_gets_a_live_line_that_is_gone_afterwards() -> None:
     except OSError:
         pass  # the other side is closed
     os.close(master)
-    assert process.wait(30) == 0
+    assert process.wait(180) == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
     assert "applied to b.000003:500 of b.000003:1000" in text
     assert b"\x1b[2K" in shown, "the line is erased at the end"

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -59,7 +58,12 @@ def test_a_reader_that_closes_early_is_no_error(configured: Program) -> None:
 
 
 def test_ctrl_c_ends_a_wait_with_130_and_no_traceback(configured: Program) -> None:
-    command = [sys.executable, "-m", "rplctl", "--datadir", str(configured.datadir), "wait", "--state", "running"]
+    code = (  # says when it waits
+        "import time; sleep = time.sleep\n"
+        "def say(seconds): print('waits', flush=True); time.sleep = sleep; sleep(seconds)\n"
+        "time.sleep = say; from rplctl.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "--datadir", str(configured.datadir), "wait", "--state", "running"]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -67,9 +71,9 @@ def test_ctrl_c_ends_a_wait_with_130_and_no_traceback(configured: Program) -> No
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job inherits it ignored
     )
-    time.sleep(1.5)
+    assert process.stdout is not None and process.stdout.readline() == "waits\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=180)
     assert process.returncode == 130 and "Traceback" not in err
 
 

@@ -26,7 +26,7 @@ def archive(program: Program) -> Iterator[Program]:
 
 
 def until_received(program: Program) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     end = str(demo.source_state().end_position)
     while program("show-status", "--field", "Read_Master_Log_Pos").out.strip() != end:
         assert time.monotonic() < deadline

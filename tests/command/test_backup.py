@@ -14,7 +14,7 @@ import pytest
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCHEMA = """
 CREATE DATABASE {db};
@@ -85,7 +85,7 @@ def go_on(source: MariadbServer, folder: Path, moment: Path, database: str) -> R
     """Restore into a folder of its own and apply all that the source has."""
     restored = Replica(folder, spark=False)
     restored.run("restore", str(moment))
-    restored.run("start", "--until-synced", "--max-time", "120")
+    restored.run("start", "--until-synced", "--max-time", "280")
     assert_same_tables(source, restored, database)
     return restored
 

@@ -25,7 +25,7 @@ from tests.servers import MariadbServer
 
 PURGE_NAMES = purge.purge_names
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def walk_in(target: str) -> Iterator[Walk]:

@@ -28,12 +28,13 @@ from rplctl.errors import LockBusy, NotRunning, RplError, SourceError, TargetErr
 from rplctl.position import BinlogPosition
 from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import ThreadStatus
+from tests.replica import wait_until
 
 DIES = "import sys; sys.stderr.write('first\\nlast words\\n'); sys.exit({code})"
 HOLDS = (
     "import signal, sys, time; from pathlib import Path; from rplctl.channel import Channel, hold_lock\n"
     "{ignore}"
-    "with hold_lock(Channel('', Path(sys.argv[1])), 'receiver'):\n    time.sleep(60)\n"
+    "with hold_lock(Channel('', Path(sys.argv[1])), 'receiver'):\n    time.sleep(600)\n"
 )
 IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
 
@@ -63,7 +64,7 @@ def run(channel: Channel, code: str, children: list[Child]) -> Child:
 
 
 def until_held(channel: Channel, role: str = "receiver") -> int:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 180
     while not (pid := lock_holder(channel, role)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -88,7 +89,7 @@ def test_the_status_file_knows_better_than_the_log_when_it_is_of_this_run(
     channel: Channel, children: list[Child]
 ) -> None:
     child = run(channel, DIES.format(code=6), children)
-    child.popen.wait(20)
+    child.popen.wait(180)
     old = ThreadStatus(last_errno=1236, last_error="of an earlier run", last_error_timestamp=child.started - 100)
     old.write(channel.status_path("receiver"))
     assert "last words" in error_of(child, 6).message
@@ -106,7 +107,7 @@ def test_a_killed_child_is_told_by_its_signal(channel: Channel, children: list[C
 
 
 def test_a_child_that_never_takes_its_lock_is_ended_after_the_timeout(channel: Channel, children: list[Child]) -> None:
-    child = run(channel, "import time; time.sleep(60)", children)
+    child = run(channel, "import time; time.sleep(600)", children)
     with pytest.raises(RplError, match="did not come up within 0 s"):
         process.wait_until_it_runs(child, 0.3)
     assert child.exit_code() == -signal.SIGTERM
@@ -116,8 +117,8 @@ def test_whoever_holds_the_lock_is_stopped_and_nobody_is_none(channel: Channel, 
     assert stop_running(channel, "receiver", 5) is None
     child = run(channel, HOLDS.format(ignore=""), children)
     assert until_held(channel) == child.popen.pid
-    assert stop_running(channel, "receiver", 20) is False
-    assert child.popen.wait(5) == -signal.SIGTERM
+    assert stop_running(channel, "receiver", 180) is False
+    assert child.popen.wait(180) == -signal.SIGTERM
 
 
 def test_one_that_does_not_listen_is_killed_after_the_timeout_and_its_lock_is_free(
@@ -127,7 +128,7 @@ def test_one_that_does_not_listen_is_killed_after_the_timeout_and_its_lock_is_fr
     until_held(channel)
     begun = time.monotonic()
     assert stop_running(channel, "receiver", 0.3) is True
-    assert child.popen.wait(5) == -signal.SIGKILL and time.monotonic() - begun >= 0.3
+    assert child.popen.wait(180) == -signal.SIGKILL and time.monotonic() - begun >= 0.3
     with hold_lock(channel, "receiver"):
         pass
     stubborn = run(channel, HOLDS.format(ignore=IGNORES), children)
@@ -155,8 +156,8 @@ def test_a_stop_says_which_channel_of_the_process_it_means(channel: Channel, chi
     )
     child = run(channel, HOLDS.format(ignore=heeds).replace("'receiver'", "'applier'"), children)
     until_held(channel, "applier")
-    assert stop_running(channel, "applier", 20) is False
-    assert child.popen.wait(20) == 0 and not channel.stop_path.exists()
+    assert stop_running(channel, "applier", 180) is False
+    assert child.popen.wait(180) == 0 and not channel.stop_path.exists()
 
 
 def test_a_childs_environment_has_no_password_unless_it_is_the_stored_reference(
@@ -173,7 +174,7 @@ def test_a_childs_environment_has_no_password_unless_it_is_the_stored_reference(
         assert (b"C4nary" in environment) == expected and b"C4nary" not in arguments
         assert b"RPLCTL_CONFIG=/own.toml" in environment
         assert os.getsid(child.popen.pid) == child.popen.pid
-        child.popen.wait(30)  # nothing is configured: it ends by itself
+        child.popen.wait(180)  # nothing is configured: it ends by itself
 
 
 def test_a_log_is_appended_private_and_begun_anew_when_it_has_grown_large(
@@ -215,10 +216,10 @@ END = SourceEnd(BinlogPosition(demo.source_state().end_log, demo.source_state().
 def test_a_thread_that_fails_ends_the_command_with_its_error_and_the_others_are_stopped(
     config: Config, channel: Channel, children: list[Child]
 ) -> None:
-    other = run(channel, "import time; time.sleep(60)", children)
+    other = run(channel, "import time; time.sleep(600)", children)
     failing = run(channel, DIES.format(code=6), children)
     with pytest.raises(SourceError, match="last words"):
-        supervise.supervise(Run(config, channel, [other, failing], None), 20, None)
+        supervise.supervise(Run(config, channel, [other, failing], None), 180, None)
     assert other.exit_code() == -signal.SIGTERM
 
 
@@ -227,7 +228,7 @@ def test_time_up_is_an_error_only_when_something_was_to_be_reached(
 ) -> None:
     for wanted in (None, END):
         with hold_lock(channel, "applier"):  # somebody else's applier, which does nothing
-            child = run(channel, "import time; time.sleep(60)", children)
+            child = run(channel, "import time; time.sleep(600)", children)
             here = Run(config, channel, [child], wanted)
             if wanted is None:
                 supervise.supervise(here, 0.2, None)
@@ -242,9 +243,9 @@ def test_waiting_for_an_applier_that_is_not_there_fails_with_its_last_error(
     config: Config, channel: Channel, children: list[Child]
 ) -> None:
     ThreadStatus(last_errno=1062, last_error="Duplicate entry").write(channel.status_path("applier"))
-    child = run(channel, "import time; time.sleep(60)", children)
+    child = run(channel, "import time; time.sleep(600)", children)
     with pytest.raises(NotRunning, match="Duplicate entry") as caught:
-        supervise.supervise(Run(config, channel, [child], END), 20, None)
+        supervise.supervise(Run(config, channel, [child], END), 180, None)
     assert caught.value.errno == 1062
 
 
@@ -253,17 +254,22 @@ def test_a_signal_stops_what_was_started_and_puts_the_handlers_back(
     config: Config, channel: Channel, children: list[Child], number: signal.Signals, is_error: bool
 ) -> None:
     before = signal.getsignal(number)
-    child = run(channel, "import time; time.sleep(60)", children)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
-    timer.start()
+    child = run(channel, "import time; time.sleep(600)", children)
+
+    def send() -> None:
+        wait_until(lambda: signal.getsignal(number) is not before)
+        os.kill(os.getpid(), number)
+
+    sender = threading.Thread(target=send)
+    sender.start()
     try:
         if is_error:
             with pytest.raises(KeyboardInterrupt):
-                supervise.supervise(Run(config, channel, [child], None), 20, None)
+                supervise.supervise(Run(config, channel, [child], None), 180, None)
         else:
-            supervise.supervise(Run(config, channel, [child], None), 20, None)
+            supervise.supervise(Run(config, channel, [child], None), 180, None)
     finally:
-        timer.join()
+        sender.join()
     assert child.exit_code() == -signal.SIGTERM and signal.getsignal(number) is before
 
 
@@ -271,7 +277,7 @@ def test_progress_is_the_appliers_own_word(config: Config, channel: Channel, chi
     ThreadStatus(exec_log_name="binlog.000001", exec_log_pos=500).write(channel.status_path("applier"))
     seen: list[tuple[BinlogPosition, BinlogPosition]] = []
     with hold_lock(channel, "applier"), pytest.raises(WaitTimeout):
-        child = run(channel, "import time; time.sleep(60)", children)
+        child = run(channel, "import time; time.sleep(600)", children)
         here = Run(config, channel, [child], END)
         supervise.supervise(here, 0.2, lambda executed, wanted: seen.append((executed, wanted)))
     assert set(seen) == {(BinlogPosition("binlog.000001", 500), END.position)}

@@ -14,7 +14,7 @@ from rplctl.config import load_config
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 NAMES = ("a", "b", "c")
 START = ("start", "--shared-session", "--channel", "a", "--channel", "b", "--channel", "c")
 
@@ -48,7 +48,7 @@ class Channels:
     def wait_for_same(self, *names: str) -> None:
         log_name, position = self.source.master_status()
         for name in names:
-            self.run("wait", "--channel", name, "--pos", f"{log_name}:{position}", "--timeout", "60")
+            self.run("wait", "--channel", name, "--pos", f"{log_name}:{position}", "--timeout", "240")
             assert_same_tables(self.source, self.of[name], name)
 
 
@@ -88,7 +88,7 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
 
     channels.source.sql("SET sql_log_bin=0; DELETE FROM c.t WHERE id=1; SET sql_log_bin=1")
     channels.insert(1, "c")  # a duplicate in the target
-    wait_until(lambda: channels.status("c").Last_SQL_Errno == 1062, timeout_s=60)
+    wait_until(lambda: channels.status("c").Last_SQL_Errno == 1062)
     channels.insert(3, "b")
     channels.wait_for_same("b")
     assert channels.pids() == {"a": None, "b": pid, "c": None}, "an error is for one channel"
@@ -108,5 +108,5 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
     folders = list((channels.of["a"].datadir / "run").glob("shared-*"))
     assert len(folders) == 1, "what the killed process left is gone"
     os.kill(second, signal.SIGTERM)
-    wait_until(lambda: not exists(second), timeout_s=60)
+    wait_until(lambda: not exists(second))
     assert [channels.status(name).Last_SQL_Errno for name in NAMES] == [0, 0, 0], "a stop of all"

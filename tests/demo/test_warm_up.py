@@ -28,7 +28,7 @@ def test_a_stamp_older_than_a_source_does_not_count(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_of_several_processes_one_compiles_and_all_are_ready(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "rplctl.demo.warm_up"]

@@ -63,7 +63,7 @@ class RunningReceiver:
     def stop(self) -> None:
         assert self._receiver is not None and self._thread is not None
         self._receiver.stop()
-        self._thread.join(30)
+        self._thread.join(180)
         assert not self._thread.is_alive()
 
     def flush_logs(self) -> None:

@@ -52,19 +52,19 @@ def master_info(channel: Channel) -> InfoRepository[MasterInfo]:
 
 
 def killed_at(channel: Channel, failpoints: str) -> None:
-    assert receiver(channel, failpoints).wait(60) == -signal.SIGKILL
+    assert receiver(channel, failpoints).wait(180) == -signal.SIGKILL
 
 
 def run_to_the_end(channel: Channel) -> None:
     process = receiver(channel)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         status_path = channel.status_path("receiver")
         while (status := read_status(status_path)).read_log_name != END.log_name or status.read_log_pos != END.log_pos:
             assert process.poll() is None and time.monotonic() < deadline, status
             time.sleep(0.02)
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(180) == 0
     finally:
         process.kill()
         process.wait()

@@ -137,7 +137,7 @@ def test_retry_count_ends_the_attempts_and_the_error_says_why(tmp_path: Path) ->
     begin = time.monotonic()
     with RunningReceiver(tmp_path / "data", host="127.0.0.1", port=port, retry_count=2) as receiver:
         error = receiver.wait_for_error()
-    assert error.errno == 2003 and 1 <= time.monotonic() - begin < 10
+    assert error.errno == 2003 and time.monotonic() - begin >= 1
     assert receiver.status().last_error == error.message and not receiver.status().connected
 
 
@@ -172,11 +172,11 @@ def test_the_process_stops_on_sigterm_with_its_position_written(tmp_path: Path) 
         env={**os.environ, "RPLCTL_SERVER_ID": "77"},
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while receiver.stored().read_position != end and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        _, notes = process.communicate(timeout=30)
+        _, notes = process.communicate(timeout=180)
     finally:
         process.kill()
     assert process.returncode == 0, notes

@@ -303,7 +303,7 @@ def test_a_batch_that_is_still_held_does_not_lock_the_receiver_out(channel: Chan
         file.write(b"torn")
     cutting = threading.Thread(target=cut_file, args=(path, end.log_pos), daemon=True)
     cutting.start()
-    cutting.join(timeout=10)
+    cutting.join(timeout=180)
     assert not cutting.is_alive()
     assert held is not None
     assert held.data[: held.end.log_pos].tobytes() == path.read_bytes()

@@ -273,5 +273,5 @@ def test_a_read_lock_of_a_super_user_holds_the_flush_until_it_is_released(target
         thread.start()
         assert not done.wait(0.5)
         super_user.exec_driver_sql("UNLOCK TABLES")
-    thread.join(10)
+    thread.join(180)
     assert done.is_set() and repository.read().host == MASTER.host

@@ -10,6 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from typing import Self
 
 OK = b"\x00\x00\x00\x02\x00\x00\x00"
 END_OF_COLUMNS = b"\xfe\x00\x00\x02\x00"
@@ -40,7 +41,7 @@ class FakeServer:
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> FakeServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -48,7 +49,7 @@ class FakeServer:
         self.keep_open.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(180)
 
     def _serve(self) -> None:
         while True:
