@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from rplctl.binlog.header import HEADER_LENGTH, parse_header
 from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.scan import GroupKind, GroupScan
 from rplctl.errors import BinlogFormatError, RelayLogError
@@ -101,13 +102,23 @@ def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
 def _boundary_in(
     data: ByteArray, before: Boundary, scan: GroupScan, group: int, source: BinlogPosition
 ) -> Boundary | None:
-    """The boundary behind that group when it ends exactly there; before it when the group only moves positions."""
+    """The boundary behind that group when it ends exactly there; before it when the group only moves positions, or
+    begins there: behind its log's FORMAT_DESCRIPTION, which moves none where it is a relay log's own second event.
+    """
     if scan.source_position(group) == source:
         return boundary_after(data, before, first_groups(scan, group + 1))
-    if scan.kind[group] != GroupKind.CONTROL:
+    if scan.kind[group] != GroupKind.CONTROL and not _begins_at(data, scan, group, source):
         return None
     earlier = boundary_after(data, before, first_groups(scan, group)) if group else before
     return replace(earlier, source=source)
+
+
+def _begins_at(data: ByteArray, scan: GroupScan, group: int, source: BinlogPosition) -> bool:
+    first = int(scan.start[group])
+    header = parse_header(data[first : first + HEADER_LENGTH].tobytes())
+    begins = (header.end_log_pos - header.event_length) & 0xFFFFFFFF
+    is_known = header.end_log_pos and scan.source_position(group).log_name == source.log_name
+    return bool(is_known) and begins == source.log_pos & 0xFFFFFFFF
 
 
 def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> RelayLogError:

@@ -66,6 +66,22 @@ def test_a_position_inside_a_transaction_is_refused_and_one_not_yet_fetched_is_n
     assert find_place(index, BinlogPosition("binlog.000003", 4)) is None
 
 
+def test_behind_the_format_description_of_a_log_that_was_fetched_again_from_its_start(channel: Channel) -> None:
+    """What was applied to there was lost with the relay log: the new one has that event among its own first ones."""
+    source, writer = FakeSource(BinlogPosition("binlog.000002", 4)), new_writer(channel)
+    description = source.begin()[-len(source.description(0)) :]
+    behind = source.position
+    writer.open_new(BinlogPosition("binlog.000002", 4), description)
+    begins = writer.end
+    assert find_place(RelayLogIndex(channel), behind) is None
+    writer.append(source.transaction(), 5)
+    writer.close()
+    place = find_place(RelayLogIndex(channel), behind)
+    assert place is not None and (place.position, place.boundary.source) == (begins, behind)
+    with pytest.raises(RelayLogError, match="inside a transaction"):
+        find_place(RelayLogIndex(channel), BinlogPosition("binlog.000002", behind.log_pos + 1))
+
+
 def test_relay_logs_that_begin_too_late_or_have_a_hole_are_refused(channel: Channel) -> None:
     source, index = three_files(channel), RelayLogIndex(channel)
     index.remove(["relay-bin.000001"])
