@@ -152,13 +152,9 @@ class MarkerLedger:
             if marker is None:
                 connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
             elif not _same_place(info, marker):
-                counts = file_counts(info, in_step_before)
-                if marker.exec_position.is_before(info.exec_position):
-                    log.warning(*_ahead(info, marker, counts))
-                if counts:
+                before, info = info, one_that_counts(info, marker, in_step_before)
+                if info is before:
                     self._write(connection, info)
-                else:
-                    info = at_marker(info, marker)
             else:
                 info = replace(info, gtid_executed=marker.gtid_executed)
         self._flush(info, force=True)
@@ -235,6 +231,14 @@ def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
 def at_marker(info: RelayLogInfo, marker: RelayLogInfo) -> RelayLogInfo:
     """The record with the marker's position; its other settings stay."""
     return replace(info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed)
+
+
+def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
+    """`info`, the file's, or the marker's position. A file that is ahead is told."""
+    counts = info.is_at(marker) or file_counts(info, in_step)
+    if marker.exec_position.is_before(info.exec_position):
+        log.warning(*_ahead(info, marker, counts))
+    return info if counts else at_marker(info, marker)
 
 
 def settle(config: Config, channel: Channel, engine: Engine) -> None:

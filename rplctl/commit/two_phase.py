@@ -27,7 +27,7 @@ from rplctl.binary_log.end import logged_record
 from rplctl.binary_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.in_doubt import until_answered
-from rplctl.commit.ledger import CommitMode, Ledger, at_marker, read_marker, remove_marker, taken_over
+from rplctl.commit.ledger import CommitMode, Ledger, one_that_counts, read_marker, remove_marker, taken_over
 from rplctl.commit.logged import BinaryLog
 from rplctl.commit.participant import LinePosition, LogPosition, PagePosition, PositionParticipant, RowPosition
 from rplctl.commit.xid import instance_name, xid_of, xid_prefix
@@ -72,13 +72,13 @@ class XaLedger:
         self._claimed: object = None  # the driver's connection that bears our mark
 
     def open(self) -> RelayLogInfo:
-        """The participant's position; the marker's, when a crash in mode `marker` left it ahead."""
+        """The participant's position, or a marker's: mode `marker` left it, or a backup of that time brought it."""
         info = self.participant.open()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, info.channel_name)
         if marker is not None:
-            if not in_step and info.exec_position.is_before(marker.exec_position):
-                info = at_marker(info, marker)
+            before, info = info, one_that_counts(info, marker, in_step)
+            if info is not before:
                 self.participant.write(info, durable=True)
             remove_marker(info.channel_name, self._engine)
         return info

@@ -11,14 +11,24 @@ import pytest
 from sqlalchemy import Engine
 
 from rplctl.channel import Channel
-from rplctl.commit.ledger import CommitMode, MarkerLedger, has_gone_back, open_ledger, remove_marker, settle
+from rplctl.commit.ledger import (
+    CommitMode,
+    MarkerLedger,
+    has_gone_back,
+    open_ledger,
+    read_marker,
+    remove_marker,
+    settle,
+)
+from rplctl.commit.participant import LinePosition
 from rplctl.commit.tables import create_own_tables
+from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
-from rplctl.target import open_engine
+from rplctl.target import open_engine, two_phase_verbs
 from tests.servers import MariadbServer
 
 
@@ -235,3 +245,28 @@ def test_a_table_without_transactions_follows_a_marker_after_commit(
     after = open_ledger(config, channel, engine)
     assert (after.mode, after.open().exec_position) == (CommitMode.TRANSACTION, at(3).exec_position)
     engine.dispose()
+
+
+@pytest.mark.parametrize("in_step", [False, True], ids=["left moving", "left in step"])
+def test_in_two_phases_a_target_from_a_backup_with_its_marker_goes_on_from_there(
+    file_instance: Instance, caplog: pytest.LogCaptureFixture, in_step: bool
+) -> None:
+    """The file is ahead: a marker that was moving cannot be behind it but from a backup; beside one that was in step
+    the file may have been edited, so it counts, and that is told.
+    """
+    engine, repository = file_instance.engine, file_instance.repository
+    ledger = open_ledger(file_instance.config, file_instance.channel, engine)
+    ledger.open()
+    if in_step:
+        ledger.close(at(1))
+    verbs = two_phase_verbs("mysql")  # nothing of it is asked
+    assert verbs is not None
+    two_phase = XaLedger(repository, LinePosition(repository), engine, "rplctl:", verbs)
+    repository.flush(at(5), force=True)
+    opened = two_phase.open()
+    assert opened.exec_position == at(5 if in_step else 1).exec_position
+    assert repository.read().exec_position == opened.exec_position
+    assert ("taken as edited by hand" if in_step else "the target was restored") in caplog.text
+    with engine.connect() as connection:
+        assert read_marker(connection, "") == (None, False)
+    assert two_phase.open().exec_position == opened.exec_position
