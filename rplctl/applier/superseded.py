@@ -9,7 +9,7 @@ may count on what they hold (`can_be_superseded`); so are keys of more than one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,9 @@ import numpy.typing as npt
 from rplctl.schema.model import TableModel
 from rplctl.target.base import EncodedRows, TableChunk, has_one_unique_key
 
+Keys = npt.NDArray[np.int64]
+Kept = npt.NDArray[np.bool_]  # per row
+
 _NEWLINE = ord("\n")
 
 
@@ -25,34 +28,40 @@ def can_be_superseded(model: TableModel) -> bool:
     return not model.foreign_keys and has_one_unique_key(model)
 
 
-def without_superseded(pieces: Sequence[list[TableChunk]]) -> list[list[TableChunk]]:
-    """The pieces, which are in the log's order, without updates that later ones make good."""
-    later: dict[tuple[str, str], list[npt.NDArray[np.int64]]] = {}
-    kept: list[list[TableChunk]] = []
+def without_superseded(pieces: Sequence[list[TableChunk]]) -> Iterator[list[TableChunk]]:
+    """The pieces, which are in the log's order, without updates that later ones make good.
+
+    One piece is copied at a time: the others stay where they are, in files of the tasks that are mapped.
+    """
+    stay: list[list[Kept | None]] = []
+    later: dict[tuple[str, str], list[Keys]] = {}
     for piece in reversed(pieces):
-        chunks = []
-        for chunk in piece:
-            name = (chunk.database, chunk.table)
-            bulk = chunk.bulk
-            if bulk is None or not (bulk.updates.keys or bulk.deletes.keys):
-                chunks.append(chunk)
-                continue
-            touched = later.setdefault(name, [])
-            if touched and bulk.updates.count:
-                chunk = replace(chunk, bulk=replace(bulk, updates=_without(bulk.updates, np.concatenate(touched))))
-            touched += [np.frombuffer(rows.keys, np.int64) for rows in (bulk.updates, bulk.deletes) if rows.keys]
-            chunks.append(chunk)
-        kept.append(chunks)
-    return kept[::-1]
+        stay.append([_kept(chunk, later.setdefault((chunk.database, chunk.table), [])) for chunk in piece])
+    for piece, kept in zip(pieces, reversed(stay), strict=True):
+        yield [_only(chunk, rows) for chunk, rows in zip(piece, kept, strict=True)]
 
 
-def _without(rows: EncodedRows, gone: npt.NDArray[np.int64]) -> EncodedRows:
-    keys = np.frombuffer(rows.keys, np.int64)
-    stays = ~np.isin(keys, gone)
-    if stays.all():
-        return rows
+def _kept(chunk: TableChunk, later: list[Keys]) -> Kept | None:
+    """Which of the chunk's updates stay, None = all; its own keys join `later`."""
+    bulk = chunk.bulk
+    if bulk is None:
+        return None
+    keys = _keys(bulk.updates)
+    kept = ~np.isin(keys, np.concatenate(later)) if later and len(keys) else None
+    later += [touched for touched in (keys, _keys(bulk.deletes)) if len(touched)]
+    return None if kept is None or kept.all() else kept
+
+
+def _only(chunk: TableChunk, kept: Kept | None) -> TableChunk:
+    if chunk.bulk is None or kept is None:
+        return chunk
+    rows = chunk.bulk.updates
     text = np.frombuffer(rows.text, np.uint8)
     ends = np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
-    lengths = np.diff(ends, prepend=0)
-    left = text[np.repeat(stays, lengths)]
-    return EncodedRows(rows.columns, int(stays.sum()), left.tobytes(), keys[stays].tobytes())
+    left = text[np.repeat(kept, np.diff(ends, prepend=0))]
+    updates = EncodedRows(rows.columns, int(kept.sum()), left.tobytes(), _keys(rows)[kept].tobytes())
+    return replace(chunk, bulk=replace(chunk.bulk, updates=updates))
+
+
+def _keys(rows: EncodedRows) -> Keys:
+    return np.frombuffer(rows.keys, np.int64)
