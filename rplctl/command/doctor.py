@@ -208,10 +208,10 @@ def _make(channel: str) -> str:
 
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[Finding]:
-    from rplctl.command.source_end import source_end
+    from rplctl.command.source_end import folder_end
 
     if master.master_binlog_dir:
-        yield Finding(check, OK, f"{master.master_binlog_dir} ends at {source_end(config, master).position}")
+        yield Finding(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")
         return
     from rplctl.secret import reveal
     from rplctl.source.survey import survey

@@ -1,42 +1,58 @@
 """Where the source's binary log ends right now: what `--until-synced` has to reach.
 
-A server says so itself. In a folder of binary logs it is the end of the newest log's last complete transaction: what a
-killed server left behind that will never be applied.
+A server says so itself. In a folder of binary logs it is the end of the last complete transaction that the channel
+takes: what a killed server left behind, and what is left out, will never be applied.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from rplctl.binlog.header import EventType
+from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.info import MasterInfo
+from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rplctl.binlog.jit import ByteArray
+    from rplctl.binlog.scan import GroupScan
+    from rplctl.relay_log.log_file import Boundary
+
+_KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARIADB_GTID's
 
 
 @dataclass(frozen=True, slots=True)
 class SourceEnd:
-    """`gtids`: all that its binary log has or had and the channel takes; '' when the channel does not ask by GTID, or
-    that is not to be said. Positions of two sources cannot be compared, GTIDs can.
+    """`gtids`: what of its binary log the channel takes, with what is executed; '' when the channel does not ask by
+    GTID, or that is not to be said. Positions of two sources cannot be compared, GTIDs can.
     """
 
     position: BinlogPosition
     gtids: str = ""
+    is_comparable: bool = True  # False: by GTID, yet a position is all there is: only who sees the receiver can tell
 
 
-def source_end(config: Config, master: MasterInfo) -> SourceEnd:
+def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:
     """Raises SourceError when the source is away, has no binary log or may not be asked."""
     if master.master_binlog_dir:
-        return SourceEnd(folder_end(Path(master.master_binlog_dir)))
+        return _end_of_folder(config, master, relay)
     from rplctl.secret import reveal
     from rplctl.source.survey import log_end, survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
-        if not master.uses_gtid or master.ignored_server_ids:  # a set does not say which server wrote what
-            return SourceEnd(log_end(query))
-        variable = "gtid_executed" if master.enabled_auto_position else "gtid_binlog_pos"
-        gtids = str(query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", "")
-        return SourceEnd(log_end(query), _taken(gtids, master))
+        gtids = ""
+        if master.uses_gtid and not master.ignored_server_ids:  # a set does not say which server wrote what
+            variable = "gtid_executed" if master.enabled_auto_position else "gtid_binlog_pos"
+            gtids = _taken(str(query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", ""), master)
+        return SourceEnd(log_end(query), gtids, bool(gtids) or not master.uses_gtid)
 
 
 def _taken(gtids: str, master: MasterInfo) -> str:
@@ -51,18 +67,91 @@ def _taken(gtids: str, master: MasterInfo) -> str:
     )
 
 
-def folder_end(folder: Path) -> BinlogPosition:
-    """The position after the last complete transaction; log_name '' when the folder has no log yet."""
-    from rplctl.relay_log.log_file import Boundary, mapped_file, walk
-    from rplctl.source.binlog_folder import log_names, read_head
+def _end_of_folder(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:
+    from rplctl.receiver.identity import replica_identity
+
+    folder, left_out = Path(master.master_binlog_dir), _LeftOut(master)
+    if not config.replicate_same_server_id:
+        left_out.servers.append(replica_identity(config, Channel(relay.channel_name, config.datadir)).server_id)
+    end = folder_end(folder, left_out)
+    if not master.uses_gtid or not end.log_name:
+        return SourceEnd(end)
+    gtids = _gtids_of_folder(folder, master, relay.gtid_executed, left_out)
+    return SourceEnd(end, gtids, is_comparable=bool(gtids))
+
+
+class _LeftOut:
+    """Which groups of a log the receiver leaves out: by server, and by MariaDB's domain."""
+
+    def __init__(self, master: MasterInfo) -> None:
+        self.servers = list(master.ignored_server_ids)
+        self._only, self._never = master.do_domain_ids, master.ignore_domain_ids
+
+    def of(self, data: ByteArray, scan: GroupScan) -> NDArray[np.bool_]:
+        """For each group of the scan."""
+        found = np.isin(_u32(data, scan.start + _SERVER_ID), self.servers)
+        if self._only or self._never:
+            has_gtid = np.flatnonzero(scan.gtid_offset >= 0)
+            has_domain = has_gtid[data[scan.gtid_offset[has_gtid] + _KIND] == EventType.MARIADB_GTID]
+            domains = _u32(data, scan.gtid_offset[has_domain] + _DOMAIN)
+            not_wanted = ~np.isin(domains, self._only) if self._only else np.isin(domains, self._never)
+            found[has_domain] |= not_wanted
+        return found
+
+
+def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(sum(data[at + byte].astype(np.int64) << 8 * byte for byte in range(4)), np.int64)
+
+
+def folder_end(folder: Path, left_out: _LeftOut | None = None) -> BinlogPosition:
+    """The position after the last complete transaction of the newest log; log_name '' when there is no log yet."""
+    from rplctl.source.binlog_folder import log_names
 
     names = log_names(folder)
     if not names:
         return BinlogPosition("", FIRST_EVENT_POSITION)
-    path = folder / names[-1]
-    read_head(path)  # says clearly what is wrong with an encrypted or foreign file
-    at = Boundary(FIRST_EVENT_POSITION, BinlogPosition(names[-1], FIRST_EVENT_POSITION))
-    with mapped_file(path) as data:
-        for _, boundary in walk(data, at):
-            at = boundary
-    return at.source
+    end = BinlogPosition(names[-1], FIRST_EVENT_POSITION)
+    for data, scan, _ in _groups(folder / names[-1]):
+        taken = np.flatnonzero(~left_out.of(data, scan)) if left_out else np.arange(len(scan))
+        if len(taken):
+            end = scan.source_position(int(taken[-1]))
+    return end
+
+
+def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
+    """Its complete groups, each time with the boundary behind them. Raises SourceError for what is no binary log."""
+    from rplctl.relay_log.log_file import Boundary, mapped_file, walk
+    from rplctl.source.binlog_folder import read_head
+
+    read_head(log)  # says clearly what is wrong with an encrypted or foreign file
+    with mapped_file(log) as data:
+        at = Boundary(FIRST_EVENT_POSITION, BinlogPosition(log.name, FIRST_EVENT_POSITION))
+        for scan, boundary in walk(data, at):
+            yield data, scan, boundary
+
+
+def _gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: _LeftOut) -> str:
+    """What is executed and what the folder has beyond that and the channel takes. Raises SourceError 1236."""
+    from rplctl.binlog.gtid import MysqlGtidSet
+    from rplctl.receiver.retrieved import RetrievedGtids
+    from rplctl.relay_log.log_file import event_at
+    from rplctl.source.base import DumpStart, EventBatch
+    from rplctl.source.binlog_folder import first_log_for_gtids, log_names
+
+    is_mariadb = not master.enabled_auto_position
+    names = log_names(folder)
+    if is_mariadb:
+        start = DumpStart(master.read_position, mariadb_gtid=executed)
+    else:
+        start = DumpStart(master.read_position, mysql_gtid_set=MysqlGtidSet.parse(executed))
+    found = RetrievedGtids(executed, is_mariadb=is_mariadb)
+    for name in names[names.index(first_log_for_gtids(folder, names, start)) :]:
+        for data, scan, _ in _groups(folder / name):
+            taken = scan.gtid_offset[(scan.gtid_offset >= 0) & ~left_out.of(data, scan)].tolist()
+            description = scan.description_at(taken[0]) if taken else None
+            if description is not None:
+                events = [event_at(data, at) for at in taken]
+                offsets = np.concatenate(([0], np.cumsum([len(event) for event in events])))
+                batch = EventBatch(np.frombuffer(b"".join(events), np.uint8), offsets)
+                found.add(batch, 0, len(events), description)
+    return found.text

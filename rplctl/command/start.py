@@ -176,13 +176,14 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     if APPLIER in request.roles and not running(channel):
         gone_back = _follow_restored_target(config, channel)
         _seed(config, channel, master)
-    end = source_end(config, master) if request.until_synced else None
+    relay = open_repositories(config, channel.name).relay_log_info
+    end = source_end(config, master, relay.read()) if request.until_synced else None
     already = running(channel)
     skip = read_skip_count(channel) if APPLIER in request.roles and APPLIER not in already else 0
     options = {
         "until": until,
         "spark_master": request.spark_master,
-        "until_source": str(end.position) if end and end.position.log_name else "",
+        "until_source": str(end.position) if end and end.is_comparable and end.position.log_name else "",
         "until_source_gtids": end.gtids if end else "",
         "skip_count": skip,
     }

@@ -16,12 +16,12 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
+from rplctl.command.applied import is_applied
 from rplctl.command.instance import APPLIER, RECEIVER, open_repositories, running
 from rplctl.command.process import Child, error_of, terminate
 from rplctl.command.source_end import SourceEnd
 from rplctl.config import Config
 from rplctl.errors import NotRunning, WaitTimeout
-from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.status import read_status
 
@@ -69,7 +69,7 @@ def _is_done(run: Run) -> bool:
             raise error_of(child, code)
         if code == 0 and (child.role == APPLIER or len(run.children) == 1):
             return True  # UNTIL reached, or stopped by `rplctl stop`
-    if run.wanted is None or any(child.role == APPLIER for child in run.children):
+    if run.wanted is None or (run.wanted.is_comparable and any(child.role == APPLIER for child in run.children)):
         return False  # the applier ends by itself once everything wanted is applied
     if APPLIER not in running(run.channel):
         status = read_status(run.channel.status_path(APPLIER))
@@ -83,13 +83,13 @@ def _is_done(run: Run) -> bool:
 
 def _is_synced(run: Run, wanted: SourceEnd) -> bool:
     """By the repository, the authority."""
-    repository = open_repositories(run.config, run.channel.name).relay_log_info
-    stored = repository.read() if repository.exists() else RelayLogInfo()
+    repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
-        return not stored.exec_position.is_before(wanted.position)
+        return is_applied(run.channel, repositories, wanted.position)
     from rplctl.binlog.gtid import is_executed
 
-    return is_executed(wanted.gtids, stored.gtid_executed)
+    stored = repositories.relay_log_info
+    return is_executed(wanted.gtids, stored.read().gtid_executed if stored.exists() else "")
 
 
 def executed_position(channel: Channel) -> BinlogPosition:

@@ -151,24 +151,13 @@ class FolderStream:
         if not names:
             raise _no_first_log(self._folder)
         if self._start.by_gtid:
-            self._open(self._first_log_for_gtids(names), FIRST_EVENT_POSITION)
+            self._open(first_log_for_gtids(self._folder, names, self._start), FIRST_EVENT_POSITION)
         elif not wanted.log_name:
             self._open(names[0], FIRST_EVENT_POSITION)
         elif wanted.log_name not in names:
             raise _no_first_log(self._folder)
         else:
             self._open(wanted.log_name, max(FIRST_EVENT_POSITION, wanted.log_pos))
-
-    def _first_log_for_gtids(self, names: list[str]) -> str:
-        """The newest log before which there is nothing that we lack."""
-        for name in reversed(names):
-            if has_all_before(self._folder / name, self._start):
-                return name
-        raise fatal_reading_binlog(
-            "Could not find GTID state requested by slave in any binlog files. "
-            "Probably the slave state is too old and required binlog files have been purged.",
-            hint="put the older logs into the folder, or provision the target anew and change-master",
-        )
 
     def _open(self, name: str, position: int) -> None:
         path = self._folder / name
@@ -214,6 +203,18 @@ class FolderStream:
             return False  # just created
         self._open(following, FIRST_EVENT_POSITION)
         return True
+
+
+def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str:
+    """The newest log before which there is nothing that we lack. Raises SourceError 1236."""
+    for name in reversed(names):
+        if has_all_before(folder / name, start):
+            return name
+    raise fatal_reading_binlog(
+        "Could not find GTID state requested by slave in any binlog files. "
+        "Probably the slave state is too old and required binlog files have been purged.",
+        hint="put the older logs into the folder, or provision the target anew and change-master",
+    )
 
 
 def _check_boundary(log: _OpenLog, position: int) -> None:
