@@ -183,7 +183,7 @@ def check(
 
 
 def doctor(context: typer.Context, channel: ChannelName = None) -> None:
-    """Look whether all that replication needs is there.
+    """Look whether all that replication needs is there, and what a power cut would take.
 
     Exit code 1 with a warning, 2 with a failure.
     """

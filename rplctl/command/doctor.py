@@ -115,12 +115,15 @@ def _target(config: Config) -> Iterator[Finding]:
         where = "the first start makes it" if is_possible else f"there is no folder {file.parent}"
         yield Finding("target", OK if is_possible else FAIL, f"{shown}: {where}", "" if is_possible else "rplctl init")
         return
+    from rplctl.command.power_cut import power_cut
+
     engine = engine_of(config)()
     try:
         with engine.connect() as connection:
             connection.execute(text("SELECT 1"))
             look = {"postgresql": _postgresql, "mysql": _mysql, "mariadb": _mysql}.get(connection.dialect.name)
             more = list(look(connection)) if look is not None else []
+            more += power_cut(connection, config)
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or type(error).__name__)
         yield Finding("target", FAIL, f"{shown}: {reason}", "rplctl init --target URL")
