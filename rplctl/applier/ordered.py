@@ -36,10 +36,11 @@ from rplctl.channel import Channel
 from rplctl.commit.prepared import keep_prepared, take_prepared
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
+from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
-from rplctl.schema.parse import ERROR_UNSAFE_STATEMENT
-from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
-from rplctl.schema.statement import TableName, Unreplicated
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
+from rplctl.schema.statement import TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 
 _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
@@ -49,6 +50,8 @@ _XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNOREC
 _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 _HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
+ERROR_UNREPLICATED = 1235
+_UNKNOWN_TABLE = (ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE)
 _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
 
 
@@ -232,13 +235,13 @@ class OrderedRange:
 
     def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
         at = _end_position(run, number)
+        context = ddl_context(query, run.description, self._lower_case)
         try:
-            context = ddl_context(query, run.description, self._lower_case)
             plan = plan_ddl(query.sql, query.database, context, self._catalog, self._accepts)
             if plan.unreplicated:
                 raise _unreplicated_error(plan.unreplicated[0])
         except RplError as error:
-            if not self._skip_unsupported or error.errno == ERROR_UNSAFE_STATEMENT:
+            if not self._skip_unsupported or not self._concerns_no_table(query, context, error):
                 error.position = error.position or at
                 raise
             self.result.notes.append(f"skipped at {at}: {error.message}")
@@ -248,6 +251,15 @@ class OrderedRange:
         self.result.models.update(plan.model_changes)
         self.result.databases.update(plan.database_changes)
         self._catalog = self.result.catalog = self._catalog.after(plan)
+
+    def _concerns_no_table(self, query: Query, context: DdlContext, error: RplError) -> bool:
+        """What `on_unsupported_ddl=skip` passes over: nothing that may change rows or columns that are here."""
+        if error.errno == ERROR_UNREPLICATED:
+            return True
+        if error.errno not in _UNKNOWN_TABLE:
+            return False
+        actions = parse_ddl(query.sql, query.database, context)
+        return not any(name in self._catalog.tables for action in actions for name in tables_of(action))
 
     def _statement_error(self, what: str, at: str) -> RplError:
         return RplError(
@@ -302,7 +314,7 @@ def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
 def _unreplicated_error(statement: Unreplicated) -> RplError:
     return RplError(
         f"This {statement.kind} statement has no meaning for the target: {statement.text[:200]}",
-        errno=1235,
+        errno=ERROR_UNREPLICATED,
         hint="`rplctl skip` passes over it; with on_unsupported_ddl=skip all such statements are passed over and noted",
     )
 

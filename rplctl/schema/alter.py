@@ -21,8 +21,10 @@ from rplctl.schema.statement import (
     AddForeignKey,
     AddKey,
     AddPartitions,
+    AttachPartition,
     ChangeColumn,
     ConvertCharset,
+    DetachPartition,
     DropCheck,
     DropColumn,
     DropForeignKey,
@@ -282,6 +284,10 @@ def _table_level(model: TableModel, operation: Operation) -> TableModel:
     parts = model.partitioning.partitions
     if isinstance(operation, AddPartitions):
         parts += operation.partitioning.partitions
+    elif isinstance(operation, AttachPartition):
+        parts += (operation.partition,)
+    elif isinstance(operation, DetachPartition):
+        parts = tuple(p for p in parts if p.name.casefold() != operation.partition.casefold())
     elif isinstance(operation, RemovePartitionRows) and operation.drop:
         gone = {name.casefold() for name in operation.names}
         parts = tuple(p for p in parts if p.name.casefold() not in gone)

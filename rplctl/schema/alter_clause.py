@@ -10,12 +10,15 @@ from rplctl.schema.statement import (
     AddColumn,
     AddPartitions,
     AlterTable,
+    AttachPartition,
     ChangeColumn,
     ConvertCharset,
+    DetachPartition,
     DropCheck,
     DropColumn,
     DropForeignKey,
     DropKey,
+    ExchangePartition,
     Operation,
     RemovePartitionRows,
     RenameColumn,
@@ -32,6 +35,7 @@ from rplctl.schema.table_definition import (
     accept_option,
     is_constraint,
     parse_constraint,
+    parse_partition,
     parse_partition_list,
     parse_partitioning,
 )
@@ -72,7 +76,7 @@ def _clause(cursor: Cursor, database: str) -> tuple[Operation, ...]:
     if cursor.accept("ORDER BY"):  # order of rows in the file; the commas belong to it
         cursor.rest()
         return ()
-    if (partition := _partition_clause(cursor)) is not None:
+    if (partition := _partition_clause(cursor, database)) is not None:
         return partition
     if cursor.accept_any("ALGORITHM", "LOCK"):
         cursor.accept_symbol("=")
@@ -224,7 +228,7 @@ def _convert(cursor: Cursor) -> ConvertCharset:
     return ConvertCharset(None if charset == "default" else charset, accept_collation(cursor))
 
 
-def _partition_clause(cursor: Cursor) -> tuple[Operation, ...] | None:
+def _partition_clause(cursor: Cursor, database: str) -> tuple[Operation, ...] | None:
     """Clauses about partitions; None when none comes next."""
     if cursor.accept("PARTITION BY"):
         return (Repartition(parse_partitioning(cursor)),)
@@ -241,7 +245,30 @@ def _partition_clause(cursor: Cursor) -> tuple[Operation, ...] | None:
     if cursor.is_word(*_STORAGE_OF_PARTITIONS) and cursor.ahead().value == "PARTITION":
         cursor.rest()
         return ()
-    if cursor.is_word("EXCHANGE", "DISCARD", "IMPORT"):
+    if cursor.is_word("DISCARD", "IMPORT"):
         what = cursor.token.value
-        cursor.refuse(f"{what} of a partition or tablespace moves rows that are not in the binary log")
-    return None
+        cursor.refuse(f"{what} of a partition or tablespace takes or brings rows that are not in the binary log")
+    return _moved_partition(cursor, database)
+
+
+def _moved_partition(cursor: Cursor, database: str) -> tuple[Operation, ...] | None:
+    """A table that becomes a partition, or the reverse. What WITHOUT VALIDATION let in is looked at when it is done."""
+    if cursor.accept("EXCHANGE PARTITION"):
+        partition = cursor.identifier()
+        cursor.expect("WITH")
+        cursor.expect("TABLE")
+        operation: Operation = ExchangePartition(partition, cursor.table_name(database))
+    elif cursor.accept("CONVERT PARTITION"):
+        partition = cursor.identifier()
+        cursor.expect("TO")
+        cursor.expect("TABLE")
+        return (DetachPartition(partition, cursor.table_name(database)),)
+    elif cursor.accept("CONVERT TABLE"):
+        table = cursor.table_name(database)
+        cursor.expect("TO")
+        cursor.expect("PARTITION")
+        operation = AttachPartition(table, parse_partition(cursor))
+    else:
+        return None
+    _ = cursor.accept("WITH VALIDATION") or cursor.accept("WITHOUT VALIDATION")
+    return (operation,)

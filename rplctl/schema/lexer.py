@@ -17,7 +17,7 @@ from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 TokenKind = Literal["word", "quoted", "string", "number", "bits", "symbol", "end"]
 
 ERROR_PARSE = 1064
-WAY_OUT = "see the statement; then `rplctl skip`, or start with `--on-unsupported-ddl skip`"
+WAY_OUT = "do on the target by hand what the statement does to the rows, then `rplctl skip`"
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 

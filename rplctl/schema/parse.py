@@ -123,7 +123,7 @@ def _create(cursor: Cursor, database: str) -> DdlAction:
         return CreateDatabase(name, *_database_options(cursor), if_not_exists, or_replace)
     if cursor.is_word("INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE", "OFFLINE", "VECTOR"):
         if not (cursor.is_word("SPATIAL") and cursor.ahead().value == "REFERENCE"):
-            return _create_index(cursor, database)
+            return _create_index(cursor, database, or_replace=or_replace)
     if cursor.accept("SEQUENCE"):
         if_not_exists = cursor.accept("IF NOT EXISTS")
         model = sequence_model(*cursor.table_name(database))
@@ -196,7 +196,7 @@ def _database_options(cursor: Cursor) -> tuple[str | None, str | None]:
     return charset, collation
 
 
-def _create_index(cursor: Cursor, database: str) -> AlterTable:
+def _create_index(cursor: Cursor, database: str, *, or_replace: bool) -> AlterTable:
     cursor.accept_any("ONLINE", "OFFLINE")
     kind = accept_key_kind(cursor)
     cursor.expect("INDEX")
@@ -209,7 +209,7 @@ def _create_index(cursor: Cursor, database: str) -> AlterTable:
     operation = replace(parse_key(cursor, kind, ""), if_not_exists=if_not_exists)
     operation = replace(operation, key=replace(operation.key, name=name))
     _skip_algorithm(cursor)
-    return AlterTable(table, (operation,))
+    return AlterTable(table, (DropKey(name), operation) if or_replace else (operation,))
 
 
 def _skip_algorithm(cursor: Cursor) -> None:

@@ -8,14 +8,15 @@ A NULL is in the lowest RANGE partition, or in the LIST partition that names it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from typing import Protocol
 
+from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.cursor import Cursor
 from rplctl.schema.default_value import NotComputable, Value, from_text
-from rplctl.schema.lexer import refuse
+from rplctl.schema.lexer import ERROR_PARSE
 from rplctl.schema.model import INTEGER_BITS, Column, Partition, Partitioning, TableModel
 from rplctl.schema.sqlite_type import literal, quote
 
@@ -57,6 +58,13 @@ _CALLS: dict[str, Callable[[datetime, DdlContext], int | None]] = {
     "TO_SECONDS": lambda moment, _: _to_seconds(moment),
     "UNIX_TIMESTAMP": _unix_timestamp,
 }
+
+
+def move_rows(old: str, new: str, columns: Sequence[Column], condition: str) -> list[str]:
+    """Rows of a table, of some partitions, into another one with the same columns."""
+    names = ", ".join(quote(column.name) for column in columns)
+    where = f" WHERE {condition}" if condition else ""
+    return [f"INSERT INTO {new} ({names}) SELECT {names} FROM {old}{where}", f"DELETE FROM {old}{where}"]
 
 
 class ValueSql(Protocol):
@@ -113,9 +121,10 @@ def partition_condition(
             ]
             if None not in conditions:
                 return " OR ".join(f"({condition})" for condition in conditions)
-    refuse(
-        "rplctl cannot tell which rows these partitions held: delete them by hand, then `rplctl skip`",
-        f"{model.qualified_name}, partitions {', '.join(names)}",
+    raise RplError(
+        f"rplctl cannot tell which rows of {model.qualified_name} are in partition {', '.join(names)}",
+        errno=ERROR_PARSE,
+        hint="do on the target by hand what the statement does to the rows, then `rplctl skip`",
     )
 
 

@@ -19,12 +19,15 @@ from rplctl.schema.parse import parse_create_table, parse_ddl
 from rplctl.schema.statement import (
     AlterDatabase,
     AlterTable,
+    AttachPartition,
     CreateDatabase,
     CreateTable,
     CreateTableLike,
     DdlAction,
+    DetachPartition,
     DropDatabase,
     DropTable,
+    ExchangePartition,
     RemovePartitionRows,
     RenameTable,
     RenameTo,
@@ -35,6 +38,7 @@ from rplctl.schema.statement import (
 )
 
 ERROR_TABLE_EXISTS, ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE = 1050, 1051, 1146
+_EXCHANGED = "rplctl exchanges"
 LOAD_HINT = "the table is not in the stored models: rplctl load-schema"
 
 
@@ -109,7 +113,21 @@ class DeleteHistoryStep:
     model: TableModel
 
 
-Step = CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePartitionsStep | DeleteHistoryStep
+@dataclass(frozen=True, slots=True)
+class MoveRowsStep:
+    """Rows of `old`, of these partitions (() = all), become rows of `new`, which has the same columns.
+
+    `must_fit`: the partition of `new` that they must belong to, '' where that is no matter.
+    """
+
+    old: TableModel
+    new: TableModel
+    names: tuple[str, ...] = ()
+    must_fit: str = ""
+
+
+Step = (CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePartitionsStep | DeleteHistoryStep
+        | MoveRowsStep)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +294,10 @@ class _Planner:
                 self.steps.append(DeletePartitionsStep(old, operation.names))
             elif isinstance(operation, SystemVersioning) and not operation.add:
                 self.steps.append(DeleteHistoryStep(old))
+            elif isinstance(operation, ExchangePartition):
+                self.exchange(old, operation)
+            elif isinstance(operation, DetachPartition):
+                self.detach(old, operation)
         altered = alter(old, action.operations, self.context, self.defaults(old.database).charset)
         self.notes += altered.notes
         new = self._with_references(choose_index_names(altered.model, self._others(old)))
@@ -283,8 +305,31 @@ class _Planner:
         self.steps.append(AlterStep(old, new, altered.origins))
         self._children_follow(old, altered)
         for operation in action.operations:
+            if isinstance(operation, AttachPartition):
+                attached = self.get(operation.table)
+                self.steps.append(MoveRowsStep(attached, new, must_fit=operation.partition.name))
+                self.forget(attached)
             if isinstance(operation, RenameTo) and operation.name != action.name:
                 self.rename(action.name, operation.name)
+
+    def exchange(self, model: TableModel, operation: ExchangePartition) -> None:
+        """By way of a table that is there for these steps only."""
+        other, names = self.get(operation.table), (operation.partition,)
+        between = replace(model, name=_EXCHANGED, keys=(), foreign_keys=(), partitioning=None)
+        self.steps += [
+            CreateStep(between),
+            MoveRowsStep(model, between, names),
+            MoveRowsStep(other, model, must_fit=operation.partition),
+            MoveRowsStep(between, other),
+            DropStep(between),
+        ]
+
+    def detach(self, model: TableModel, operation: DetachPartition) -> None:
+        keys = tuple(replace(key, stored_as="") for key in model.keys)
+        database, name = operation.table
+        single = replace(model, database=database, name=name, keys=keys, partitioning=None)
+        self.create(single, if_not_exists=False, or_replace=False)
+        self.steps.append(MoveRowsStep(model, self.get(operation.table), (operation.partition,)))
 
     def _others(self, model: TableModel) -> list[TableModel]:
         name = (model.database, model.name)

@@ -16,7 +16,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
-from rplctl.schema.partition import partition_condition
+from rplctl.schema.partition import move_rows, partition_condition
 from rplctl.schema.plan import (
     AlterStep,
     Catalog,
@@ -25,6 +25,7 @@ from rplctl.schema.plan import (
     DeleteHistoryStep,
     DeletePartitionsStep,
     DropStep,
+    MoveRowsStep,
     RenameStep,
     Step,
     TruncateStep,
@@ -86,6 +87,9 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
         case DeletePartitionsStep(model, names):
             condition = partition_condition(model, names, context, value_sql, literal)
             return [f"DELETE FROM {table(model)}" + (f" WHERE {condition}" if condition else "")]
+        case MoveRowsStep(old, new, names):
+            condition = partition_condition(old, names, context, value_sql, literal)
+            return move_rows(table(old), table(new), old.columns, condition)
         case DeleteHistoryStep(model):
             return [f"DELETE FROM {table(model)} WHERE {history_condition(model, '+00')}"]
         case AlterStep():
@@ -93,7 +97,7 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
 
 
 def _model_of(step: Step) -> TableModel:
-    return step.old if isinstance(step, AlterStep | RenameStep) else step.model
+    return step.old if isinstance(step, AlterStep | RenameStep | MoveRowsStep) else step.model
 
 
 def create_schema(database: str) -> str:

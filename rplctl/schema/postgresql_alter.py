@@ -13,7 +13,8 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import index_name
-from rplctl.schema.plan import AlterStep, Catalog, DdlPlan
+from rplctl.schema.partition import partition_condition
+from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, MoveRowsStep
 from rplctl.schema.postgresql import (
     add_foreign_key,
     children,
@@ -27,9 +28,10 @@ from rplctl.schema.postgresql import (
     primary_key_sql,
 )
 from rplctl.schema.postgresql_conversion import convert
+from rplctl.schema.postgresql_partition import value_sql
 from rplctl.schema.postgresql_type import declared, index_of, literal, table
 from rplctl.schema.rebuild import FilledColumn, clustered_key
-from rplctl.schema.sqlite import Guard, is_enforceable
+from rplctl.schema.sqlite import Guard, is_enforceable, rows_that_fit
 from rplctl.schema.sqlite_type import quote
 
 _PARKED = "rplctl moves"
@@ -44,6 +46,9 @@ def guards(plan: DdlPlan) -> list[Guard]:
                 if column.impossible:
                     query = f"SELECT 1 FROM {table(step.old)} WHERE {column.impossible} LIMIT 1"
                     found.append(Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}"))
+        elif isinstance(step, MoveRowsStep) and step.must_fit:
+            condition = partition_condition(step.new, (step.must_fit,), plan.context, value_sql, literal)
+            found.append(rows_that_fit(step, table(step.old), condition))
     return found
 
 

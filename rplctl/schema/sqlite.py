@@ -16,7 +16,7 @@ from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import check_collisions, fold, index_name, physical_name
-from rplctl.schema.partition import partition_condition
+from rplctl.schema.partition import move_rows, partition_condition
 from rplctl.schema.plan import (
     AlterStep,
     Catalog,
@@ -25,6 +25,7 @@ from rplctl.schema.plan import (
     DeleteHistoryStep,
     DeletePartitionsStep,
     DropStep,
+    MoveRowsStep,
     RenameStep,
     Step,
     TruncateStep,
@@ -67,7 +68,17 @@ def guards(plan: DdlPlan) -> list[Guard]:
                 if column.impossible:
                     query = f"SELECT 1 FROM {table(step.old)} WHERE {column.impossible} LIMIT 1"
                     found.append(Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}"))
+        elif isinstance(step, MoveRowsStep) and step.must_fit:
+            condition = partition_condition(step.new, (step.must_fit,), plan.context)
+            found.append(rows_that_fit(step, table(step.old), condition))
     return found
+
+
+def rows_that_fit(step: MoveRowsStep, name: str, condition: str) -> Guard:
+    """WITHOUT VALIDATION leaves rows in a partition that is not theirs: nothing here would know them again."""
+    query = f"SELECT 1 FROM {name} WHERE ({condition}) IS NOT TRUE LIMIT 1"
+    why = f"ALTER TABLE {step.new.qualified_name}: rows of {step.old.qualified_name} do not belong into the partition"
+    return Guard(query, f"{why} '{step.must_fit}'")
 
 
 def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
@@ -91,12 +102,15 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
         case DeletePartitionsStep(model, names):
             condition = partition_condition(model, names, context)
             return [f"DELETE FROM {table(model)} WHERE {condition}"] if condition else [f"DELETE FROM {table(model)}"]
+        case MoveRowsStep(old, new, names):
+            condition = partition_condition(old, names, context)
+            return move_rows(table(old), table(new), old.columns, condition)
         case DeleteHistoryStep(model):
             return [f"DELETE FROM {table(model)} WHERE {history_condition(model)}"]
 
 
 def _model_of(step: Step) -> TableModel:
-    return step.old if isinstance(step, AlterStep | RenameStep) else step.model
+    return step.old if isinstance(step, AlterStep | RenameStep | MoveRowsStep) else step.model
 
 
 def create_all(catalog: Catalog) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rplctl.schema.model import Check, Column, ForeignKey, Key, Partitioning, TableModel
+from rplctl.schema.model import Check, Column, ForeignKey, Key, Partition, Partitioning, TableModel
 
 TableName = tuple[str, str]  # (database, table)
 
@@ -210,6 +210,30 @@ class RemovePartitionRows:
 
 
 @dataclass(frozen=True, slots=True)
+class ExchangePartition:
+    """EXCHANGE PARTITION: the rows of the partition and those of the table change places."""
+
+    partition: str
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DetachPartition:
+    """MariaDB's CONVERT PARTITION … TO TABLE: the partition is a table of its own from then on."""
+
+    partition: str
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class AttachPartition:
+    """MariaDB's CONVERT TABLE … TO PARTITION."""
+
+    table: TableName
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
 class SystemVersioning:
     add: bool
 
@@ -217,7 +241,8 @@ class SystemVersioning:
 Operation = (
     AddColumn | ChangeColumn | RenameColumn | DropColumn | SetDefault | SetVisibility | AddKey | DropKey | RenameKey
     | AddForeignKey | DropForeignKey | AddCheck | DropCheck | RenameTo | ConvertCharset | TableOptions | Repartition
-    | AddPartitions | ReorganizePartitions | RemovePartitionRows | SystemVersioning
+    | AddPartitions | ReorganizePartitions | RemovePartitionRows | ExchangePartition | DetachPartition
+    | AttachPartition | SystemVersioning
 )  # fmt: skip
 
 
@@ -232,3 +257,28 @@ DdlAction = (
     CreateTable | CreateTableLike | DropTable | AlterTable | RenameTable | TruncateTable | CreateDatabase
     | AlterDatabase | DropDatabase | Unreplicated | NoOperation
 )  # fmt: skip
+
+
+def tables_of(action: DdlAction) -> tuple[TableName, ...]:
+    """Every table that the statement names and changes."""
+    match action:
+        case CreateTable(model):
+            return ((model.database, model.name),)
+        case CreateTableLike(name) | TruncateTable(name):
+            return (name,)
+        case DropTable(names):
+            return names
+        case RenameTable(pairs):
+            return tuple(name for pair in pairs for name in pair)
+        case AlterTable(name, operations):
+            return (name, *(more for operation in operations for more in _also_altered(operation)))
+    return ()
+
+
+def _also_altered(operation: Operation) -> tuple[TableName, ...]:
+    match operation:
+        case ExchangePartition(table=table) | DetachPartition(table=table) | AttachPartition(table=table):
+            return (table,)
+        case RenameTo(name):
+            return (name,)
+    return ()

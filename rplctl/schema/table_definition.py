@@ -221,13 +221,17 @@ def parse_partition_list(cursor: Cursor) -> tuple[Partition, ...]:
     partitions = []
     while True:
         cursor.expect("PARTITION")
-        name = cursor.identifier()
-        clause = cursor.skip_clause()
-        partitions.append(Partition(name, evaluate_values(_values_of(clause, cursor), cursor.context)))
+        partitions.append(parse_partition(cursor))
         if not cursor.accept_symbol(","):
             break
     cursor.expect_symbol(")")
     return tuple(partitions)
+
+
+def parse_partition(cursor: Cursor) -> Partition:
+    """After PARTITION: its name and what belongs to it."""
+    name = cursor.identifier()
+    return Partition(name, evaluate_values(_values_of(cursor.skip_clause(), cursor), cursor.context))
 
 
 def _values_of(clause: str, whole: Cursor) -> str:

@@ -122,8 +122,8 @@ class Session:
 
     @contextmanager
     def own_commits(self, *, wanted: bool) -> Iterator[None]:
-        """For DDL, which commits what is open: with autocommit off, MariaDB's EXCHANGE PARTITION keeps the locks of its
-        check of the rows, and waits for itself.
+        """For DDL, which commits what is open: with autocommit off, MariaDB's EXCHANGE PARTITION and CONVERT TABLE
+        keep the locks of their check of the rows, and wait for themselves.
         """
         if wanted:
             self._send(b"SET autocommit=1")

@@ -29,7 +29,7 @@ _EVENT_CLAUSE = re.compile(
     rb"""|(?P<status>\b(?:ENABLE|DISABLE(?:\s+ON\s+(?:SLAVE|REPLICA))?)\b)|(?P<body>\b(?:COMMENT|DO)\b)|[\w$@]+|.""",
     re.I | re.S,
 )
-_EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\bEXCHANGE\s+PARTITION\b", re.I | re.S)
+_EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b(?:EXCHANGE|CONVERT)\b", re.I | re.S)
 _DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
 # MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
@@ -42,7 +42,9 @@ def changes_only_rows(sql: bytes) -> bool:
 
 
 def exchanges(sql: bytes) -> bool:
-    """ALTER TABLE … EXCHANGE PARTITION, also when its words only stand in a string of another ALTER TABLE."""
+    """ALTER TABLE … EXCHANGE PARTITION or CONVERT TABLE … TO PARTITION, which look at rows themselves; also when the
+    words only stand in a string of another ALTER TABLE.
+    """
     return _EXCHANGE.match(_bare(sql)) is not None
 
 

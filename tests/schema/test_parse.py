@@ -311,7 +311,7 @@ def test_what_changes_no_rows_is_no_operation(sql: str) -> None:
         "ALTER TABLE t FROBNICATE a",
         "CREATE TABLE t (a INT",
         "CREATE TABLE t (a VARCHAR(9) DEFAULT 'x)",
-        "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u",
+        "ALTER TABLE t IMPORT PARTITION p TABLESPACE",
         "ALTER TABLE t DISCARD TABLESPACE",
         "CREATE TABLE t (a INT) /*!80000 ",
         "DROP TABLE",
