@@ -91,8 +91,8 @@ def _turn(item: pytest.Item) -> int:
     return next((turn for turn, names in enumerate(order, 1) if names & marks and marks & NOT_QUICK), 0)
 
 
-def _factory(kind: type[Server]) -> Iterator[Factory[Server]]:
-    """`factory("--option", …)` → a started server; all are killed and deleted at the end of the module."""
+def servers_of(kind: type[Server]) -> Iterator[Factory[Server]]:
+    """`factory("--option", …)` → a started server; all are killed and deleted at the end of the fixture's life."""
     servers: list[Server] = []
 
     def make(*options: str) -> Server:
@@ -111,32 +111,32 @@ def _factory(kind: type[Server]) -> Iterator[Factory[Server]]:
 
 @pytest.fixture(scope="module")
 def mariadb_factory() -> Iterator[Factory[MariadbServer]]:
-    yield from _factory(MariadbServer)
+    yield from servers_of(MariadbServer)
 
 
 @pytest.fixture(scope="module")
 def mariadb_105_factory() -> Iterator[Factory[Mariadb105Server]]:
-    yield from _factory(Mariadb105Server)
+    yield from servers_of(Mariadb105Server)
 
 
 @pytest.fixture(scope="module")
 def mariadb_118_factory() -> Iterator[Factory[Mariadb118Server]]:
-    yield from _factory(Mariadb118Server)
+    yield from servers_of(Mariadb118Server)
 
 
 @pytest.fixture(scope="module")
 def mysql_factory() -> Iterator[Factory[MysqlServer]]:
-    yield from _factory(MysqlServer)
+    yield from servers_of(MysqlServer)
 
 
 @pytest.fixture(scope="module")
 def postgresql_factory() -> Iterator[Factory[PostgresqlServer]]:
-    yield from _factory(PostgresqlServer)
+    yield from servers_of(PostgresqlServer)
 
 
 def _shared(kind: type[Server]) -> Iterator[Server]:
     """One started server for the whole session: tests make databases of their own in it and must not stop it."""
-    factory = _factory(kind)
+    factory = servers_of(kind)
     yield next(factory)()
     next(factory, None)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,38 @@ import pytest
 
 from rplctl.channel import lock_holder
 from rplctl.commit.prepared import PIECE_BYTES
+from tests.conftest import servers_of
 from tests.private_server import PrivateServer
 from tests.process_memory import anonymous_bytes
 from tests.replica import Replica
 from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 MB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _on_a_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers in memory would be gigabytes of it."""
+    if request.node.get_closest_marker("huge"):
+        monkeypatch.setattr(PrivateServer, "in_memory", False)
+
+
+@pytest.fixture
+def mariadb_factory(_on_a_disk: None) -> Iterator[Callable[..., MariadbServer]]:
+    """Servers that end with their test, as the others below: each holds gigabytes."""
+    yield from servers_of(MariadbServer)
+
+
+@pytest.fixture
+def mysql_factory(_on_a_disk: None) -> Iterator[Callable[..., MysqlServer]]:
+    yield from servers_of(MysqlServer)
+
+
+@pytest.fixture
+def postgresql_factory(_on_a_disk: None) -> Iterator[Callable[..., PostgresqlServer]]:
+    yield from servers_of(PostgresqlServer)
+
+
 LIMIT = 2_000 * MB  # of all processes together, whatever the transaction: max_batch_bytes = 64 MB, 2 cores
 
 
@@ -156,12 +182,13 @@ def digests(sql: Callable[[str], Sequence[Sequence[Any]]], piece: str, size: int
         ("postgresql", NOISE, 1023 * MB, 2.2, "--log-bin-compress=OFF"),
         ("mariadb", NOISE, 600 * MB, 2.2, "--log-bin-compress=OFF"),
         ("mariadb", ZEROS, 600 * MB, 4.2, "--log-bin-compress=OFF"),
+        ("mariadb", NOISE, 1000 * MB, 2.2, "--log-bin-compress=OFF"),
     ],
 )
 def test_one_row_up_to_the_servers_limit_goes_through(
     tmp_path: Path,
     mariadb_factory: Callable[..., MariadbServer],
-    postgresql: PostgresqlServer,
+    postgresql_factory: Callable[..., PostgresqlServer],
     record_property: Callable[[str, object], None],
     target: str,
     body: str,
@@ -174,8 +201,9 @@ def test_one_row_up_to_the_servers_limit_goes_through(
     source = mariadb_factory(*large, options)
     source.sql("CREATE DATABASE huge; CREATE TABLE huge.big (id INT PRIMARY KEY, body LONGBLOB)")
     source.sql(f"INSERT INTO huge.big VALUES (1, {body.format(size=size)})")
-    servers: dict[str, PrivateServer] = {"mariadb": mariadb_factory(large[1]), "postgresql": postgresql}
-    server = servers.get(target)
+    server: PrivateServer | None = None
+    if target != "sqlite":
+        server = mariadb_factory(large[1]) if target == "mariadb" else postgresql_factory()
     replica = Replica(tmp_path)
     try:
         url = () if server is None else target_options(tmp_path, server)
