@@ -51,6 +51,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(tmp_path)], check=False)
 
 
+@pytest.fixture
+def threads(small_disk: Path) -> tuple[Channel, Report, Reporter]:
+    """A channel on it, and what its applier and its receiver say of themselves with."""
+    channel = Channel("", small_disk)
+    private_folder(channel.run_folder)
+    return channel, Report(channel, Until()), Reporter(channel)
+
+
 def fill(folder: Path) -> None:
     with pytest.raises(OSError, match="No space"), (folder / "ballast").open("wb", buffering=0) as file:
         while True:
@@ -58,11 +66,9 @@ def fill(folder: Path) -> None:
 
 
 def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
-    small_disk: Path, caplog: pytest.LogCaptureFixture
+    small_disk: Path, threads: tuple[Channel, Report, Reporter], caplog: pytest.LogCaptureFixture
 ) -> None:
-    channel = Channel("", small_disk)
-    private_folder(channel.run_folder)
-    applier, receiver = Report(channel, Until()), Reporter(channel)
+    channel, applier, receiver = threads
     receiver.state("Connecting to master")
     fill(small_disk)
     applier.state("Reading")
@@ -83,11 +89,9 @@ def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
 
 
 def test_on_a_read_only_disk_both_threads_go_on_and_the_log_says_what_show_status_cannot(
-    small_disk: Path, caplog: pytest.LogCaptureFixture
+    small_disk: Path, threads: tuple[Channel, Report, Reporter], caplog: pytest.LogCaptureFixture
 ) -> None:
-    channel = Channel("", small_disk)
-    private_folder(channel.run_folder)
-    applier, receiver = Report(channel, Until()), Reporter(channel)
+    channel, applier, receiver = threads
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     for _ in range(2):
         applier.write()
