@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark import Broadcast, SparkContext
 
 SPOOL_THRESHOLD = 1 << 20  # bytes
+_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Pipeline:
         self._broadcast: Broadcast[Catalog] | None = None
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
         tasks = self.parallelism
-        self._collect(range(tasks), Catalog(), lambda _, catalog: SplitResult(encode_chunks([])))
+        self._collect(range(tasks), Catalog(), lambda _, catalog: SplitResult(b"".join(encode_chunks([]))))
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
@@ -130,7 +131,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
-        encoded = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows))
+        parts = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows))
     except Inconsistent:
         return SplitResult()
     except RplError as error:
@@ -139,20 +140,25 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
         fields = ("message", "errno", "position", "hint")
         shown = {"kind": kind, **{name: getattr(error, name) for name in fields}}
         return SplitResult(error=shown, unknown=tuple(unknown))
-    if len(encoded) <= SPOOL_THRESHOLD:
-        return SplitResult(inline=encoded)
+    if sum(map(len, parts)) <= SPOOL_THRESHOLD:
+        return SplitResult(inline=b"".join(parts))
     path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(encoded)
+        file.writelines(parts)
     return SplitResult(spooled=str(path))
 
 
-def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
-    """Chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no code on
-    loading.
+def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview]:
+    """The bytes of a result, in parts:
+
+    8 bytes     length of what follows, little-endian
+    …           chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no
+                code on loading; of an encoded text only its length
+    …           the encoded texts, in the tuples' order: whoever reads them needs no copy
     """
-    return marshal.dumps(
+    texts = [rows.text for chunk in chunks if chunk.bulk is not None for rows in chunk.bulk.parts]
+    plain = marshal.dumps(
         [
             (
                 (c.database, c.table),
@@ -162,24 +168,34 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> bytes:
                     [(s.columns, s.rows) for s in c.inserts],
                     [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 ),
-                c.bulk and [(e.columns, e.count, e.text, e.keys) for e in c.bulk.parts],
+                c.bulk and [(e.columns, e.count, len(e.text), e.keys) for e in c.bulk.parts],
                 (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width),
             )
             for c in chunks
         ]
     )
+    return [len(plain).to_bytes(_LENGTH, "little"), plain, *texts]
 
 
 def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
-    """The inverse of `encode_chunks`."""
-    return [_chunk(*plain) for plain in marshal.loads(encoded)]
+    """The inverse of `encode_chunks`; encoded texts are views of `encoded`."""
+    view = memoryview(encoded)
+    at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
+    found = []
+    for name, keys, rows, bulk, facts in marshal.loads(view[_LENGTH:at]):
+        parts = []
+        for columns, count, length, row_keys in bulk or ():
+            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys))
+            at += length
+        found.append(_chunk(name, keys, rows, BulkRows(*parts) if bulk else None, facts))
+    return found
 
 
 def _chunk(
     name: tuple[str, str],
     keys: tuple[Any, Any],
     rows: tuple[Any, Any, Any],
-    bulk: Any,
+    bulk: BulkRows | None,
     facts: tuple[int, bool, bool, int],
 ) -> TableChunk:
     updates, inserts, ordered = rows
@@ -193,7 +209,7 @@ def _chunk(
         change_count,
         foreign_keys_off,
         cascades_logged,
-        bulk and BulkRows(*(EncodedRows(*e) for e in bulk)),
+        bulk,
         width,
     )
 
@@ -210,9 +226,9 @@ def chunks_of(result: SplitResult) -> list[TableChunk]:
     if result.error is not None:
         fields = dict(result.error)
         raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)
-    if result.spooled is not None:  # mapped: a large value is held once, not also in the file's bytes
-        with open(result.spooled, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as encoded:
-            return decode_chunks(encoded)
+    if result.spooled is not None:  # mapped for as long as a text of it is in use: a batch's rows are not held here
+        with open(result.spooled, "rb") as file:
+            return decode_chunks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     if result.inline is None:
         raise Inconsistent("a split")
     return decode_chunks(result.inline)

@@ -67,7 +67,7 @@ class EncodedRows:
 
     columns: tuple[int, ...]
     count: int
-    text: bytes
+    text: bytes | memoryview
     keys: bytes = b""
 
     def __len__(self) -> int:
@@ -155,6 +155,10 @@ class Target(Protocol):
         """From another thread: make the statement in work fail at once. The transaction must be rolled back after it,
         which is not waited for.
         """
+        ...
+
+    def sever(self) -> None:
+        """From another thread: for the target as if this process had died. What waits for it ends, with an error."""
         ...
 
     def is_idle(self) -> bool:

@@ -28,7 +28,7 @@ from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement,
 from rplctl.target.mysql_bulk import BulkLoader, Loaded
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts
-from rplctl.target.mysql_kill import Killer
+from rplctl.target.mysql_kill import Killer, sever
 from rplctl.target.mysql_rows import (
     change_statement,
     delete_statements,
@@ -150,6 +150,9 @@ class MysqlTarget:
     def interrupt(self) -> None:
         self._killer.kill()
 
+    def sever(self) -> None:
+        sever(self._connection)
+
     def is_idle(self) -> bool:
         return self._killer.is_gone()
 
@@ -172,7 +175,7 @@ class MysqlTarget:
         finally:
             driver.local_data = None
 
-    def _load(self, sql: bytes, data: bytes) -> Loaded:
+    def _load(self, sql: bytes, data: bytes | memoryview) -> Loaded:
         driver = self._driver
         driver.local_data = [data]
         try:

@@ -43,7 +43,9 @@ class Loaded:
 class BulkLoader:
     """`send` executes statements and tells the rows each matched; `load` sends data with a LOAD DATA LOCAL."""
 
-    def __init__(self, send: Callable[[bytes], Sequence[int]], load: Callable[[bytes, bytes], Loaded]) -> None:
+    def __init__(
+        self, send: Callable[[bytes], Sequence[int]], load: Callable[[bytes, bytes | memoryview], Loaded]
+    ) -> None:
         self._send = send
         self._load = load
 

@@ -69,7 +69,7 @@ class LoadingConnection(Connection):
     looks like a lost one and would be tried again.
     """
 
-    local_data: Iterable[bytes] | None = None
+    local_data: Iterable[bytes | memoryview] | None = None
     most_bytes = 1 << 30
 
     def _execute_command(self, command: int, sql: Any) -> None:

@@ -186,7 +186,7 @@ class RowWriter:
     def _lines(self, model: TableModel, rows: RowSet) -> Iterator[bytes]:
         return copy_lines([model.columns[c] for c in rows.columns], rows.rows)
 
-    def _copy(self, name: str, columns: str, lines: Iterable[bytes]) -> int:
+    def _copy(self, name: str, columns: str, lines: Iterable[bytes | memoryview]) -> int:
         """COPY's text lines into a table; the number of rows."""
         with self._driver().cursor() as cursor:
             with cursor.copy(rows_sql.copy_into(name, columns).encode()) as copy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from rplctl.applier import pipeline
 from rplctl.applier.pipeline import Split, chunks_of, decode_chunks, encode_chunks, run_split
 from rplctl.binlog.scan import GroupKind
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import ChangeKind, RowChange, RowSet, TableChunk
+from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, RowChange, RowSet, TableChunk
 from tests.applier.demo_log import FOLDER, demo_groups
 
 CHUNK = TableChunk(
@@ -28,8 +29,15 @@ CHUNK = TableChunk(
 )
 
 
+NONE = EncodedRows((), 0, b"")
+ENCODED = replace(
+    CHUNK, bulk=BulkRows(NONE, EncodedRows((0,), 1, b"1\n"), EncodedRows((1, 0), 2, b"a\t2\nb\t3\n", bytes(16)), NONE)
+)
+
+
 def test_chunks_come_back_as_they_were() -> None:
-    assert decode_chunks(encode_chunks([CHUNK, CHUNK])) == [CHUNK, CHUNK]
+    chunks = [CHUNK, ENCODED, CHUNK]
+    assert decode_chunks(b"".join(encode_chunks(chunks))) == chunks
 
 
 def first_rows_split(spool: Path) -> Split:
@@ -55,7 +63,7 @@ def test_an_unknown_table_is_an_error_value_with_the_way_out(tmp_path: Path) -> 
 
 def test_a_large_result_goes_to_a_private_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "SPOOL_THRESHOLD", 10)
-    monkeypatch.setattr(pipeline, "net_chunks", lambda *_: [CHUNK])
+    monkeypatch.setattr(pipeline, "net_chunks", lambda *_: [CHUNK, ENCODED])
     os.umask(old := os.umask(0))
     try:
         result = run_split(first_rows_split(tmp_path / "spool"), Catalog())
@@ -65,4 +73,4 @@ def test_a_large_result_goes_to_a_private_file(tmp_path: Path, monkeypatch: pyte
     path = Path(result.spooled)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert chunks_of(result) == [CHUNK]
+    assert chunks_of(result) == [CHUNK, ENCODED]

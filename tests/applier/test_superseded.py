@@ -36,7 +36,7 @@ def piece(
     return [TableChunk("d", table, [], [], [], [], [], 9, False, False, bulk)]
 
 
-def updates_of(pieces: Iterable[list[TableChunk]]) -> list[bytes]:
+def updates_of(pieces: Iterable[list[TableChunk]]) -> list[bytes | memoryview]:
     return [chunk.bulk.updates.text for chunks in pieces for chunk in chunks if chunk.bulk is not None]
 
 
