@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel, decode_channel_name
 from rplctl.config import INSTANCE_FILE, Config, read_file
-from rplctl.errors import NotConfigured, RplError
+from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
 from rplctl.repository.file import FileRepository
@@ -84,11 +84,16 @@ def next_master_id(config: Config, engine: Callable[[], Engine], channels: Seque
     """The smallest free Master_id above all in use: WL#2775's key, unique in the instance. `channels`: what
     `list_channels` said, where it was asked already.
     """
-    used = [0]
-    for name in list_channels(config, engine) if channels is None else channels:
-        with suppress(NotConfigured):  # has only the other record
-            used.append(open_master_info(config, Channel(name, config.datadir), engine).read().master_id)
-    return max(used) + 1
+    names = list_channels(config, engine) if channels is None else channels
+    return max([0, *(_master_id(config, Channel(name, config.datadir), engine) for name in names)]) + 1
+
+
+def _master_id(config: Config, channel: Channel, engine: Callable[[], Engine]) -> int:
+    """Of either record, both hold it; 0 when neither can be read: what is wrong with one channel stops no other."""
+    for open_record in (open_master_info, open_relay_log_info):
+        with suppress(RplError):
+            return open_record(config, channel, engine).read().master_id
+    return 0
 
 
 def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
@@ -110,7 +115,8 @@ def _channels_in_files(datadir: Path) -> Iterator[str]:
         except ValueError:
             continue
         if Channel(name, datadir).master_info_path == path and _has_bytes(path):
-            yield _written_name(path) or name
+            written = _written_name(path)
+            yield written if written.casefold() == name.casefold() else name
 
 
 def _has_bytes(path: Path) -> bool:

@@ -138,7 +138,7 @@ class FileRepository(Generic[Info]):
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-                raise self._record.damaged(self._channel.name, f"{self.where} is not an info file")
+                raise self._record.damaged(self._channel.name, f"{self.where} is not an info file", self._repair_hint())
             return os.pread(descriptor, status.st_size, 0)  # files are replaced, never grown
         finally:
             os.close(descriptor)
