@@ -27,6 +27,7 @@ from rplctl.errors import LockBusy, UsageError
 
 MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
+STOP_NOW = "now"
 LOCK_PATIENCE_SECONDS = 0.5
 
 
@@ -72,7 +73,9 @@ class Channel:
 
     @property
     def stop_path(self) -> Path:
-        """Names the process whose applier of this channel, and of no other that it serves, SIGTERM is to stop."""
+        """Names the process whose applier of this channel, and of no other that it serves, SIGTERM is to stop; behind
+        the pid STOP_NOW when nobody waits for it any more.
+        """
         return self.run_folder / "applier.stop"
 
     def log_path(self, role: str) -> Path:

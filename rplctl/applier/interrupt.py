@@ -111,9 +111,10 @@ class Interrupter:
             self._closed.wait(AGAIN_SECONDS)
 
     def _end_if_it_hangs(self) -> None:
-        """No lock: an action may be what hangs."""
-        if not self._closed.wait(GRACE_SECONDS) and self._may_cut:
-            self._end()
+        """No lock: an action may be what hangs. Again: the process may end once its other work has."""
+        while not self._closed.wait(GRACE_SECONDS):
+            if self._may_cut:
+                self._end()
 
     def _end(self) -> None:
         if self._leave is not None:

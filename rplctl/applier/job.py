@@ -72,6 +72,7 @@ class Applier:
         self._is_held = False
         self._group = GroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
         self._by_gtid = False
+        self._target: Target | None = None
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
 
@@ -103,8 +104,8 @@ class Applier:
         shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
         target = open_target(self._config.target_url)
         try:
-            leave = self._leave if self._is_alone else target.interrupt  # others' work is not ours to end
-            with Interrupter(self.stop, leave=leave) as interrupter:
+            self._target = target
+            with Interrupter(self.stop, leave=self._leave) as interrupter:
                 with interrupter.expendable():
                     ledger = self._patiently(target, lambda: self._open_ledger(target))
                     warming = threading.Thread(target=warm_up)  # while the JVM starts
@@ -152,10 +153,17 @@ class Applier:
         self._report.status.commit_mode = shown_mode(self._config, ledger)
         return ledger
 
+    def sever(self) -> None:
+        """From any thread: what this channel has begun in the target ends as with the death of its process."""
+        if self._target is not None:
+            self._target.sever()
+
     def _leave(self) -> None:
         """End the process as it is, from any thread: what is not committed is undone by the target, as after a crash;
-        what the operator sees is told first.
+        what the operator sees is told first. Others' work is not ours to end.
         """
+        if self._spark.serves_others():
+            return self.sever()
         log.info("STOP came in the middle of something that cannot be waited for: the process ends as it is")
         self._skips.keep_rest()
         self._report.stopped()

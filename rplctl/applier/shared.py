@@ -22,7 +22,7 @@ from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.report import Report, log_error
 from rplctl.applier.spark import close_session, open_session
-from rplctl.channel import Channel
+from rplctl.channel import STOP_NOW, Channel
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
 
@@ -46,8 +46,9 @@ class SharedPlace:
 class SharedSpark:
     """One channel's part in it: see spark.ChannelSpark. Its jobs are a group, which shares the cores evenly."""
 
-    def __init__(self, opened: Future[SparkContext], channel: str) -> None:
+    def __init__(self, opened: Future[SparkContext], channel: str, working: set[str]) -> None:
         self._opened = opened
+        self._channel, self._working = channel, working
         self._group = f"channel '{channel}'"
 
     def open(self) -> SparkContext:
@@ -65,6 +66,9 @@ class SharedSpark:
             with contextlib.suppress(Py4JError):  # a JVM that is gone runs no job
                 self._opened.result().cancelJobGroup(self._group)
 
+    def serves_others(self) -> bool:
+        return bool(self._working - {self._channel})
+
 
 class SharedProcess:
     """`channels`: what `start` says to each of them, by name."""
@@ -74,6 +78,7 @@ class SharedProcess:
         self._opened: Future[SparkContext] = Future()
         self._config = Config(datadir=datadir)
         self._appliers: dict[str, Applier] = {}
+        self._working: set[str] = set()  # channels whose applier has not ended
         self._exit_codes: list[int] = []
         _log_by_channel([Channel(name, datadir) for name in channels])
         for name, text in channels.items():
@@ -94,12 +99,13 @@ class SharedProcess:
             self._config = config
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
-        return Applier(config, channel, options, SharedSpark(self._opened, name))
+        return Applier(config, channel, options, SharedSpark(self._opened, name, self._working))
 
     def run(self) -> int:
         """Until the last channel has ended; the exit code of the first that ended with an error. Raises what Spark did
         not start with, after each channel has told it.
         """
+        self._working.update(self._appliers)
         threads = [threading.Thread(target=self._serve, args=(name,), name=name) for name in self._appliers]
         for thread in threads:
             thread.start()
@@ -116,18 +122,23 @@ class SharedProcess:
 
     def stop(self) -> None:
         """From any thread, again without effect."""
-        asked = [name for name in self._appliers if self._takes_stop(Channel(name, self._config.datadir))]
-        for name in asked or list(self._appliers):
-            self._appliers[name].stop.set()
+        asked = {name: self._takes_stop(Channel(name, self._config.datadir)) for name in self._appliers}
+        for name, applier in self._appliers.items():
+            if asked[name] or not any(asked.values()):
+                applier.stop.set()
+            if asked[name] == [str(os.getpid()), STOP_NOW]:
+                applier.sever()
 
     @staticmethod
-    def _takes_stop(channel: Channel) -> bool:
+    def _takes_stop(channel: Channel) -> list[str]:
+        """What `stop` says to this process: its pid, and STOP_NOW at the end of its patience; [] for nothing."""
         try:
-            asked = channel.stop_path.read_text().strip() == str(os.getpid())
+            asked = channel.stop_path.read_text().split()
         except OSError:
-            return False
-        if asked:
-            channel.stop_path.unlink(missing_ok=True)
+            return []
+        if asked[:1] != [str(os.getpid())]:
+            return []
+        channel.stop_path.unlink(missing_ok=True)
         return asked
 
     def _serve(self, name: str) -> None:
@@ -136,6 +147,8 @@ class SharedProcess:
                 self._appliers[name].run()
             except RplError as error:
                 self._exit_codes.append(log_error(error))
+            finally:
+                self._working.discard(name)
 
 
 @contextlib.contextmanager

@@ -72,6 +72,10 @@ class ChannelSpark(Protocol):
         """From any thread, again without effect: the channel's jobs end at once with an error."""
         ...
 
+    def serves_others(self) -> bool:
+        """Whether the process has other channels that still work: it is not to end with this one."""
+        ...
+
 
 class OwnSpark:
     """The default: a Spark for this channel alone."""
@@ -90,6 +94,9 @@ class OwnSpark:
     def end(self) -> None:
         if self._context is not None:
             close_session(self._context, self._channel)
+
+    def serves_others(self) -> bool:
+        return False
 
 
 def open_session(config: Config, place: Place, java_options: str = "") -> SparkContext:

@@ -170,19 +170,29 @@ def stop(
     ] = "60",
 ) -> None:
     """Stop both at a transaction end (STOP SLAVE)."""
+    from rplctl.command.process import ServesOthers
     from rplctl.command.stop import stop as run
 
     options = options_of(context)
     limit = seconds(timeout, "--timeout") or 0.0
+    left: list[str] = []  # in a process that others keep alive: again once those have ended
 
     def stop_one(name: str, config: Config) -> None:
-        result = run(config, name, roles_of(receiver, applier), limit)
+        patience = limit if name not in left else 0.0
+        try:
+            result = run(config, name, roles_of(receiver, applier), patience)
+        except ServesOthers:
+            if name in left or len(names_of(options, channel)) < 2:
+                raise
+            left.append(name)
+            return
         say_notes(options, result.notes)
         text = f"channel '{name}': {' and '.join(result.stopped) or 'nothing'} stopped"
         row = {"Channel_Name": name, "Stopped": list(result.stopped), "Killed": list(result.killed)}
         say(options, text, row)
 
-    end(for_each(options, channel, stop_one, every=every))
+    failed = for_each(options, channel, stop_one, every=every)
+    end(failed or (for_each(options, list(left), stop_one) if left else 0))
 
 
 def wait(

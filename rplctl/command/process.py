@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from rplctl import errors
-from rplctl.channel import Channel, decode_channel_name, lock_holder
+from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
 from rplctl.command.instance import APPLIER, RECEIVER
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import LockBusy, RplError
@@ -30,6 +30,7 @@ from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
+SEVER_TIMEOUT_S = 5.0
 MAX_LOG_BYTES = 16 << 20
 SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
 NO_VARIABLES: Mapping[str, str] = {}
@@ -52,6 +53,10 @@ _ERROR_OF_EXIT_CODE = {
 
 
 _background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reaped when this process starts another
+
+
+class ServesOthers(LockBusy):
+    """An applier does not stop, and its process is not to be killed, for it works for other channels, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +247,9 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
     finally:
         channel.stop_path.unlink(missing_ok=True)
     if others := _others_in(pid, channel, role):
-        raise LockBusy(
+        if role == APPLIER and _severed(pid, channel):
+            return True
+        raise ServesOthers(
             f"the {role} of channel '{channel.name}' did not stop within {timeout_s:g} s; its process {pid} was not "
             f"killed, for it also serves {', '.join(others)}",
             channel=channel.name,
@@ -254,6 +261,21 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
         if time.monotonic() > deadline:
             raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not die", channel=channel.name)
         time.sleep(_POLL_S)
+    return True
+
+
+def _severed(pid: int, channel: Channel) -> bool:
+    """What SIGKILL is to a process of its own: the target ends what the channel has begun. Whether it has ended."""
+    deadline = time.monotonic() + SEVER_TIMEOUT_S
+    try:
+        replace_file(channel.stop_path, f"{pid} {STOP_NOW}\n".encode(), durable=False)
+        _signal(pid, signal.SIGTERM, channel, APPLIER)
+        while lock_holder(channel, APPLIER) == pid:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+    finally:
+        channel.stop_path.unlink(missing_ok=True)
     return True
 
 

@@ -32,7 +32,7 @@ from rplctl.commit.logged import BinaryLog
 from rplctl.commit.tables import commit_marker, own_schema
 from rplctl.config import Config
 from rplctl.durable import Guard
-from rplctl.errors import LockBusy
+from rplctl.errors import LockBusy, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.locks import gtid_map
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -42,6 +42,8 @@ from rplctl.repository.table import compare_and_swap
 from rplctl.source.replica_id import replica_server_id
 from rplctl.target import mapped_errors
 
+ER_LOCK_WAIT_TIMEOUT = 1205
+CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
 log = logging.getLogger(__name__)
 
 
@@ -183,9 +185,21 @@ class MarkerLedger:
         self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
+        """Where a lock of the target is not to be had at once, it is as after a crash: the next start reconciles."""
         self._flush(last, force=True)
-        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
-            self._in_step(connection, True)
+        try:
+            with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
+                if connection.dialect.name == "sqlite":
+                    connection.exec_driver_sql(f"PRAGMA busy_timeout={CLOSE_PATIENCE_MS}")
+                    connection.rollback()
+                try:
+                    with connection.begin():
+                        self._in_step(connection, True)
+                finally:
+                    connection.invalidate()  # its patience with it
+        except TargetError as error:
+            if error.errno != ER_LOCK_WAIT_TIMEOUT:
+                raise
 
     def _flush(self, info: RelayLogInfo, *, force: bool) -> None:
         self._repository.flush(replace(info, left_at=info.place), force=force)

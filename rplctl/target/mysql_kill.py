@@ -6,9 +6,12 @@ server rolls back by itself while we go.
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import time
+from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from rplctl.errors import TargetError
 from rplctl.target.mysql_connection import mapped_errors
@@ -58,3 +61,11 @@ class Killer:
                 return False
             time.sleep(0.02)
         return True
+
+
+def sever(connection: Connection | None) -> None:
+    """Break it, from any thread: who waits for an answer gets an error, the server rolls back as after a crash."""
+    if connection is not None:
+        driver: Any = connection.connection.driver_connection
+        with contextlib.suppress(OSError, AttributeError):  # it is closed already
+            driver._sock.shutdown(socket.SHUT_RDWR)

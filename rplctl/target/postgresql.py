@@ -8,7 +8,10 @@ Values: see `schema/postgresql_type.py`.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -112,12 +115,12 @@ class PostgresqlTarget:
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._foreign_keys_wanted = foreign_keys
         self._rows.forget_stages()
-        if xid:
-            self._driver.rollback()  # what check_table looked at began a transaction, and PREPARE needs one of its own
-        self.connection.begin_twophase(xid) if xid else self.connection.begin()
         rests = not foreign_keys and self._may_rest_foreign_keys
         try:
             with mapped_errors():
+                if xid:  # what check_table looked at began a transaction, and PREPARE needs one of its own
+                    self._driver.rollback()
+                self.connection.begin_twophase(xid) if xid else self.connection.begin()
                 self._driver.execute((_BEGIN + (_FOREIGN_KEYS_OFF if rests else "")).encode())
         except TargetError:
             self.rollback()
@@ -189,6 +192,12 @@ class PostgresqlTarget:
                 driver.cancel_safe(timeout=2)
             except psycopg.Error:
                 return  # a server that is away works on nothing of ours
+
+    def sever(self) -> None:
+        if (connection := self._connection) is not None:
+            driver: Any = connection.connection.driver_connection
+            with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(driver.fileno())) as wire:
+                wire.shutdown(socket.SHUT_RDWR)
 
     def is_idle(self) -> bool:
         """Always: a rollback is done at once here."""

@@ -39,6 +39,7 @@ from rplctl.target.base import (
     no_such_table,
 )
 from rplctl.target.sqlite_cascades import follow_foreign_keys, forget_foreign_keys
+from rplctl.target.sqlite_lock import BEGIN, begin_when_unlocked
 
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
@@ -66,7 +67,7 @@ def open_engine(url: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql(connection.get_execution_options().get(BEGIN, "BEGIN"))
 
     return engine
 
@@ -118,7 +119,7 @@ class SqliteTarget:
         # `foreign_keys` is ignored inside a transaction, so it is set before; violations count at COMMIT only, because
         # net changes come table by table and not in the source's order.
         driver.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
-        connection.begin()
+        begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
         driver.execute("PRAGMA defer_foreign_keys=ON")
 
     def commit(self) -> None:
@@ -157,6 +158,10 @@ class SqliteTarget:
     def interrupt(self) -> None:
         """Seen between two steps of SQLite's machine: `sqlite3_interrupt` would miss the many short statements."""
         self._interrupted = True
+
+    def sever(self) -> None:
+        """There is nothing to wait for but its locks."""
+        self.interrupt()
 
     def is_idle(self) -> bool:
         """Always: the rollback was here."""

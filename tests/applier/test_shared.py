@@ -53,6 +53,26 @@ def test_sigterm_stops_the_channel_that_it_is_for_and_without_one_all(tmp_path: 
     assert stopped(made) == {"a": True, "b": True, "c": True}
 
 
+def test_when_nobody_waits_any_more_the_channel_is_severed_from_its_target_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = process(tmp_path, a=TOLD, b=TOLD)
+    severed: list[str] = []
+    for name, applier in made._appliers.items():
+        monkeypatch.setattr(applier, "sever", lambda name=name: severed.append(name))
+    Channel("b", tmp_path).stop_path.write_text(f"{os.getpid()} now\n")
+    made.stop()
+    assert (stopped(made), severed) == ({"a": False, "b": True}, ["b"])
+
+
+def test_the_process_is_left_only_by_the_last_of_its_channels() -> None:
+    working = {"a", "b"}
+    spark = SharedSpark(Future(), "a", working)
+    assert spark.serves_others()
+    working.discard("b")
+    assert not spark.serves_others()
+
+
 def test_what_is_wrong_with_one_is_in_its_status_and_its_log(tmp_path: Path) -> None:
     made = process(tmp_path, a=TOLD, b=WRONG)
     assert list(stopped(made)) == ["a"]
@@ -80,7 +100,7 @@ def test_jobs_are_in_the_channels_group_and_pool_and_its_end_cancels_no_others()
             calls.append(("cancel", group))
 
     opened: Future[Any] = Future()
-    spark = SharedSpark(opened, "a")
+    spark = SharedSpark(opened, "a", {"a"})
     spark.end()  # Spark is not there yet: nothing runs
     assert calls == []
     opened.set_result(Context())
@@ -94,7 +114,7 @@ def test_jobs_are_in_the_channels_group_and_pool_and_its_end_cancels_no_others()
 def test_a_spark_that_does_not_start_is_told_by_each_channel() -> None:
     opened: Future[Any] = Future()
     opened.set_exception(RuntimeError("no Java"))
-    spark = SharedSpark(opened, "a")
+    spark = SharedSpark(opened, "a", {"a"})
     with pytest.raises(RuntimeError, match="no Java"):
         spark.open()
     spark.end()

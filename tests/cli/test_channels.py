@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rplctl.channel import Channel, hold_lock
+from rplctl.command.process import ServesOthers
+from rplctl.command.stop import StopResult
+from rplctl.config import Config
 from rplctl.info import MasterInfo
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO
@@ -89,6 +94,56 @@ def test_a_command_for_all_does_what_it_can_and_names_the_channel_that_it_could_
     done = several("recover")
     assert "east" in done.out and "west" in done.out and "channel: 'north'" in done.err
     assert several("stop", "--all", "--channel", "east").code == 2
+
+
+@pytest.mark.parametrize("damage", ["master", "both", "folder", "another channel's", "row"])
+def test_a_record_that_is_damaged_keeps_no_new_channel_out_and_hides_no_other(several: Program, damage: str) -> None:
+    record = several.datadir / "master-north.info"
+    if damage == "row":
+        assert several("switch-repo", "--to", "table", "--channel", "north").code == 0
+        with closing(sqlite3.connect(several.datadir / "target.db")) as target:
+            target.execute("UPDATE slave_master_info SET Master_log_pos='x' WHERE Channel_name='north'")
+            target.commit()
+    elif damage == "folder":
+        record.unlink()
+        record.mkdir()
+    else:
+        east = (several.datadir / "master-east.info").read_bytes()
+        record.write_bytes(east if damage.startswith("another") else b"rubbish\n")
+    if damage == "both":
+        (several.datadir / "relay-log-north.info").write_bytes(b"rubbish\n")
+    make(several, "south")
+    lines = {line["Channel_Name"]: line["Last_Error"] for line in json.loads(several("show-channels", "--json").out)}
+    assert [name for name, error in lines.items() if error] == ["north"]
+    assert sorted(lines) == ["east", "north", "south", "west"]
+    ids = [
+        FileRepository(MASTER_INFO, Channel(name, several.datadir), 1).read().master_id
+        for name in lines.keys() - {"north"}
+    ]
+    assert len(set(ids)) == 3
+    assert several("reset", "--all", "--yes", "--channel", "east").code == 0
+    done = several("stop")
+    assert "'west': nothing stopped" in done.out and "'south': nothing stopped" in done.out and "'north'" in done.err
+
+
+def test_a_stop_of_all_comes_back_to_the_channel_that_others_kept_alive(
+    several: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def stop(config: Config, name: str, roles: tuple[str, ...], timeout_s: float) -> StopResult:
+        asked.append((name, timeout_s))
+        if name == "east" and len(asked) < 3:
+            raise ServesOthers("does not stop; also serves 'north', 'west'", channel=name)
+        return StopResult(name, ("applier",), ("applier",) if name == "east" else (), ())
+
+    monkeypatch.setattr("rplctl.command.stop.stop", stop)
+    done = several("stop", "--timeout", "7")
+    assert asked == [("east", 7.0), ("north", 7.0), ("west", 7.0), ("east", 0.0)]
+    assert (done.code, done.err, done.out.count("applier stopped")) == (0, "", 3)
+    asked.clear()
+    alone = several("stop", "--channel", "east", "--timeout", "7")
+    assert (alone.code, asked) == (75, [("east", 7.0)]) and "also serves" in alone.err
 
 
 def test_a_gtid_that_is_none_is_refused_before_anybody_is_asked(several: Program) -> None:

@@ -137,8 +137,9 @@ def test_one_that_does_not_listen_is_killed_after_the_timeout_and_its_lock_is_fr
 
 
 def test_one_that_does_not_listen_is_not_killed_while_its_process_serves_other_channels(
-    channel: Channel, children: list[Child]
+    channel: Channel, children: list[Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(process, "SEVER_TIMEOUT_S", 0.2)
     east = Channel("east", channel.datadir)
     both = HOLDS.replace("'receiver'):", "'applier'), hold_lock(Channel('east', Path(sys.argv[1])), 'applier'):")
     pid = run(channel, both.format(ignore=IGNORES), children).popen.pid
@@ -147,6 +148,26 @@ def test_one_that_does_not_listen_is_not_killed_while_its_process_serves_other_c
         stop_running(channel, "applier", 0.2)
     assert lock_holder(channel, "applier") == lock_holder(east, "applier") == pid
     assert not channel.stop_path.exists()
+
+
+def test_the_applier_in_a_shared_process_is_told_when_patience_is_at_its_end(
+    channel: Channel, children: list[Child]
+) -> None:
+    east = Channel("east", channel.datadir)
+    serves = (
+        "import signal, sys, time; from pathlib import Path; from rplctl.channel import Channel, hold_lock\n"
+        "channel = Channel('', Path(sys.argv[1]))\n"
+        "held = hold_lock(channel, 'applier')\n"
+        "def heed(*_):\n"
+        "    if channel.stop_path.read_text().split()[1:] == ['now']: held.__exit__(None, None, None)\n"
+        "signal.signal(signal.SIGTERM, heed)\n"
+        "held.__enter__()\n"
+        "with hold_lock(Channel('east', Path(sys.argv[1])), 'applier'):\n    time.sleep(600)\n"
+    )
+    pid = run(channel, serves, children).popen.pid
+    until_held(east, "applier")
+    assert stop_running(channel, "applier", 0.2) is True
+    assert lock_holder(channel, "applier") is None and lock_holder(east, "applier") == pid
 
 
 def test_a_stop_says_which_channel_of_the_process_it_means(channel: Channel, children: list[Child]) -> None:

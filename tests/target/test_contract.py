@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import pytest
+from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
@@ -276,3 +279,38 @@ def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(targe
         (4, "d", None, "new"),
         (5, "e", "v", "new"),
     ]
+
+
+def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -> None:
+    """As with the death of the process: an error where it waits, and nothing of it stays."""
+    make(target, "CREATE TABLE t (id INT PRIMARY KEY)")
+    name = "shop__t" if target.kind == "sqlite" else "shop.t"
+    target.begin(foreign_keys=True)
+    target.connection.exec_driver_sql(f"INSERT INTO {name} VALUES (1)")
+    target.commit()
+    ended = threading.Event()
+
+    def sever() -> None:  # again, lest one comes before the wait
+        while not ended.wait(0.2):
+            target.sever()
+
+    thread = threading.Thread(target=sever)
+    with target.engine.connect() as other:
+        if target.kind == "sqlite":
+            other.exec_driver_sql("DELETE FROM shop__t WHERE 0")
+        else:
+            other.exec_driver_sql(f"UPDATE {name} SET id=2")
+        thread.start()
+        try:
+            with pytest.raises((TargetError, SQLAlchemyError)):
+                target.begin(foreign_keys=True)
+                target.connection.exec_driver_sql(f"DELETE FROM {name}")
+        finally:
+            ended.set()
+            thread.join()
+        other.rollback()
+    with suppress(TargetError, SQLAlchemyError):
+        target.rollback()
+    target.reconnect()
+    assert target.connection.exec_driver_sql(f"SELECT id FROM {name}").fetchall() == [(1,)]
+    target.connection.rollback()
