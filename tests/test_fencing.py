@@ -258,6 +258,39 @@ def test_on_sqlite_the_position_alone_shuts_out_the_one_that_was_stopped(
     assert place.numbers(second) == [1, 2]
 
 
+@pytest.mark.parametrize("options", [TABLE, FILE, XA], ids=["transaction", "marker", "xa"])
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_lock_that_an_operator_killed_is_taken_again_and_nothing_is_lost_or_written_twice(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KILL of the applier's connection, which holds the lock, within a transaction and between two (G03)."""
+    monkeypatch.setattr(mysql_fence, "LOCK_WAIT_SECONDS", 0)
+    monkeypatch.setattr(postgresql, "LOCK_WAIT", "100ms")
+    place = place_of(kind, request, tmp_path, options)
+    first, second = place.host("first"), place.host("second")
+    place.prepare(first, second)
+    applier = Applier.start(place, first)
+
+    def kill() -> None:
+        place.server.sql(KILL[kind].format(identifier))
+
+    for is_within in (True, False):
+        identifier = applier.target.connection.exec_driver_sql(CONNECTION_ID[kind]).scalar()
+        applier.target.connection.rollback()
+        if not is_within:
+            kill()
+        with pytest.raises(TargetError) as lost:
+            applier.commit_next(kill if is_within else lambda: None)
+        assert lost.value.transient, lost.value
+        applier.target.reconnect()  # as the applier does before it tries again
+        assert applier.commit_next() == (1 if is_within else 2)
+        with pytest.raises(LockBusy):
+            Applier.start(place, second)
+    assert applier.commit_next() == 3
+    applier.stop()
+    assert place.numbers(first) == [1, 2, 3]
+
+
 def contender(place: Place, config: Config, goal: int, is_one_host: bool, say: Callable[[Any], None]) -> None:
     """Starts again and again until the goal is reached by whomever; says what it committed and what refused it."""
     number = 0

@@ -94,15 +94,23 @@ class Through:
     """An applier whose target is behind a proxy."""
 
     def __init__(
-        self, folder: Path, server: Server, proxy: Proxy, groups: RelayGroups, user: str = "rpl", **options: Any
+        self,
+        folder: Path,
+        server: Server,
+        proxy: Proxy,
+        groups: RelayGroups,
+        user: str = "rpl",
+        database: str = "",
+        **options: Any,
     ) -> None:
-        if server.kind == "postgresql":
+        """`database`: PostgreSQL's, new; '' for the usual one."""
+        if server.kind == "postgresql" and not database:
             server.sql(f"DROP SCHEMA IF EXISTS {DATABASE} CASCADE; DROP SCHEMA IF EXISTS rplctl CASCADE")
-        else:
+        elif server.kind != "postgresql":
             server.sql(f"DROP DATABASE IF EXISTS {DATABASE}; DROP DATABASE IF EXISTS rplctl")
         self.server, self.proxy, self.groups = server, proxy, groups
-        database = "postgres" if server.kind == "postgresql" else ""
-        url = server.url(database).replace(f":{server.port}/", f":{proxy.port}/").replace("//rpl:", f"//{user}:")
+        self.database = database or ("postgres" if server.kind == "postgresql" else "")
+        url = server.url(self.database).replace(f":{server.port}/", f":{proxy.port}/").replace("//rpl:", f"//{user}:")
         self.instance = Instance(folder, groups, target=url, **options)
 
     def begin(self) -> None:
@@ -141,9 +149,10 @@ class Through:
         return int(real[-TRANSACTIONS])
 
     def assert_whole(self) -> None:
-        rows = self.server.sql(f"SELECT seq, note FROM {DATABASE}.probe ORDER BY seq")
+        rows = self.server.sql(f"SELECT seq, note FROM {DATABASE}.probe ORDER BY seq", self.database)
         assert rows == [(n, str(n % 10) * 20) for n in range(1, TRANSACTIONS + 1)]
-        assert self.server.sql(f"SELECT sum FROM {DATABASE}.total") == [(TRANSACTIONS * (TRANSACTIONS + 1) // 2,)]
+        total = self.server.sql(f"SELECT sum FROM {DATABASE}.total", self.database)
+        assert total == [(TRANSACTIONS * (TRANSACTIONS + 1) // 2,)]
         assert self.instance.applier.info.exec_position == self.groups.scan.end_position
 
     def close(self) -> None:
@@ -538,6 +547,67 @@ def test_a_server_whose_disk_is_full_stops_the_applier_which_goes_on_with_space(
     finally:
         server.close()
         subprocess.run(["umount", "-l", str(small)], check=False)
+
+
+@pytest.mark.postgresql
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+@pytest.mark.parametrize("kind", ["FILE", pytest.param("TABLE", marks=pytest.mark.torture)])
+def test_a_postgresql_whose_tablespace_is_full_stops_the_applier_which_goes_on_with_space(
+    make: Callable[..., Through], postgres_target: PostgresqlServer, recorded: Recorded, kind: str
+) -> None:
+    """Rows and position are on a disk of their own, the write-ahead log is not: 53100, and the server lives on."""
+    small = postgres_target.folder / f"small-{kind}"
+    small.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(small)], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"a file system cannot be mounted here: {done.stderr.decode().strip()}")
+    try:
+        shutil.chown(small, "postgres", "postgres")
+        for statement in (
+            f"CREATE TABLESPACE small_{kind} LOCATION '{small}'",
+            f"CREATE DATABASE small_{kind} TABLESPACE small_{kind}",
+        ):
+            postgres_target.sql(statement)
+        through = make(postgres_target, recorded.rows, relay_log_info_repository=kind, database=f"small_{kind.lower()}")
+        through.begin()
+        before = through.instance.applier.info
+        fill(small)
+        with pytest.raises(RplError) as caught:
+            through.apply()
+        assert (caught.value.errno, "free space" in caught.value.hint) == (1021, True), caught.value.message
+        (small / "ballast").unlink()
+        through.restart()
+        assert not through.instance.applier.info.exec_position.is_before(before.exec_position)
+        through.apply()
+        through.assert_whole()
+        through.close()
+        postgres_target.sql(f"DROP DATABASE small_{kind} WITH (FORCE)")
+        postgres_target.sql(f"DROP TABLESPACE small_{kind}")
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=False)
+
+
+def test_a_table_that_is_full_stops_the_applier_which_goes_on_when_it_is_not(
+    make: Callable[..., Through], maria_target: MariadbServer, recorded: Recorded
+) -> None:
+    """1114 from an engine with a limit of its own, and without transactions: each row is there once all the same."""
+    through = make(maria_target, recorded.rows)
+    through.begin()
+    maria_target.sql(
+        "SET SESSION max_heap_table_size=16384;"
+        f"ALTER TABLE {DATABASE}.probe MODIFY note VARCHAR(250) CHARACTER SET utf8mb4, ENGINE=MEMORY"
+    )
+    through.restart()
+    with pytest.raises(RplError) as caught:
+        through.apply()
+    assert (caught.value.errno, "free space" in caught.value.hint) == (1114, True), caught.value.message
+    held = int(maria_target.sql(f"SELECT count(*) FROM {DATABASE}.probe")[0][0])
+    assert maria_target.sql(f"SELECT sum FROM {DATABASE}.total") == [(held * (held + 1) // 2,)]
+    assert 0 < held < TRANSACTIONS
+    maria_target.sql(f"ALTER TABLE {DATABASE}.probe ENGINE=InnoDB")
+    through.restart()
+    through.apply()
+    through.assert_whole()
 
 
 def fill(folder: Path) -> None:
