@@ -23,7 +23,7 @@ def integer_expressions(model: TableModel) -> dict[int, Expression]:
     found = {}
     for number, column in enumerate(model.columns):
         if column.generated is not None and column.type in INTEGER_BITS and not column.is_unsigned_64:
-            expression = _parse(column.generated, numbers)
+            expression = integer_terms(column.generated, numbers)
             if expression and all(_is_plain_integer(model, part) for part in expression):
                 found[number] = expression
     return found
@@ -36,7 +36,8 @@ def _is_plain_integer(model: TableModel, part: str | int) -> bool:
     return column.type in INTEGER_BITS and not column.is_unsigned_64 and column.generated is None
 
 
-def _parse(text: str, numbers: dict[str, int]) -> Expression | None:
+def integer_terms(text: str, numbers: dict[str, int]) -> Expression | None:
+    """The parts of a sum or product over columns of these folded names; None for anything else."""
     parts: list[str | int] = []
     at = 0
     text = text.rstrip()

@@ -31,6 +31,7 @@ from rplctl.schema.postgresql_conversion import convert
 from rplctl.schema.postgresql_partition import value_sql
 from rplctl.schema.postgresql_type import declared, index_of, literal, table
 from rplctl.schema.rebuild import FilledColumn, clustered_key
+from rplctl.schema.regenerated import POSTGRESQL, computed, is_calculated_anew
 from rplctl.schema.sqlite import Guard, is_enforceable, rows_that_fit
 from rplctl.schema.sqlite_type import quote
 
@@ -61,6 +62,9 @@ def filled_columns(step: AlterStep, context: DdlContext, *, original_names: bool
             continue
         old = step.old.find(origin)
         assert old is not None, "an origin names a column of the old table"
+        if is_calculated_anew(column, old, step, context):
+            found.append(replace(_added(column, step, context, original_names=original_names), origin=origin))
+            continue
         value = quote(origin if original_names else column.name)
         made = convert(old, column, value, context)
         is_unchanged = made.expression == value
@@ -76,6 +80,10 @@ def _added(column: Column, step: AlterStep, context: DdlContext, *, original_nam
     try:
         value = literal(default_value(column, context), column)
     except NotComputable as error:
+        text = column.generated or column.default or ""
+        made = computed(column, text, step, context, original_names=original_names, arithmetic=POSTGRESQL)
+        if made is not None:
+            return FilledColumn(column, None, made.expression, made.impossible, f"column '{column.name}': {error}")
         why = f"existing rows get values that only the source knows: {error}"
         return FilledColumn(column, None, "NULL", "TRUE", why, constant="NULL")
     return FilledColumn(column, None, value, constant=value)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.conversion import convert
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.plan import AlterStep
+from rplctl.schema.regenerated import SQLITE, computed, is_calculated_anew
 from rplctl.schema.sqlite_type import literal, quote, stored_value
 
 
@@ -34,6 +35,9 @@ def filled_columns(step: AlterStep, context: DdlContext, *, original_names: bool
             continue
         old = step.old.find(origin)
         assert old is not None, "an origin names a column of the old table"
+        if is_calculated_anew(column, old, step, context):
+            found.append(replace(_added(column, step, context, original_names=original_names), origin=origin))
+            continue
         value = quote(origin if original_names else column.name)
         conversion = convert(old, column, value, context)
         found.append(
@@ -55,6 +59,10 @@ def _added(column: Column, step: AlterStep, context: DdlContext, *, original_nam
     try:
         value = literal(stored_value(column, default_value(column, context)))
     except NotComputable as error:
+        text = column.generated or column.default or ""
+        made = computed(column, text, step, context, original_names=original_names, arithmetic=SQLITE)
+        if made is not None:
+            return FilledColumn(column, None, made.expression, made.impossible, f"column '{column.name}': {error}")
         why = f"existing rows get values that only the source knows: {error}"
         return FilledColumn(column, None, "NULL", "1", why, constant=None)
     lasting = column.default is None or "CURRENT" not in column.default.upper()

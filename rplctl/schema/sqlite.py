@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
-from rplctl.schema.lexer import WAY_OUT
+from rplctl.schema.lexer import WAY_OUT_OF_ALTER
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import check_collisions, fold, index_name, physical_name
 from rplctl.schema.partition import move_rows, partition_condition
@@ -43,7 +43,7 @@ class Guard:
 
     query: str
     message: str
-    hint: str = WAY_OUT
+    hint: str = WAY_OUT_OF_ALTER
 
 
 def table(model: TableModel) -> str:

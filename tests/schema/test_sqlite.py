@@ -223,12 +223,12 @@ def test_a_guard_runs_before_anything_is_changed(replica: ReplicaTables) -> None
     assert replica.rows("t") == [(1, "12x")]
 
 
-def test_added_generated_columns_need_an_empty_table(replica: ReplicaTables) -> None:
+def test_added_generated_columns_that_only_the_source_can_compute_need_an_empty_table(replica: ReplicaTables) -> None:
     replica.run("CREATE TABLE t (a INT)")
     replica.run("ALTER TABLE t ADD b INT AS (a + 1) STORED NOT NULL")
     replica.insert("t", [(1, 2)])
     with pytest.raises(RplError, match="column 'c' is generated from others"):
-        replica.run("ALTER TABLE t ADD c INT AS (a + 2) VIRTUAL")
+        replica.run("ALTER TABLE t ADD c INT AS (a / 2) VIRTUAL")
 
 
 def test_system_versioned_tables_hold_current_and_historical_rows() -> None:

@@ -1,0 +1,161 @@
+"""What the rows that are there get when ALTER TABLE adds a generated column or one with an expression as its default.
+
+The expression is the source's SQL, so only what gives the same value everywhere is computed: + - * of whole numbers,
+CONCAT of texts, whole numbers and literals. Invariant: a generated column that the source calculated anew (its
+expression changed, or a column that it names) never keeps its old values here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rplctl.errors import RplError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.conversion import convert, family, integer_range
+from rplctl.schema.cursor import Cursor
+from rplctl.schema.generated import integer_terms
+from rplctl.schema.model import INTEGER_BITS, Column
+from rplctl.schema.plan import AlterStep
+from rplctl.schema.sqlite_type import quote, text_literal
+
+_MOST_DIGITS = 18  # of a literal: below 2^63
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How a target calculates: SQL around an operand, and the condition of a result that is not exact."""
+
+    operand: str
+    inexact: str
+
+
+SQLITE = Arithmetic("{}", "typeof({}) = 'real' OR ")
+POSTGRESQL = Arithmetic("{}::numeric", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """SQL of the value, and the condition of rows for which it is not the source's."""
+
+    expression: str
+    impossible: str
+
+
+Operands = Mapping[str, tuple[Column, str]]  # folded name → (column, its name in SQL)
+
+
+def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
+    """Whether the source gave a generated column that was there (`old`, perhaps as a plain one) new values."""
+    if column.generated is None:
+        return False
+    same = old.generated is not None and _normal(old.generated) == _normal(column.generated)
+    if not same or _changes(old, column, context):
+        return True
+    text = column.generated.casefold()
+    return any(name.casefold() in text for name in _read_otherwise(step, context))
+
+
+def computed(  # noqa: PLR0913 - what surrounds an expression, by keyword
+    column: Column,
+    text: str,
+    step: AlterStep,
+    context: DdlContext,
+    *,
+    original_names: bool,
+    arithmetic: Arithmetic,
+) -> Computed | None:
+    """The value of `text` for each row of the old table; None when only the source knows it."""
+    operands: dict[str, tuple[Column, str]] = {}
+    for new, origin in zip(step.new.columns, step.origins, strict=True):
+        old = step.old.find(origin) if origin is not None else None
+        if old is not None and old.generated is None and new.generated is None and not _changes(old, new, context):
+            operands[new.name.casefold()] = (new, quote(old.name if original_names else new.name))
+    if column.type in INTEGER_BITS and not column.is_unsigned_64:
+        return _sum(column, text, operands, arithmetic)
+    return _joined(column, text, operands, context) if column.type == "varchar" else None
+
+
+def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) -> Computed | None:
+    names = list(operands)
+    terms = integer_terms(text, {name: number for number, name in enumerate(names)})
+    if not terms:
+        return None
+    parts = []
+    for term in terms:
+        if isinstance(term, int):
+            operand, sql = operands[names[term]]
+            if operand.type not in INTEGER_BITS or operand.is_unsigned_64:
+                return None
+            parts.append(arithmetic.operand.format(sql))
+        elif len(term) > _MOST_DIGITS:
+            return None
+        else:
+            parts.append(term)
+    expression = f"({' '.join(parts)})"
+    low, high = integer_range(column)
+    outside = f"{arithmetic.inexact.format(expression)}{expression} NOT BETWEEN {low} AND {high}"
+    return Computed(expression, outside)
+
+
+def _joined(column: Column, text: str, operands: Operands, context: DdlContext) -> Computed | None:
+    """CONCAT; NULL when a part is."""
+    cursor = Cursor(text, context)
+    brackets = 0
+    while cursor.accept_symbol("("):
+        brackets += 1
+    if not cursor.accept("CONCAT") or not cursor.accept_symbol("("):
+        return None
+    parts: list[str] = []
+    while True:
+        try:
+            part = _part(column, cursor, operands)
+        except RplError:
+            return None
+        if part is None:
+            return None
+        parts.append(part)
+        if not cursor.accept_symbol(","):
+            break
+    if not all(cursor.accept_symbol(")") for _ in range(brackets + 1)) or not cursor.at_end:
+        return None
+    expression = f"({' || '.join(parts)})"
+    return Computed(expression, f"length({expression}) > {column.length}")
+
+
+def _part(column: Column, cursor: Cursor, operands: Operands) -> str | None:
+    if cursor.token.kind == "string" or cursor.ahead().kind == "string":
+        literal = cursor.string()
+        return text_literal(literal) if literal.isascii() and "\0" not in literal else None
+    operand, sql = operands.get(cursor.identifier().casefold(), (None, ""))
+    if operand is None or operand.zerofill or operand.is_unsigned_64:
+        return None
+    if family(operand) == "text" and (operand.charset in (column.charset, "ascii") or column.charset == "utf8mb4"):
+        return sql
+    return f"CAST({sql} AS TEXT)" if operand.type in INTEGER_BITS else None
+
+
+def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
+    """Names, old and new, of columns in which an expression may find another value, other bytes or another order."""
+    found = set()
+    for new, origin in zip(step.new.columns, step.origins, strict=True):
+        old = step.old.find(origin) if origin is not None else None
+        if old is None:
+            continue
+        if _changes(old, new, context) or (old.charset, old.collation) != (new.charset, new.collation):
+            found |= {old.name, new.name}
+    return found
+
+
+def _changes(old: Column, new: Column, context: DdlContext) -> bool:
+    if family(old) != family(new) or new.labels[: len(old.labels)] != old.labels:
+        return True
+    return old.zerofill != new.zerofill or convert(old, new, "v", context).expression != "v"
+
+
+def _normal(text: str) -> str:
+    """Names as users and as servers write them; a text with literals only as it is."""
+    if "'" in text or '"' in text:
+        return text
+    text = "".join(text.replace("`", "").split()).casefold()
+    return text[1:-1] if text.startswith("(") and text.endswith(")") and ")" not in text[1:-1] else text
