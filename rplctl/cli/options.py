@@ -85,10 +85,14 @@ def options_of(context: typer.Context) -> Globals:
     return found
 
 
-def names_of(options: Globals, given: str | Sequence[str] | None) -> list[str]:
-    """The channels that a command without `--channel` means: all of them, the default one when there is none."""
+def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool = False) -> list[str]:
+    """The channels that a command without `--channel` means: all of them, the default one when there is none. `every`:
+    `--all` was given. Raises UsageError.
+    """
     from rplctl.command.instance import all_channels
 
+    if every and (given or isinstance(given, str)):
+        raise UsageError("--all and --channel exclude each other", hint="leave one of them out")
     if not given and not isinstance(given, str):
         return all_channels(options.config()) or [""]
     names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
@@ -114,9 +118,7 @@ def for_each(
     """
     from rplctl.cli import report
 
-    if (given or isinstance(given, str)) and every:
-        raise UsageError("--all and --channel exclude each other")
-    names = names_of(options, given)
+    names = names_of(options, given, every=every)
     failed = 0
     for name in names:
         try:

@@ -110,10 +110,8 @@ def start(
         crash_points,
     )
     if shared_session:
-        if channel and every:
-            raise UsageError("--all and --channel exclude each other")
-        return end(_start_shared(options, names_of(options, channel), request))
-    if len(names_of(options, channel)) > 1 and (until != Until() or foreground or until_synced):
+        return end(_start_shared(options, names_of(options, channel, every=every), request))
+    if len(names_of(options, channel, every=every)) > 1 and (until != Until() or foreground or until_synced):
         raise UsageError(
             "Multiple channels exist on the slave. Please provide channel name as an argument.",
             errno=3079,
