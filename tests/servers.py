@@ -126,7 +126,7 @@ class MariadbServer(PrivateServer):
             client_flag=CLIENT.MULTI_STATEMENTS,
             conv=decoders,
             init_command="SET time_zone='+00:00'",
-            read_timeout=120,
+            read_timeout=600,
         )
 
     def sql(self, text: str, database: str | None = None) -> list[Row]:

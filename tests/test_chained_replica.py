@@ -58,19 +58,19 @@ def test_a_chained_replica_equals_the_source_though_the_first_ones_applier_is_ki
         options = ("--log-bin", "binlog", "--max-binlog-size", "60000", "--commit-group-transactions", "20")
         first.set_up(source, *options)
         first.run("start")
-        wait_until(lambda: size_of_logs(first) > 0, 120)
+        wait_until(lambda: size_of_logs(first) > 0, 240)
         second.run("init")
         second.run("change-master", "--master-binlog-dir", str(first.datadir))
         second.run("start")
         chance = random.Random(11)
         for _ in range(KILLS):
             wanted = size_of_logs(first) + chance.randint(1, 40_000)
-            wait_until(lambda wanted=wanted: size_of_logs(first) > wanted, 120)  # type: ignore[misc]
+            wait_until(lambda wanted=wanted: size_of_logs(first) > wanted, 240)  # type: ignore[misc]
             assert first.kill("applier")
             first.run("start")
         load.stop.set()
         load.thread.join()
-        first.wait_synced(source, 120)
+        first.wait_synced(source)
         last = logs_of(first.datadir)[-1]
         second.run("wait", "--pos", f"{last.name}:{last.stat().st_size}", "--timeout", "240")
         assert_same_tables(source, first, "chain")

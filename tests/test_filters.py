@@ -63,9 +63,7 @@ def server_side(server: MariadbServer, source: MariadbServer) -> dict[str, int]:
         f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
         " MASTER_PASSWORD='rpl', MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4; START SLAVE"
     )
-    assert server.sql(f"SELECT MASTER_POS_WAIT('{log}', {position}, 60)")[0][0] is not None, server.sql(
-        "SHOW SLAVE STATUS"
-    )
+    assert server.sql(f"SELECT MASTER_POS_WAIT('{log}', {position}, 280)")[0][0] >= 0, server.sql("SHOW SLAVE STATUS")
     names = [(name, table) for name in DATABASES for table in server.tables(name)]
     return {f"{name}.{table}": int(server.sql(f"SELECT COUNT(*) FROM {name}.{table}")[0][0]) for name, table in names}
 

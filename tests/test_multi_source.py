@@ -223,7 +223,7 @@ def damage(instance: Instance) -> None:
         file.seek(-1, 1)
         file.write(bytes([byte ^ 0x10]))
     instance("start --applier --channel b", expect=None)
-    wait_until(lambda: instance.status("b").Last_SQL_Errno)
+    wait_until(lambda: instance.of["b"].pid("applier") is None)
     status = instance.status("b")
     assert status.Last_SQL_Errno in (1594, 1743)  # in a header, or in what the checksum alone protects
     assert "recover --refetch" in status.Last_SQL_Error

@@ -116,7 +116,7 @@ def test_a_backup_at_any_moment_goes_on_without_loss_and_without_repetition(
     mariadb: MariadbServer, tmp_path: Path, layout: str
 ) -> None:
     chance = random.Random(layout)
-    backups_under_load(mariadb, tmp_path, layout, 2, lambda: chance.uniform(0, 2))
+    backups_under_load(mariadb, tmp_path, layout, 1, lambda: chance.uniform(0, 2))
 
 
 @pytest.mark.torture

@@ -122,7 +122,7 @@ def test_an_error_of_a_thread_becomes_the_error_of_start_and_of_show_status(tmp_
     )
     change_master(config, "", change)
     with pytest.raises(SourceError) as caught:
-        start(config, "", StartRequest(roles=("receiver",), foreground=True, max_time_s=60))
+        start(config, "", StartRequest(roles=("receiver",), foreground=True, max_time_s=280))
     assert caught.value.errno == 1236
     status = show_status(config, "")
     assert (status.Slave_IO_Running, status.Last_IO_Errno) == ("No", 1236)
