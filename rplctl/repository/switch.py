@@ -259,8 +259,10 @@ class _Switch:
         remove_file(_journal_path(self.channel, self.record))
 
     def _digest(self, info: Any) -> str:
-        """Of what both kinds store alike: the table gives a Master_id to a record without one."""
-        return hashlib.sha256(self.record.format(replace(info, master_id=0))).hexdigest()
+        """Of what both kinds store alike: the table gives a Master_id to a record without one, and has no `left_at`."""
+        only_in_one = {"master_id": 0, "left_at": ""}
+        alike = {name: value for name, value in only_in_one.items() if hasattr(info, name)}
+        return hashlib.sha256(self.record.format(replace(info, **alike))).hexdigest()
 
     def _write_intent(self, intent: _Intent) -> None:
         replace_file(_journal_path(self.channel, self.record), json.dumps(asdict(intent)).encode() + b"\n")

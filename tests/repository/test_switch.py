@@ -226,6 +226,19 @@ def test_killed_again_while_it_resumes(
 
 
 @pytest.mark.parametrize("point", CRASH_POINTS[:3])
+def test_what_a_file_alone_remembers_does_not_keep_a_killed_switch_from_its_end(
+    point: str, tmp_path: Path, empty_target: Path
+) -> None:
+    """Where the applier left it (mode marker): the copy in the table is the same record without."""
+    channel, target, info = fresh_instance(RELAY_LOG_INFO, TABLE, tmp_path / "i", empty_target)
+    place(RELAY_LOG_INFO, FILE, channel, target).flush(replace(info, left_at=info.place), force=True)
+    in_child(lambda: armed_switch(RELAY_LOG_INFO, TABLE, channel, target, point))
+    resume_switch(load_config(channel.datadir, channel.name), channel, target.engine)
+    table, file = contents(RELAY_LOG_INFO, channel, target)
+    assert (table or replace(file, left_at="")) == info and (table is None) != (file is None)
+
+
+@pytest.mark.parametrize("point", CRASH_POINTS[:3])
 def test_a_file_edited_by_hand_after_the_crash_is_never_deleted(point: str, tmp_path: Path, empty_target: Path) -> None:
     channel, target, _ = fresh_instance(RELAY_LOG_INFO, TABLE, tmp_path / "i", empty_target)
     in_child(lambda: armed_switch(RELAY_LOG_INFO, TABLE, channel, target, point))
