@@ -54,7 +54,8 @@ def make_globals(
     """Raises UsageError, ConfigError."""
     for value, choices, flag in ((format, FORMATS, "--format"), (color, COLORS, "--color")):
         if value and value not in choices:
-            raise UsageError(f"{flag} {value}: write one of {', '.join(choices)}")
+            also = f"; log-status also takes {', '.join(LOG_FORMATS)}" if flag == "--format" else ""
+            raise UsageError(f"{flag} {value}: write one of {', '.join(choices)}{also}")
     folder = datadir or default_datadir(config_file)
     return Globals(folder.expanduser().absolute(), config_file, format, quiet, verbose, color)
 
