@@ -116,7 +116,7 @@ def test_a_row_transaction_of_many_batches(
 ) -> None:
     monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(8 * MB))
     source = mariadb_factory()
-    one_transaction(source, 60_000, KILOBYTE)
+    one_transaction(source, 36_000, KILOBYTE)
     peak, _ = apply_measured(tmp_path, source)
     assert peak < 1_000 * MB
 
@@ -139,7 +139,7 @@ def test_a_compressed_transaction_of_many_batches(
 ) -> None:
     monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(8 * MB))
     source = mysql_factory()
-    one_transaction(source, 30_000, RANDOM, "SET binlog_transaction_compression=ON;")
+    one_transaction(source, 18_000, RANDOM, "SET binlog_transaction_compression=ON;")
     peak, _ = apply_measured(tmp_path, source)
     assert peak < 1_000 * MB
 
