@@ -14,7 +14,7 @@ from rplctl.channel import Channel, lock_holder
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
 from rplctl.command.demo import demo as run_demo
-from rplctl.command.instance import running
+from rplctl.command.instance import all_channels, running
 from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs, show_relaylog_events
 from rplctl.command.show_status import show_status
 from rplctl.command.source_end import folder_end
@@ -95,6 +95,35 @@ def test_reset_forgets_the_position_and_reset_all_the_channel(receiving: Config)
     with pytest.raises(NotConfigured):
         show_status(receiving, "")
     assert not list(receiving.datadir.glob("*.info"))
+
+
+def test_channels_come_and_go_while_the_others_run(config: Config) -> None:
+    """The first and the last of four in the order of names, taken away and made; those between go on untouched."""
+    folder = MasterChanges(master_binlog_dir=os.fspath(demo.BINLOG_FOLDER))
+    names = ["a", "m", "n", "z"]
+    for name in names:
+        change_master(config, name, folder)
+        start(config, name, RECEIVER)
+    stay = {name: running(Channel(name, config.datadir)) for name in ("m", "n")}
+    for gone, new in (("a", "0"), ("z", "zz")):
+        stop(config, gone)
+        reset(config, gone, everything=True)
+        with pytest.raises(NotConfigured):
+            show_status(config, gone)
+        assert not list(config.datadir.glob(f"*-{gone}.*"))
+        change_master(config, new, folder)
+        start(config, new, RECEIVER)
+    there = ["0", "m", "n", "zz"]
+    assert [name for name in all_channels(config) if name] == there
+    deadline = time.monotonic() + 180
+    for name in there:
+        while show_status(config, name).Read_Master_Log_Pos != END.log_pos and time.monotonic() < deadline:
+            time.sleep(0.05)
+        status = show_status(config, name)
+        assert (status.Master_Log_File, status.Slave_IO_Running) == (END.log_name, "Yes"), name
+    assert {name: running(Channel(name, config.datadir)) for name in stay} == stay
+    for name in there:
+        stop(config, name)
 
 
 def test_waiting_for_what_cannot_come_fails_at_once(config: Config) -> None:
