@@ -315,6 +315,7 @@ class PostgresqlServer(PrivateServer):
             "port": self.port,
             "unix_socket_directories": self.folder,
             "max_prepared_transactions": 64,  # two-phase commit is off by default
+            "dynamic_shared_memory_type": "mmap",  # in its folder: a killed server leaves nothing in /dev/shm
             "fsync": "off",  # a killed server loses nothing by it; only a power cut would
             "timezone": "UTC",
         }
