@@ -115,12 +115,12 @@ class PostgresqlTarget:
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         self._foreign_keys_wanted = foreign_keys
         self._rows.forget_stages()
-        rests = not foreign_keys and self._may_rest_foreign_keys
         try:
             with mapped_errors():
                 if xid:  # what check_table looked at began a transaction, and PREPARE needs one of its own
                     self._driver.rollback()
                 self.connection.begin_twophase(xid) if xid else self.connection.begin()
+                rests = not foreign_keys and self._may_rest_foreign_keys  # known once it is connected
                 self._driver.execute((_BEGIN + (_FOREIGN_KEYS_OFF if rests else "")).encode())
         except TargetError:
             self.rollback()
