@@ -237,7 +237,14 @@ class OrderedRange:
         at = _end_position(run, number)
         context = ddl_context(query, run.description, self._lower_case)
         try:
-            plan = plan_ddl(query.sql, query.database, context, self._catalog, self._accepts)
+            plan = plan_ddl(
+                query.sql,
+                query.database,
+                context,
+                self._catalog,
+                self._accepts,
+                may_drop_unknown=self._skip_unsupported,
+            )
             if plan.unreplicated:
                 raise _unreplicated_error(plan.unreplicated[0])
         except RplError as error:

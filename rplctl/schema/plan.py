@@ -143,16 +143,19 @@ class DdlPlan:
     notes: tuple[str, ...] = ()
 
 
-def plan_ddl(
+def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
     sql: str,
     database: str,
     context: DdlContext,
     catalog: Catalog,
     accepts: Callable[[TableName], bool] | None = None,
+    *,
+    may_drop_unknown: bool = False,
 ) -> DdlPlan:
     """Plan the statement of a QUERY event.
 
     `accepts`: of the tables that one DROP or RENAME names, those it refuses are left alone, and noted.
+    `may_drop_unknown`: tables that DROP names and nobody here knows are noted, as with IF EXISTS.
 
     Raises RplError with MySQL's number: 1064 not understood, 1050/1051/1146/1054 when models and statement do not fit,
     1592 for a statement that only statement-based replication can carry out.
@@ -160,6 +163,8 @@ def plan_ddl(
     actions = tuple(parse_ddl(sql, database, context))
     planner = _Planner(context, catalog, accepts)
     for action in actions:
+        if isinstance(action, DropTable) and may_drop_unknown:
+            action = replace(action, if_exists=True)
         planner.carry_out(action)
     unreplicated = tuple(action for action in actions if isinstance(action, Unreplicated))
     return DdlPlan(actions, context, tuple(planner.steps), planner.models, planner.databases, unreplicated,
