@@ -183,9 +183,9 @@ def check(
 
 
 def doctor(context: typer.Context, channel: ChannelName = None) -> None:
-    """Look whether all that replication needs is there, and what a power cut would take.
+    """Look whether all that replication needs is there.
 
-    Exit code 1 with a warning, 2 with a failure.
+    Says, too, what a power cut would take. Exit code 1 with a warning, 2 with a failure.
     """
     from rplctl.command.doctor import FAIL, WARN, Finding
     from rplctl.command.doctor import doctor as run

@@ -119,7 +119,8 @@ class SqliteTarget:
         # `foreign_keys` is ignored inside a transaction, so it is set before; violations count at COMMIT only, because
         # net changes come table by table and not in the source's order.
         driver.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
-        begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
+        with mapped_errors():
+            begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
         driver.execute("PRAGMA defer_foreign_keys=ON")
 
     def commit(self) -> None:

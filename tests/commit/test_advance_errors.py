@@ -115,14 +115,16 @@ def test_a_lock_wait_where_the_position_moves_is_tried_again_on_the_same_connect
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "FILE"])
-def test_another_writer_in_sqlite_is_a_lock_wait_too(kind: str, tmp_path: Path) -> None:
+def test_another_writer_in_sqlite_is_a_lock_wait_too(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rplctl.target.sqlite.BUSY_TIMEOUT_MS", 200)
     config = Config(tmp_path, relay_log_info_repository=kind)
     target = open_target(config.target_url)
     create_own_tables(target.engine)
     create_tables(target.engine, "")
     open_relay_log_info(config, Channel("", tmp_path), lambda: target.engine).flush(at(0), force=True)
     target.connection.exec_driver_sql("CREATE TABLE probe (seq INTEGER PRIMARY KEY)")
-    target.connection.exec_driver_sql("PRAGMA busy_timeout = 200")
     target.connection.commit()
     ledger = open_ledger(config, Channel("", tmp_path), target.engine)
     info = ledger.open()
