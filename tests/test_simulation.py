@@ -53,7 +53,7 @@ from tests.conftest import count_torture
 from tests.relay_log.stream import FakeSource
 from tests.simulated_disk import PowerCut, SimulatedDisk
 
-IN_THE_SUITE = 150
+IN_THE_SUITE, AT_ONCE, TORTURE = 500, 125, 5000
 TABLES = ("probe", "rplctl_commit_marker", "slave_relay_log_info", "slave_master_info")
 
 
@@ -381,22 +381,21 @@ def simulate(memory: Path, target: Target, monkeypatch: pytest.MonkeyPatch) -> A
     return run
 
 
-def seeds(number: int) -> range:
-    first, _, last = os.environ.get("SEEDS", f"0-{number}").partition("-")
-    return range(int(first), int(last or int(first) + 1))
+def seeds() -> list[Any]:
+    """Ranges of them, one test each: the suite's and the long version's, or those asked for."""
+    if asked := os.environ.get("SEEDS"):
+        first, _, last = asked.partition("-")
+        return [range(int(first), int(last or first) + 1)]
+    suite = [range(first, first + AT_ONCE) for first in range(0, IN_THE_SUITE, AT_ONCE)]
+    marks = [pytest.mark.torture, pytest.mark.timeout(7200)]
+    return [*suite, pytest.param(range(IN_THE_SUITE, TORTURE), marks=marks)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(IN_THE_SUITE, marks=pytest.mark.timeout(1800)),
-        pytest.param(2000, marks=[pytest.mark.torture, pytest.mark.timeout(7200)]),
-    ],
-)
-def test_seeds_of_faults_lose_and_repeat_nothing(simulate: Any, number: int) -> None:
+@pytest.mark.parametrize("some", seeds(), ids=lambda some: f"{some.start}-{some.stop - 1}")
+def test_seeds_of_faults_lose_and_repeat_nothing(simulate: Any, some: range) -> None:
     cuts = applied = 0
-    for seed in seeds(number):
+    for seed in some:
         try:
             world = simulate(seed)
         except BaseException as error:
@@ -438,5 +437,5 @@ def test_what_is_broken_is_found(
     """The proof that the checks can fail."""
     monkeypatch.setattr(name, broken)
     with pytest.raises((AssertionError, RplError, OSError, SQLAlchemyError)):
-        for seed in range(first, IN_THE_SUITE):
+        for seed in range(first, 150):
             simulate(seed)
