@@ -1,4 +1,5 @@
-"""End to end into MySQL and MariaDB: recorded logs of real sources, the command line, a real server, a real Spark.
+"""End to end into MySQL and MariaDB: recorded logs of real sources, the command line, a real server; a real Spark
+where marked.
 
 The expectation is what the source itself printed at its end: every type, charset and key, rows and statements, DDL,
 triggers, XA, savepoints, MyISAM, system versioning (issue: a target of the same kind, types between real servers).
@@ -17,12 +18,16 @@ from tests.servers import MariadbServer, MysqlServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-MARIADB_CASES = ["ma1011-torture-row", "ma1011-torture-mixed", "ma1011-torture-statement"]
+MARIADB_CASES = [
+    "ma1011-torture-row",
+    pytest.param("ma1011-torture-mixed", marks=pytest.mark.spark),
+    "ma1011-torture-statement",
+]
 OTHER_FORMS = ("my97-torture-rowsquery", "my97-torture-compress-l1", "my97-torture-nogtid")  # of the row log
 MYSQL_CASES = [
     "my97-torture-row",
-    "my97-torture-mixed",
-    *(pytest.param(case, marks=pytest.mark.torture) for case in OTHER_FORMS),
+    pytest.param("my97-torture-mixed", marks=pytest.mark.spark),
+    *(pytest.param(case, marks=[pytest.mark.spark, pytest.mark.torture]) for case in OTHER_FORMS),
 ]
 
 
@@ -40,7 +45,6 @@ def apply(case: str, replica: Replica, target: MariadbServer, folder: Path, repo
     replica.run("start", "--until-synced")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("case", MARIADB_CASES)
 def test_mariadb_becomes_what_the_mariadb_source_was(
     case: str, replica: Replica, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
@@ -50,7 +54,6 @@ def test_mariadb_becomes_what_the_mariadb_source_was(
     assert differences(case, target) == []
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("case", MYSQL_CASES)
 def test_mysql_becomes_what_the_mysql_source_was(
     case: str, replica: Replica, mysql_factory: Callable[..., MysqlServer], tmp_path: Path
