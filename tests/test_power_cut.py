@@ -51,7 +51,7 @@ from tests.replica import wait_until
 from tests.servers import MariadbServer
 
 DATABASE, TABLE = "power_cut", "power_cut__probe"
-IMAGE_MB, SERVER_ID = 48, 4711
+IMAGE_MB, SERVER_ID = 96, 4711  # each image begins with all of the source's log
 BEHIND = 15  # transactions that a copy must apply beyond what it held
 
 LONG = [pytest.mark.torture, pytest.mark.timeout(3600)]
@@ -128,7 +128,7 @@ def source(mariadb: MariadbServer) -> Iterator[Source]:
                 )
                 while cursor.nextset():
                     pass
-                time.sleep(0.004)
+                time.sleep(0.01)
 
     start = BinlogPosition(name, position)
     made = Source(mariadb, start, len(Source(mariadb, start, 0).log()))
