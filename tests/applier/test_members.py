@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,24 +108,18 @@ def test_a_lock_wait_timeout_costs_one_member_only(
         really_run(self, query, description)
 
     target.sql(f"INSERT INTO {NAME}.t VALUES (1000, 0)")
-    holder = target.connect()
-    holder.begin()
-    holder.cursor().execute(f"UPDATE {NAME}.t SET v=0 WHERE id=1000")
-    really_roll_back = StatementRunner.roll_back
+    with closing(target.connect()) as holder:
+        holder.begin()
+        holder.cursor().execute(f"UPDATE {NAME}.t SET v=0 WHERE id=1000")
+        really_roll_back = StatementRunner.roll_back
 
-    def roll_back(self: StatementRunner) -> None:
-        really_roll_back(self)
-        if holder.open:
+        def roll_back(self: StatementRunner) -> None:
+            really_roll_back(self)
             holder.rollback()
-            holder.close()
 
-    monkeypatch.setattr(StatementRunner, "run", run)
-    monkeypatch.setattr(StatementRunner, "roll_back", roll_back)
-    first = log.first + 2
-    instance_batches = list(plan_batches(log.groups, first, has_rollbacks=True))
-    for batch in instance_batches:
-        if batch.first >= log.first:
-            instance.applier.apply(batch)
+        monkeypatch.setattr(StatementRunner, "run", run)
+        monkeypatch.setattr(StatementRunner, "roll_back", roll_back)
+        go_on(instance, log, stop=log.first + 2)
     assert executed == ["INSERT", "INSERT", "UPDATE", "INSERT", "UPDATE"]
     assert instance.applier.retried == 0
     assert target.sql(f"SELECT v FROM {NAME}.t WHERE id < 1000 ORDER BY id") == [(11,), (12,)]

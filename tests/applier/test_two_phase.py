@@ -25,6 +25,7 @@ from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
 from tests.applier.instance import Instance
 from tests.commit.xa_probe import killed_at, program_killed_at
+from tests.replica import wait_until
 from tests.servers import MariadbServer, MysqlServer
 
 POINTS = {
@@ -60,6 +61,7 @@ def record(source: MariadbServer, folder: Path, name: str, sql: str) -> Recorded
     """The binary log of these statements, after CREATE TABLE t and, in MyISAM, m."""
     source.sql("FLUSH LOGS")
     log = source.master_status()[0]
+    wait_until(lambda: _is_checkpointed(source, log))
     source.sql(f"CREATE DATABASE {name}")
     table = "(id INT AUTO_INCREMENT PRIMARY KEY, v INT)"
     source.sql(f"CREATE TABLE t {table} ENGINE=InnoDB; CREATE TABLE m {table} ENGINE=MyISAM", name)
@@ -71,6 +73,12 @@ def record(source: MariadbServer, folder: Path, name: str, sql: str) -> Recorded
     groups = groups_of(path)
     ddl = np.flatnonzero(groups.scan.kind == GroupKind.QUERY)
     return Recorded(groups, rows, int(ddl[2]) + 1)
+
+
+def _is_checkpointed(source: MariadbServer, log: str) -> bool:
+    """The server writes that into a new log when it comes to it, between whatever transactions are there by then."""
+    events = source.sql(f"SHOW BINLOG EVENTS IN '{log}'")
+    return any((event[2], event[5]) == ("Binlog_checkpoint", log) for event in events)
 
 
 def groups_of(path: Path) -> RelayGroups:
