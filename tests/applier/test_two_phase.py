@@ -61,7 +61,8 @@ def record(source: MariadbServer, folder: Path, name: str, sql: str) -> Recorded
     """The binary log of these statements, after CREATE TABLE t and, in MyISAM, m."""
     source.sql("FLUSH LOGS")
     log = source.master_status()[0]
-    wait_until(lambda: _is_checkpointed(source, log))
+    if not isinstance(source, MysqlServer):  # which writes no such event
+        wait_until(lambda: _is_checkpointed(source, log))
     source.sql(f"CREATE DATABASE {name}")
     table = "(id INT AUTO_INCREMENT PRIMARY KEY, v INT)"
     source.sql(f"CREATE TABLE t {table} ENGINE=InnoDB; CREATE TABLE m {table} ENGINE=MyISAM", name)
