@@ -16,9 +16,10 @@ The committed page is never written. Order, each step durable before the next be
     prepare    the other page, fsync; XID, fsync: from here on the record is decided
     commit     byte 8, fsync; then XID = 0, which needs none: a page older than the committed one counts for nothing
     rollback   XID = 0, fsync
-Invariant: after a tear of any write at any byte the file says the state before or after it. The header cannot be torn
-into another committed page (one byte), and a half-written XID is not 0: it names the other page, whole since its own
-fsync. Where the worklog cleared the XID in the same write as the pointer, a tear between the two would lose a commit.
+Invariant: after a tear of any write at any byte, and with the last clearing lost or not, the file says the state before
+or after it. The header cannot be torn into another committed page (one byte). A half-written XID, or one that was to be
+cleared, is not that of the newer page, so nothing is prepared: no fsync had returned. Where the worklog cleared the XID
+in the same write as the pointer, a tear between the two would lose a commit.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ class ShadowPageFile:
         """The decided record that is not committed yet."""
         page, other = self._pages[self._committed], self._pages[1 - self._committed]
         assert page is not None
-        return other if self._xid and other is not None and other.sequence == page.sequence + 1 else None
+        is_newer = other is not None and other.sequence == page.sequence + 1
+        return other if is_newer and other is not None and other.xid == self._xid else None
 
     def fits(self, record: bytes) -> bool:
         return _PAGE_HEAD.size + len(record) <= self._page_size

@@ -126,6 +126,29 @@ def test_torn_at_every_byte_of_every_write_it_is_old_or_new(
     assert state(path) in allowed and len(seen) == 2
 
 
+@pytest.mark.parametrize("fails", [0, 1])
+def test_what_failed_to_be_prepared_is_not_prepared_after_a_power_cut(
+    path: Path, fails: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit before needs no fsync for clearing its XID, so the disk may have it still beside the next page."""
+    pages = opened(path)
+    prepare(pages, NEW, XID)
+    pages.commit()
+    left = iter([None] * fails)
+
+    def sync(_: ShadowPageFile) -> None:
+        if next(left, OSError) is OSError:
+            raise OSError
+
+    monkeypatch.setattr(ShadowPageFile, "_sync", sync)
+    with pytest.raises(OSError):
+        prepare(pages, NEXT, XID + 1)
+    pages.close()
+    data = path.read_bytes()
+    path.write_bytes(XID.to_bytes(8, "big") + data[8:])
+    assert state(path) == (NEW, 0)
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
