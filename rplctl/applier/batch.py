@@ -171,7 +171,10 @@ class BatchApplier:
         changes = 0
         for group in batch.one_by_one():
             self._interrupter.check()
-            changes += self._ordered(group, may_be_cut=may_be_cut)
+            if group.kind is BatchKind.SKIP:
+                changes += self._apply(group)
+            else:
+                changes += self._ordered(group, may_be_cut=may_be_cut)
         return changes
 
     def _decode(self, splits: list[Split]) -> list[TableChunk]:

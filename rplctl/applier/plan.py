@@ -127,7 +127,11 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
-    if not has_rollbacks:  # alone: their rows must not be read together with those around them
+    # alone: what they hold must not be read together with those around them. A control group that has a GTID is
+    # MariaDB's START ALTER or ROLLBACK ALTER: where a batch is gone through in order, it would be executed
+    half_alters = (kinds == GroupKind.CONTROL) & (groups.scan.gtid_offset[:stop] >= 0)
+    skipped = {*skipped, *np.flatnonzero(half_alters).tolist()}
+    if not has_rollbacks:
         skipped = {*skipped, *np.flatnonzero(kinds == GroupKind.ROLLED_BACK).tolist()}
     bulk[[number for number in skipped if number < stop]] = False
     if has_rollbacks:

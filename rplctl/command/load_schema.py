@@ -6,6 +6,7 @@ They count from the channel's executed position on. What the channel's filters l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
+    from rplctl.schema.model import TableModel
     from rplctl.schema.plan import Catalog
 
 
@@ -69,14 +71,24 @@ def read_dump(path: Path) -> Catalog:
     from rplctl.schema.dump import load_catalog
 
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise UsageError(f"{path}: {reason}") from error
+        # bytes that are no text are in rows, and in MariaDB's defaults of BINARY columns
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
     catalog = load_catalog(text)
+    if "\ufffd" in text and (
+        not catalog.tables or any("\ufffd" in name for table in catalog.tables.values() for name in _names_in(table))
+    ):
+        raise UsageError(f"{path}: not UTF-8", hint="mysqldump --default-character-set=utf8mb4 …")
     if not catalog.tables:
         raise UsageError(f"{path} holds no CREATE TABLE", hint="mysqldump --no-data --databases NAME … > FILE")
     return catalog
+
+
+def _names_in(table: TableModel) -> Iterator[str]:
+    yield from (table.database, table.name)
+    for column in table.columns:
+        yield from (column.name, *column.labels)
 
 
 def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:

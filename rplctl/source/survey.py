@@ -29,14 +29,19 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
         mysql = _login(info, password, config.replica_net_timeout)
 
     def query(sql: str) -> list[tuple[Any, ...]]:
+        mysql.use_unicode = not sql.startswith("SHOW CREATE")  # MariaDB prints the default of a BINARY column raw
         with map_errors(address), mysql.cursor() as cursor:
             cursor.execute(sql)
-            return list(cursor.fetchall())
+            return list(cursor.fetchall()) if mysql.use_unicode else [_as_text(row) for row in cursor.fetchall()]
 
     try:
         yield query
     finally:
         mysql._force_close()
+
+
+def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row)
 
 
 def log_end(query: Query) -> BinlogPosition:

@@ -186,10 +186,16 @@ class MysqlTarget:
             driver.local_data = None
         return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
 
-    def _query(self, sql: str | bytes) -> list[tuple[Any, ...]]:
-        """Outside a transaction it leaves none behind: no snapshot, no metadata lock."""
+    def _query(self, sql: str | bytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
+        """Outside a transaction it leaves none behind: no snapshot, no metadata lock. `as_bytes`: text as the server
+        sends it; MariaDB prints the default of a BINARY column raw.
+        """
         with self._driver.cursor() as cursor:
-            cursor.execute(sql)  # type: ignore[arg-type]  # bytes go as they are
+            self._driver.use_unicode = not as_bytes
+            try:
+                cursor.execute(sql)  # type: ignore[arg-type]  # bytes go as they are
+            finally:
+                self._driver.use_unicode = True
             rows = list(cursor.fetchall())
         assert self._connection is not None
         if not self._connection.in_transaction():
@@ -365,14 +371,14 @@ class MysqlTarget:
         self._rows_session()
         name = table_name(TableModel(database, table, ())).decode()
         try:
-            rows = self._query(f"SHOW CREATE TABLE {name}")
+            rows = self._query(f"SHOW CREATE TABLE {name}", as_bytes=True)
         except err.Error as error:
             if error.args[0] in _NO_TABLE:
                 return None
             raise target_error(error) from error
         if len(rows[0]) != 2:
             return None  # a view
-        text = re.sub(r"\) ENGINE=\w+ SEQUENCE=1", ") ENGINE=InnoDB", str(rows[0][1]))
+        text = re.sub(r"\) ENGINE=\w+ SEQUENCE=1", ") ENGINE=InnoDB", rows[0][1].decode("utf-8", "replace"))
         context = DdlContext(sql_mode=0, server_version=self.server_version)
         return next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from rplctl.command.load_schema import read_dump
+from rplctl.config import Config
+from rplctl.info import MasterInfo
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.source_catalog import models_from_rows, read_catalog
+from rplctl.source.survey import survey
+from rplctl.target import open_target
+from rplctl.target.mysql import MysqlTarget
+from tests.private_server import PASSWORD, USER
 from tests.schema.models import bare
 from tests.schema.recorded_ddl import recorded
 from tests.servers import MariadbServer, MysqlServer
@@ -101,3 +109,18 @@ def test_a_real_mariadb_gives_the_models_of_its_statements(mariadb: MariadbServe
 
 def test_a_real_mysql_gives_the_models_of_its_statements(mysql: MysqlServer) -> None:
     check_real_server(mysql, "ddl_mysql.sql")
+
+
+def test_a_default_that_mariadb_prints_as_raw_bytes_hides_no_table(mariadb: MariadbServer, tmp_path: Path) -> None:
+    """Of a BINARY column; neither from a target's tables, nor from the source's, nor from its dump."""
+    mariadb.sql("DROP DATABASE IF EXISTS raw; CREATE DATABASE raw; CREATE TABLE raw.t (é BINARY(2) DEFAULT X'EB27')")
+    target = open_target(mariadb.url())
+    assert isinstance(target, MysqlTarget)
+    info = MasterInfo(host=mariadb.host, port=mariadb.port, user_name=USER)
+    with survey(info, PASSWORD, Config(datadir=tmp_path)) as query:
+        live = read_catalog(query, ["raw"]).tables["raw", "t"]
+    dump = tmp_path / "dump.sql"
+    dump.write_bytes("USE raw; CREATE TABLE t (é BINARY(2) DEFAULT '".encode() + b"\xeb''');")
+    models = [target.table_model("raw", "t"), live, read_dump(dump).tables["raw", "t"]]
+    assert [[column.name for column in model.columns] for model in models if model] == [["é"]] * 3
+    target.close()
