@@ -59,6 +59,23 @@ def test_documents_arrive_as_the_text_that_the_source_prints(
     assert len(target.sql(shown)) == 4
 
 
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_rows_are_found_by_the_64th_member_of_a_set(
+    kind: str, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
+) -> None:
+    """Servers compare a SET as a signed number."""
+    source, target = (mysql, mariadb) if kind == "mysql" else (mariadb, mysql)
+    members = ", ".join(f"'m{number}'" for number in range(64))
+    statements = "".join(
+        f"CREATE TABLE {table} (s SET({members}) {key}, n INT); INSERT INTO {table} VALUES ('m63,m1', 1), ('m63', 2);"
+        f"UPDATE {table} SET n=3 WHERE n=1; DELETE FROM {table} WHERE n=2;"
+        for table, key in (("keyed", "PRIMARY KEY"), ("keyless", ""))
+    )
+    applied(tmp_path, source, target, statements, 0)
+    for table in ("keyed", "keyless"):
+        assert target.sql(f"SELECT * FROM crossed.{table}") == [("m1,m63", 3)]
+
+
 def test_a_type_that_the_other_lacks_stops_with_its_servers_words(
     mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
 ) -> None:

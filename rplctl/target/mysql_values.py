@@ -47,6 +47,8 @@ def comparand(value: Value, column: Column) -> bytes:
     """What the column is compared with in a key: text in the column's charset, so that its index is used."""
     if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
         return b"_%s %s" % (str(column.charset).encode("ascii"), b"X'%s'" % value.hex().encode("ascii"))
+    if column.type == "set" and isinstance(value, int) and value >> 63:
+        return b"%d" % (value - (1 << 64))  # the servers compare a SET as a signed number
     return literal(value, column)
 
 
@@ -56,7 +58,7 @@ def is_equal(value: Value, column: Column) -> bytes:
     if value is None:
         return name + b" IS NULL"
     if column.type in _NUMBERED:
-        return b"%s+0=%s" % (name, literal(value, column))
+        return b"%s+0=%s" % (name, comparand(value, column))
     if column.type in _NUMERIC:
         return b"%s=%s" % (name, literal(value, column))
     if column.type in _PRINTED or isinstance(value, str):
