@@ -43,15 +43,19 @@ class FileLock:
         self._descriptor = -1
         self._depth = 0
 
+    def open(self) -> None:
+        """So that `acquire` need not. Raises OSError."""
+        if self._descriptor < 0:
+            private_folder(self.path.parent)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(self.path, flags, 0o600)
+
     def acquire(self, *, shared: bool = False, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
         """False when it was not to be had within `patience_s` (None: wait on), or `stop` said so. Raises OSError."""
         if self._depth:
             self._depth += 1
             return True
-        if self._descriptor < 0:
-            private_folder(self.path.parent)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(self.path, flags, 0o600)
+        self.open()
         operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         deadline = None if patience_s is None else time.monotonic() + patience_s
         pause = _FIRST_PAUSE_S

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rplctl.binary_log.files import binary_log_files, existing_names
@@ -28,11 +29,14 @@ from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, FileLock, channel_map, collector_lock, gtid_map, lock_wait_timeout
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.repository import list_channels, open_master_info, open_relay_log_info
+from rplctl.repository import list_channels, open_master_info
+from rplctl.repository.at_once import RecordsAtOnce
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from rplctl.repository.table import TableReader
     from rplctl.target.engine_log import EngineLog
 
 UNABLE_TO_COLLECT = 3722
@@ -112,11 +116,14 @@ def _binary_log(log: ChannelLog) -> Document:
 class _ChannelResource:
     column = CHANNELS
 
-    def __init__(self, config: Config, channel: Channel, engine: Callable[[], Engine], into: ChannelLog) -> None:
+    def __init__(
+        self, channel: Channel, records: RecordsAtOnce[MasterInfo], into: ChannelLog, opened: ExitStack
+    ) -> None:
         self._channel = channel
-        self._repository = open_master_info(config, channel, engine)
-        self._repository.read()  # connects and checks a table's definition: not under the receiver's lock
+        self._records = records
         self._lock = FileLock(channel.lock_path("data"))
+        opened.callback(self._lock.close)  # also when no round came to it
+        self._lock.open()
         self._into = into
 
     def lock(self, patience_s: float) -> bool:
@@ -126,11 +133,11 @@ class _ChannelResource:
         self._lock.close()
 
     def collect(self) -> None:
-        info = self._repository.read()
+        info = self._records.find(self._into.name)
         into, index = self._into, RelayLogIndex(self._channel)
         into.master_info = info
         names = index.names()
-        if info.flushed_relay_log_name not in names:
+        if info is None or info.flushed_relay_log_name not in names:
             return  # nothing was received yet, or recovery has removed it and it is fetched again
         size = index.path(info.flushed_relay_log_name).stat().st_size
         into.relay_log_file = info.flushed_relay_log_name
@@ -141,19 +148,16 @@ class _ChannelResource:
 class _GtidResource:
     column = MASTER
 
-    def __init__(self, config: Callable[[str], Config], engine: Callable[[], Engine], into: Collected) -> None:
+    def __init__(
+        self, datadir: Path, configs: Mapping[str, Config], records: RecordsAtOnce[RelayLogInfo], into: Collected
+    ) -> None:
         self._into = into
-        self._lock = gtid_map(config("").datadir)
-        stored = [
-            open_relay_log_info(config(log.name), Channel(log.name, config("").datadir), engine)
-            for log in into.channels
-        ]
-        self._stored = [repository for repository in stored if repository.exists()]
-        self._read()  # compiles a table's statement
+        self._records = records
+        self._lock = gtid_map(datadir)
         self._binary_logs = [
             (log, files)
             for log in into.channels
-            if (files := binary_log_files(config(log.name), Channel(log.name, config("").datadir))) is not None
+            if (files := binary_log_files(configs[log.name], Channel(log.name, datadir))) is not None
         ]
 
     def lock(self, patience_s: float) -> bool:
@@ -162,11 +166,9 @@ class _GtidResource:
     def unlock(self) -> None:
         self._lock.close()
 
-    def _read(self) -> list[RelayLogInfo]:
-        return [stored.read() for stored in self._stored]
-
     def collect(self) -> None:
-        self._into.executed = self._read()
+        stored = [self._records.find(log.name) for log in self._into.channels]
+        self._into.executed = [info for info in stored if info is not None and RELAY_LOG_INFO.has_data(info)]
         for into, files in self._binary_logs:  # written under this lock only
             if names := existing_names(files):
                 into.binary_logs, into.binary_log_file = tuple(names), names[-1]
@@ -226,7 +228,7 @@ def collect_log_status(
         while True:
             with _map_held(datadir, deadline):
                 round_began = time.monotonic()
-                collected, held_s = _round(cache(config), engine, log, patience)
+                collected, held_s = _round(config, engine, log, patience)
                 held, map_held = max(held, held_s), max(map_held, time.monotonic() - round_began)
             if collected is not None:
                 collected.held_s, collected.map_held_s, collected.waited_s = held, map_held, round_began - began
@@ -255,19 +257,47 @@ def _round(
 ) -> tuple[Collected | None, float]:
     """Lock, collect, unlock in reverse; (None when a lock was not to be had, seconds). Caller holds the channel map."""
     collected = Collected()
-    resources: list[LogResource] = []
-    locked: list[LogResource] = []
+    with ExitStack() as opened:
+        resources = _resources(config, engine, log, collected, opened)
+        time.sleep(_BREATH_S)
+        began = time.monotonic()
+        is_complete = _collect(resources, patience)
+        return collected if is_complete else None, time.monotonic() - began
+
+
+def _resources(
+    config: Callable[[str], Config],
+    engine: Callable[[], Engine],
+    log: EngineLog | None,
+    into: Collected,
+    opened: ExitStack,
+) -> list[LogResource]:
+    """In the order of their locks, each ready for its first question. `opened` closes what they read from."""
+    datadir = config("").datadir
+
+    @cache
+    def reader() -> TableReader:
+        from rplctl.repository.table import TableReader
+
+        return opened.enter_context(closing(TableReader(engine())))
+
     with _named(CHANNELS):
-        collected.channels = [ChannelLog(name) for name in list_channels(config(""), engine)]
-        for into in collected.channels:
-            options = config(into.name)
-            resources.append(_ChannelResource(options, Channel(into.name, options.datadir), engine, into))
+        into.channels = [ChannelLog(name) for name in list_channels(config(""), engine)]
+        configs = {log.name: config(log.name) for log in into.channels}
+        masters = RecordsAtOnce(MASTER_INFO, configs, reader)
+        for name, options in configs.items():
+            if masters.find(name) is None:
+                open_master_info(options, Channel(name, datadir), engine).read()  # says what is missing
+        channels = [_ChannelResource(Channel(log.name, datadir), masters, log, opened) for log in into.channels]
     with _named(MASTER):
-        resources.append(_GtidResource(config, engine, collected))
-    if log is not None:
-        resources.append(_EngineResource(log, collected.storage_engines))
-    time.sleep(_BREATH_S)
-    began = time.monotonic()
+        gtids = _GtidResource(datadir, configs, RecordsAtOnce(RELAY_LOG_INFO, configs, reader), into)
+    masters.expire()
+    return [*channels, gtids, *([] if log is None else [_EngineResource(log, into.storage_engines)])]
+
+
+def _collect(resources: Sequence[LogResource], patience: float) -> bool:
+    """False when a lock was not to be had. All are given back, whatever happens."""
+    locked: list[LogResource] = []
     collects_garbage = gc.isenabled()
     gc.disable()
     try:
@@ -282,7 +312,7 @@ def _round(
                 resource.unlock()
         if collects_garbage:
             gc.enable()
-    return collected if is_complete else None, time.monotonic() - began
+    return is_complete
 
 
 def _lock_all(resources: Sequence[LogResource], locked: list[LogResource], patience: float) -> bool:

@@ -308,7 +308,7 @@ def test_10_locks_are_taken_in_the_worklogs_order_and_given_back_in_reverse(
         return acquire(self, **options)
 
     def noted_close(self: FileLock) -> None:
-        if self.path.suffix == ".lock":
+        if self.path.suffix == ".lock" and self.descriptor >= 0:
             order.append(f"-{note(self)}")
         close(self)
 

@@ -89,9 +89,17 @@ class FileRepository(Generic[Info]):
 
     def stored(self) -> Info | None:
         """The record, cleared or not; None when there is no file or an empty one."""
+        return self.parsed(self.load())
+
+    def load(self) -> bytes | None:
+        """The file's bytes as they count; None when there is no file."""
         data = self._load(self.path)
         if data is not None and _has_lost_data(data):
             data = self._load(self.synced_path) or data
+        return data
+
+    def parsed(self, data: bytes | None) -> Info | None:
+        """The record that `load` gave, once all that is refused has been looked for."""
         if not data:
             return None
         try:

@@ -8,7 +8,7 @@ due: "there is no optimistic write to a table" (REQ-3). The applier's position d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -134,15 +134,7 @@ class TableRepository(Generic[Info]):
         rows = connection.execute(select(table).where(table.c[KEY] == self._channel)).all()
         if not rows:
             return None
-        values: dict[str, Any] = {}
-        for field, stored in zip(self._record.fields, rows[0][1:], strict=True):
-            try:
-                values[field.name] = field.notation.from_column(stored)
-            except FieldError as error:
-                where = qualified_name(connection.dialect.name, self._record.table)
-                repair = f"UPDATE {where} SET {field.column} = …, then rplctl check"
-                raise self._record.damaged(self._channel, f"{where}.{field.column}: {error}", repair) from None
-        return replace(self._record.empty(self._channel), **values | {"channel_name": self._channel})
+        return record_of_row(connection.dialect.name, self._record, self._channel, rows[0])
 
     def _upsert(self, connection: Connection, info: Info) -> None:
         table = self._table(connection)
@@ -175,6 +167,58 @@ class TableRepository(Generic[Info]):
                 if write:  # locks of the target are waited for before, never under the guard
                     with self.guard():
                         transaction.commit()
+
+
+class TableReader:
+    """One connection on which both tables are read, all channels in one statement (repository/at_once.py)."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Raises TargetError. One statement needs no transaction of a server; SQLite's costs nothing."""
+        self._dialect = engine.dialect.name
+        with mapped_errors(engine.dialect.name, None):
+            self._connection = engine.connect()
+            if self._dialect != "sqlite":
+                self._connection = self._connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    def check(self, record: Record[Any], channel: str) -> bool:
+        """False when there is no such table. Raises 1201/1872 when it cannot be used, with that channel's name."""
+        with mapped_errors(qualified_name(self._dialect, record.table), None):
+            is_there = table_exists(self._connection, record)
+            if is_there:
+                check_definition(self._connection, record, channel)
+        return is_there
+
+    def rows(self, record: Record[Any]) -> dict[str, Any]:
+        """Channel in lower case → row as the driver gave it."""
+        table = info_tables(self._dialect)[record.table]
+        with mapped_errors(qualified_name(self._dialect, record.table), None):
+            found = self._connection.execute(select(table)).all()
+        key = list(table.c.keys()).index(KEY)
+        return {str(row[key]).casefold(): row for row in found}
+
+    def parsed(self, record: Record[Info], channel: str, row: Any) -> Info | None:
+        """Raises 1201/1872."""
+        return None if row is None else record_of_row(self._dialect, record, channel, row)
+
+    def end(self) -> None:
+        """What is read after this is of a new snapshot."""
+        self._connection.rollback()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequence[Any]) -> Info:
+    """Number_of_lines and the record's fields, as they are stored. Raises RplError 1201/1872."""
+    values: dict[str, Any] = {}
+    for field, stored in zip(record.fields, row[1:], strict=True):
+        try:
+            values[field.name] = field.notation.from_column(stored)
+        except FieldError as error:
+            where = qualified_name(dialect, record.table)
+            repair = f"UPDATE {where} SET {field.column} = …, then rplctl check"
+            raise record.damaged(channel, f"{where}.{field.column}: {error}", repair) from None
+    return replace(record.empty(channel), **values | {"channel_name": channel})
 
 
 def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:

@@ -1,0 +1,65 @@
+"""The records of many channels read at once, for who holds locks meanwhile (WL#9452): FILE or TABLE, each as it is.
+
+What may take long comes at the beginning: connecting, a table's definition, the first use of a statement, every record
+once. `expire` ends that; the next `find` asks anew: one statement a table for all channels, one read a file. What is
+byte for byte as it was is not taken apart again.
+Invariant: after `expire` a record is as old as the first `find` at most. For one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic
+
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.repository.base import Info, RepositoryKind
+from rplctl.repository.file import FileRepository
+from rplctl.repository.record import Record
+
+if TYPE_CHECKING:
+    from rplctl.repository.table import TableReader
+
+
+class RecordsAtOnce(Generic[Info]):
+    """`configs`: channel → its options, which say FILE or TABLE; `reader` is opened at the first TABLE."""
+
+    def __init__(self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[], TableReader]) -> None:
+        self._record: Record[Info] = record
+        self._known: dict[str, tuple[Any, Info | None]] = {}
+        self._files: dict[str, FileRepository[Info]] = {}
+        self._reader: TableReader | None = None
+        self._has_table = False
+        self._rows: dict[str, Any] | None = None
+        for name, config in configs.items():
+            if record.kind(config) is RepositoryKind.FILE:
+                self._files[name] = FileRepository(record, Channel(name, config.datadir), record.sync_period(config))
+            elif self._reader is None:
+                self._reader = reader()
+                self._has_table = self._reader.check(record, name)
+        for name in configs:
+            self.find(name)
+        self.expire()
+
+    def expire(self) -> None:
+        """What was read is old from now on."""
+        self._rows = None
+        if self._reader is not None:
+            self._reader.end()
+
+    def find(self, name: str) -> Info | None:
+        """None when there is no record, or no table. Raises what its repository's `read` raises besides."""
+        if (file := self._files.get(name)) is not None:
+            stored: Any = file.load()
+            return self._taken_apart(name, stored, lambda: file.parsed(stored))
+        assert self._reader is not None
+        if self._rows is None:
+            self._rows = self._reader.rows(self._record) if self._has_table else {}
+        row, reader = self._rows.get(name.casefold()), self._reader
+        return self._taken_apart(name, row, lambda: reader.parsed(self._record, name, row))
+
+    def _taken_apart(self, name: str, stored: Any, parse: Callable[[], Info | None]) -> Info | None:
+        known = self._known.get(name)
+        if known is None or known[0] != stored:
+            known = self._known[name] = (stored, parse())
+        return known[1]
