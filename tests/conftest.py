@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ import pytest
 from tests.private_server import PrivateServer, ServerUnavailable
 from tests.replica import Replica
 from tests.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
+from tests.torture_page import write_page
 
 # A run starts hundreds of Pythons: each would compile all of rplctl again where nothing may be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -40,33 +40,19 @@ MARKER_OF_FIXTURE = {
 
 NOT_QUICK = {"slow", "spark", *MARKER_OF_FIXTURE.values()}  # what `make quick` leaves out
 
-# What the fault matrices did: (matrix, crash point or call) → cases, and violations found.
-TORTURE: Counter[tuple[str, str]] = Counter()
-VIOLATIONS: Counter[str] = Counter()
-
-
-def count_torture(matrix: str, point: str, violations: int) -> None:
-    """One case was carried out; `make torture` prints the sums."""
-    TORTURE[matrix, point] += 1
-    VIOLATIONS[matrix] += violations
+LONG_TESTS: set[str] = set()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The page of `make torture`: cases run, points hit, violations."""
-    if "torture" not in config.option.markexpr:
-        return
-    write = terminalreporter.write_line
-    terminalreporter.section("torture")
-    for outcome in ("passed", "failed", "error", "skipped"):
-        write(f"{outcome:10}{len(terminalreporter.getreports(outcome))} tests")
-    for matrix in sorted({name for name, _ in TORTURE}):
-        points = {point: count for (name, point), count in sorted(TORTURE.items()) if name == matrix}
-        write(f"{matrix}: {sum(points.values())} cases, {VIOLATIONS[matrix]} violations, {len(points)} points hit:")
-        for point, count in points.items():
-            write(f"    {count:6}  {point}")
+    if "torture" in config.option.markexpr:
+        terminalreporter.section("torture")
+        outcomes = ("passed", "failed", "error", "skipped")
+        reports = {outcome: terminalreporter.getreports(outcome) for outcome in outcomes}
+        write_page(terminalreporter.write_line, LONG_TESTS, reports)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    LONG_TESTS.update(item.nodeid for item in items if item.get_closest_marker("torture"))
     for marker in ("huge", "torture"):  # gigabytes and minutes: only when asked for
         if marker not in config.option.markexpr:
             items[:] = [item for item in items if item.get_closest_marker(marker) is None]

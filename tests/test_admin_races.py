@@ -26,8 +26,8 @@ from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import RECORDS
 from tests.command.test_deadlock import together
-from tests.conftest import count_torture
 from tests.source.binlogs import FIRST_EVENT, statements, write_log
+from tests.torture_page import count_torture
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 RECEIVER = StartRequest(roles=("receiver",))

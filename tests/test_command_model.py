@@ -46,8 +46,8 @@ from rplctl.demo.crash_log import FOLDER
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import RECORDS
-from tests.conftest import count_torture
 from tests.replica import wait_until
+from tests.torture_page import count_torture
 
 START: Any = start_module
 SEED = 2775
@@ -325,7 +325,7 @@ def carry_out(sequences: int, steps: int) -> None:
 def test_any_sequence_of_commands_does_what_the_model_says(sequences: int, steps: int) -> None:
     """A failure is shown as the sequence that led to it."""
     carry_out(sequences, steps)
-    count_torture("command sequences", f"{sequences} of up to {steps} steps, seed {SEED}", 0)
+    count_torture("command sequences", f"up to {steps} steps, seed {SEED}", 0, sequences)
 
 
 @pytest.mark.slow

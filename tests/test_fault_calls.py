@@ -41,7 +41,7 @@ from rplctl.command.crash_walk import Walk
 from rplctl.config import Config
 from rplctl.demo.crash_log import states
 from rplctl.relay_log.index import RelayLogIndex
-from tests.conftest import count_torture
+from tests.torture_page import count_torture
 
 STRACE = shutil.which("strace") or ""
 KILL_AT = ("write", "fsync", "rename", "unlink", "ftruncate", "pwrite64", "fdatasync")

@@ -30,7 +30,7 @@ from rplctl.target import mysql_fence, open_target, postgresql
 from rplctl.target.base import Target
 from tests.commit import xa_probe
 from tests.commit.xa_probe import at
-from tests.conftest import count_torture
+from tests.torture_page import count_torture
 
 pytestmark = [
     pytest.mark.timeout(900),

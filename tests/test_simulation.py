@@ -49,9 +49,9 @@ from rplctl.source.base import DumpStart, EventBatch, SourceIdentity, lost_conne
 from rplctl.source.binlog_folder import FolderStream
 from rplctl.target import open_target
 from rplctl.target.base import Target
-from tests.conftest import count_torture
 from tests.relay_log.stream import FakeSource
 from tests.simulated_disk import PowerCut, SimulatedDisk
+from tests.torture_page import count_torture
 
 IN_THE_SUITE, AT_ONCE, TORTURE = 500, 125, 5000
 TABLES = ("probe", "rplctl_commit_marker", "slave_relay_log_info", "slave_master_info")

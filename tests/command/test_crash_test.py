@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from rplctl.command.crash_walk import Walk
 from rplctl.demo.crash_log import FOLDER
 from rplctl.errors import UsageError
 from rplctl.failpoint import CRASH_POINTS, crash_point
+from rplctl.recovery import plan_recovery
+from rplctl.relay_log.index import RelayLogIndex
 from tests.cli.program import Outcome, Program
-from tests.conftest import count_torture
 from tests.replica import wait_until
 from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
+from tests.torture_page import count_torture
 
 
 @pytest.fixture
@@ -85,6 +88,75 @@ def test_every_point_mode_and_kind_of_group(request: pytest.FixtureRequest, prog
         server = request.getfixturevalue(f"{kind}_factory")(*options)
         where = ["--target", bare(server), *password(program, server)]
     walked(program("crash-test", "--json", *where), list(all_cases("mysql" if kind == "mariadb" else kind)))
+
+
+def purged_with_the_one_in_use(channel: Any, names: Any) -> None:
+    index = RelayLogIndex(channel)
+    taken = index.names()[: len(names) + 1]
+    crash_point("crash_before_purge_logs")
+    index.remove(taken)
+    for name in taken:
+        index.path(name).unlink()
+
+
+def read_behind_the_cut(*arguments: Any) -> Any:
+    """Recovery that asks for what follows the torn transaction, not for it."""
+    plan = plan_recovery(*arguments)
+    place = plan.next_event
+    return replace(plan, next_event=replace(place, log_pos=place.log_pos + plan.truncated_bytes + 60))
+
+
+def deleted_first(switch: Any, _store: bool) -> None:
+    """A switch that deletes before it writes: neither place has the record when it is killed."""
+    info = switch.old.read()
+    switch.old.remove()
+    crash_point("switch_after_journal")
+    switch._write(info)
+    switch.store_option()
+
+
+def both_left(switch: Any, _store: bool) -> None:
+    """A switch without a journal: both places have a record when it is killed, and nothing says which counts."""
+    switch._write(switch.old.read())
+    crash_point("switch_after_write")
+    switch.old.remove()
+    switch.store_option()
+
+
+BROKEN: dict[str, tuple[str, Any, str]] = {  # what takes whose place, and the point that shows it
+    "recovery skips": ("rplctl.recovery.plan_recovery", read_behind_the_cut, "crash_recovery_after_truncate"),
+    "purge takes too much": (
+        "rplctl.relay_log.purge.purge_names",
+        purged_with_the_one_in_use,
+        "crash_before_purge_logs",
+    ),
+    "a switch deletes first": (
+        "rplctl.repository.switch._Switch.copy_and_delete",
+        deleted_first,
+        "switch_after_journal",
+    ),
+    "a switch leaves both": ("rplctl.repository.switch._Switch.copy_and_delete", both_left, "switch_after_write"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "broken", "point"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_order_is_a_failed_case(
+    walk: Walk, monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, point: str
+) -> None:
+    """As it is, each of these cases is walked above."""
+    cases = [case for case in all_cases("sqlite") if case.point == point]
+    monkeypatch.setattr(name, broken)
+    assert cases
+    for case in cases:
+        assert walk.run(case) != case.expected, case
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
+    made = Walk(tmp_path_factory.mktemp("walk"), "", "")
+    made.prepare()
+    return made
 
 
 @pytest.mark.mariadb

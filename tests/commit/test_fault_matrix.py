@@ -38,8 +38,8 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
 from rplctl.target.base import Target
-from tests.conftest import count_torture
 from tests.servers import MariadbServer
+from tests.torture_page import count_torture
 
 PROBE = "rplctl_matrix"
 OLDER = "relay-log.info.older"

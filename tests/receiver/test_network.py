@@ -25,11 +25,11 @@ import pymysql
 import pytest
 
 from rplctl.errors import RplError
-from tests.conftest import count_torture
 from tests.proxy import Fate, Proxy
 from tests.receiver.running import RunningReceiver, log_events
 from tests.replica import wait_until
 from tests.servers import MariadbServer
+from tests.torture_page import count_torture
 
 pytestmark = [pytest.mark.slow]
 
@@ -351,6 +351,7 @@ def test_a_handshake_cut_after_any_byte_is_tried_again(
         receiver.wait(lambda: receiver.status().connected and not receiver.status().last_errno)
     assert receiver.relayed() == log_events(source.binlog_files)
     assert proxy.cuts == len(cuts) < proxy.accepted
+    count_torture("network", f"handshake cut by {how}", 0, len(cuts))
 
 
 @pytest.mark.parametrize("stage", ["greeting", "login", "questions"])

@@ -24,6 +24,7 @@ from rplctl.repository.switch import settle_repositories
 from rplctl.repository.tables import schema_of
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import SERVERS, Target, config_of
+from tests.torture_page import count_torture
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 KILLED = 9
@@ -207,6 +208,7 @@ def test_an_upgrade_killed_before_any_statement_is_finished_by_the_next(
             assert records(target, channel) == (MASTER, RELAY), f"killed before statement {number}"
             names = inspect(target.engine()).get_table_names(schema=schema_of(target.engine().dialect.name))
             assert not [name for name in names if "__rplctl" in name]
+            count_torture("layout upgrades", target.kind, 0)
             continue
         assert number > 8, "it makes more statements than that"
         return

@@ -31,6 +31,7 @@ from rplctl.repository.switch import (
     settle_repositories,
 )
 from tests.repository.conftest import MASTER, RELAY, Target, config_of, sqlite_engine
+from tests.torture_page import count_torture
 
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 INFO: dict[str, Any] = {MASTER_INFO.name: MASTER, RELAY_LOG_INFO.name: RELAY}
@@ -220,6 +221,7 @@ def test_killed_again_while_it_resumes(
             status = in_child(lambda: killed_resume(channel, target, step + 1))  # noqa: B023
             step += every
             assert_settles(record, wanted, channel, target, info)
+            count_torture("switches resumed", point, 0)
             if os.WIFEXITED(status):
                 assert os.WEXITSTATUS(status) == 0
                 break
