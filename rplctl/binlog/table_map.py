@@ -114,6 +114,7 @@ _CHARACTER = frozenset(
         ColumnType.LONG_BLOB,
         ColumnType.BLOB,
         ColumnType.BLOB_COMPRESSED,
+        ColumnType.VECTOR,  # MySQL's is a BLOB with a charset (binary)
     }
 )
 BINARY_COLLATION: Final = 63
@@ -256,7 +257,10 @@ def _default_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMa
 
 def _column_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMap], TableMap]:
     def read(body: Cursor, table_map: TableMap) -> TableMap:
-        return _merge_charsets(table_map, {c: body.packed_length() for c in _columns_of(table_map, types)})
+        charsets = {c: body.packed_length() for c in _columns_of(table_map, types)}
+        if body.remaining:
+            raise body.error("A TABLE_MAP has more collations than columns")
+        return _merge_charsets(table_map, charsets)
 
     return read
 

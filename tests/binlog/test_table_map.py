@@ -53,12 +53,22 @@ def test_full_metadata_of_mysql_fits_the_table_it_came_from() -> None:
     table = table_maps("mysql-tagged")[0]
     assert table.column_names == tuple("id y b c e v g j".split())
     assert table.unsigned == (True, True, True, False, False, False, False, False)
-    assert table.charsets == (0, 0, 0, 8, 255, 0, 0, 0)
+    assert table.charsets == (0, 0, 0, 8, 255, BINARY_COLLATION, 0, 0)
     assert table.labels is not None
     assert table.labels[4] == (b"a", "é".encode())
     assert table.vector_dimensions == (0, 0, 0, 0, 0, 3, 0, 0)
     assert table.visibility == (True,) * 8
     assert real_type(table.type_codes[4], table.metadata[4]) == ColumnType.ENUM
+
+
+def test_a_vector_of_mysql_counts_among_the_columns_with_a_charset() -> None:
+    """(a VARCHAR latin1, v VECTOR(3), b VARCHAR gb18030), and (v, a latin1, b latin1): a default and its exceptions."""
+    each = built(b"\x0f\xf2\x0f", b"\x0a\0\x04\x28\0", b"\x03\x03\x08\x3f\xf8")
+    assert parse_table_map(each, MYSQL).charsets == (8, BINARY_COLLATION, 248)
+    default = built(b"\xf2\x0f\x0f", b"\x04\x0a\0\x0a\0", b"\x02\x03\x08\0\x3f")
+    assert parse_table_map(default, MYSQL).charsets == (BINARY_COLLATION, 8, 8)
+    with pytest.raises(BinlogFormatError, match="more collations than columns"):
+        parse_table_map(built(b"\x0f", b"\x0a\0", b"\x03\x02\x08\x3f"), MYSQL)
 
 
 def test_mariadb_logs_no_names_signs_or_charsets_by_default() -> None:
