@@ -114,6 +114,8 @@ def open_session(config: Config, place: Place, java_options: str = "") -> SparkC
     from pyspark.errors import PySparkException
 
     settings = spark_settings(config, folder, place.name)
+    if local_mode:
+        settings |= _short_names(folder)
     replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
     for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
         options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
@@ -195,6 +197,18 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
     if settings["spark.master"].startswith("local"):
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return settings
+
+
+def _short_names(folder: Path) -> dict[str, str]:
+    """The JVM talks to our workers through files of `folder`: by TCP, each task waits 40 ms for a delayed ACK.
+
+    A socket's name has room for 107 bytes, and Spark takes a comma in a folder's name for two folders: ours is named by
+    a descriptor, which stays open as long as this process.
+    """
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    short = f"/proc/{os.getpid()}/fd/{descriptor}"
+    sockets = "spark.python.unix.domain.socket"
+    return {"spark.local.dir": short, f"{sockets}.enabled": "true", f"{sockets}.dir": short}
 
 
 def _set_environment(java: Java, *, local_mode: bool) -> None:

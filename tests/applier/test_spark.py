@@ -24,7 +24,7 @@ context = open_session(Config(datadir=folder), Channel("", folder))
 result = context.parallelize(range(8), 4).map(lambda value: value * value).collect()
 
 # /proc/net lists the sockets of the whole machine: keep those of the JVM, by inode
-jvm = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdecimal()
+jvm = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdecimal() and p.name != str(os.getpid())
            and b"SparkSubmit" in (p / "cmdline").read_bytes() and str(folder).encode() in (p / "cmdline").read_bytes())
 def link(path):
     try:
@@ -38,7 +38,8 @@ addresses = {line.split()[1].rpartition(":")[0] for table in tables if table.exi
              if line.split()[3] == "0A" and line.split()[9] in inodes}
 spark_folder = folder / "run/@/spark"
 print(json.dumps({"result": result, "addresses": sorted(addresses), "mode": oct(spark_folder.stat().st_mode & 0o777),
-                  "java": os.environ["JAVA_HOME"], "files": sorted(p.name[:6] for p in spark_folder.iterdir())}))
+                  "java": os.environ["JAVA_HOME"], "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
+                  "unix": any(p.is_socket() for p in spark_folder.iterdir())}))
 context.stop()
 """
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
@@ -58,10 +59,12 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     bin_folder.mkdir()
     for program in ("bash", "dirname", "ps", "uname"):
         (bin_folder / program).symlink_to(f"/bin/{program}")
-    found = run_job(tmp_path / "instance", {"PATH": str(bin_folder)})
+    instance = tmp_path / ("of a long name, " * 8)
+    found = run_job(instance, {"PATH": str(bin_folder)})
     assert found["result"] == [0, 1, 4, 9, 16, 25, 36, 49]
-    assert found["java"] == str(tmp_path / "instance/run/@/java")
+    assert found["java"] == str(instance / "run/@/java")
     assert found["mode"] == "0o700"
+    assert found["unix"], "workers are not spoken to by TCP, though the folder's name is too long for a socket's"
     files = found["files"]
     assert isinstance(files, list)
     assert {"blockm", "log4j2", "spark-", "liblz4"} <= set(files), "the JVM's temporary files are here too"
