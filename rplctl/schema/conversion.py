@@ -212,12 +212,15 @@ def _not_whole(value: str, limit: int) -> str:
 def _fit_text(case: _Case, text: str) -> Conversion:
     """Into CHAR(n), VARCHAR(n) or a TEXT of limited bytes."""
     kind, length = case.new.type, case.new.length
-    if kind == "char":
-        return Conversion(f"rtrim(substr({text}, 1, {length}), ' ')")
-    if kind == "varchar":
-        known = case.old.length if case.old.type in ("char", "varchar") else None
+    if kind in ("char", "varchar"):
+        known = case.old.length if case.old.type in ("char", "varchar", "binary", "varbinary") else None
         grows = known is not None and length is not None and known <= length
-        return Conversion(text if grows else f"substr({text}, 1, {length})")
+        fitted = text if grows else f"substr({text}, 1, {length})"
+        if kind == "char":
+            fitted = f"rtrim({fitted}, ' ')"
+        if grows or family(case.old) not in ("char", "text", "binary"):
+            return Conversion(fitted)
+        return _only(case, fitted, f"instr({text}, char(0)) > 0")  # SQLite's substr ends at a NUL
     if case.old.type in TEXT_BYTES and TEXT_BYTES[case.old.type] > TEXT_BYTES[kind]:
         return _only(case, text, f"length(CAST({text} AS BLOB)) > {TEXT_BYTES[kind]}")
     return Conversion(text)
@@ -261,11 +264,11 @@ def _binary_to_binary(case: _Case) -> Conversion:
 
 def _binary_to_text(case: _Case) -> Conversion:
     text = f"CAST({case.value} AS TEXT)"
-    fitted = _fit_text(case, text).expression
+    fitted = _fit_text(case, text)
     if case.new.charset in UTF8_CHARSETS and case.context.is_strict:
-        return Conversion(fitted)
+        return fitted
     if case.new.charset in ASCII_CHARSETS:
-        return _only(case, fitted, f"length({text}) <> length({case.value})")
+        return _only(case, fitted.expression, f"length({text}) <> length({case.value})")
     return _impossible(case)
 
 

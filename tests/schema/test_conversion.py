@@ -123,3 +123,14 @@ def test_a_pair_without_a_rule_converts_nulls_only() -> None:
 def test_a_non_strict_source_made_nulls_the_implicit_default() -> None:
     conversion = convert(Column("v", "int"), Column("v", "int", nullable=False), '"v"', DdlContext(sql_mode=0))
     assert conversion.expression == 'coalesce("v", 0)'
+
+
+def test_the_character_nul_ends_no_text() -> None:
+    """SQLite's substr() ends there: a table that was made anew lost what stood behind it."""
+    replica = ReplicaTables(DdlContext(STRICT_TRANS_TABLES))
+    replica.run("CREATE TABLE t (c CHAR(9), v VARCHAR(9), b BINARY(4)) CHARACTER SET utf8mb4")
+    replica.insert("t", [("n\0l", "\0v", b"b\0\0\0")])
+    replica.run("ALTER TABLE t ADD x INT FIRST, MODIFY v CHAR(10), MODIFY b VARCHAR(4)")
+    assert replica.rows("t") == [(None, "n\0l", "\0v", "b\0\0\0")]
+    with pytest.raises(RplError, match="char → varchar of column 'c' would change a value"):
+        replica.run("ALTER TABLE t MODIFY c VARCHAR(8)")
