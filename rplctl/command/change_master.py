@@ -47,9 +47,12 @@ from rplctl.command.instance import (
 from rplctl.command.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
-from rplctl.errors import RepositoryConflict, UsageError
+from rplctl.errors import RepositoryConflict, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import RepositoryKind
+
+_POSITION = ("master_log_file", "master_log_pos")
+_SOURCE = ("master_host", "master_port", "master_binlog_dir")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class ChangeResult:
     purges_relay_logs: bool
     dry_run: bool
     notes: tuple[Note, ...]
+    untouched: frozenset[str] = frozenset()  # roles whose record stays: they run, or the target cannot be asked
 
 
 def change_master(config: Config, channel_name: str, changes: MasterChanges, *, dry_run: bool = False) -> ChangeResult:
@@ -78,6 +82,13 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         master, relay = stored_records(config, repositories, channel_name)
         check_dependencies(changes, master, relay)
         check_own_id(config, channel, changes)
+        stays: tuple[Note, ...] = ()
+        try:
+            if settle_position(config, channel, repositories, dry_run=dry_run):
+                relay = repositories.relay_log_info.read()
+        except TargetError as error:
+            stays = (_applier_stays(changes, master, error, channel_name),)
+            threads |= {APPLIER: 0}  # as if it ran: its record and its relay logs stay as they are
         purges = not threads and changes.relay_log_file is None and changes.relay_log_pos is None
         result = ChangeResult(
             channel_name,
@@ -87,11 +98,47 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             new_relay_log_info(channel, changes, relay, new_master, purges),
             purges,
             dry_run,
-            change_notes(config, changes, master, new_master),
+            (*change_notes(config, changes, master, new_master), *stays),
+            frozenset(threads),
         )
         if not dry_run:
             store_change(config, channel, repositories, result, journal_line(result))
         return result
+
+
+def settle_position(config: Config, channel: Channel, repositories: Repositories, *, dry_run: bool) -> bool:
+    """Before a stopped applier's position is read to be moved: the target may know of transactions that a crash kept
+    out of a file (mode marker and xa). True when the record may be another now. Raises TargetError.
+    """
+    from rplctl.repository.switch import may_have_table
+
+    if APPLIER in running(channel) or not repositories.relay_log_info.exists():
+        return False
+    if not may_have_table(config):  # looking would make the target's file
+        return False
+    if not target_has_table(repositories, "rplctl_commit_marker") or dry_run:
+        return False
+    from rplctl.commit.ledger import settle
+
+    settle(config, channel, repositories.engine())
+    return True
+
+
+def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetError, channel: str) -> Note:
+    """Without the target the receiver may be sent elsewhere, as under a running applier. Raises TargetError when the
+    applier's position would move: only the target knows up to where its rows go.
+    """
+    moved = [row.name for row in changes.given() if row.concerns != RECEIVE or row.name in _POSITION]
+    names_source = any(getattr(changes, name) is not None for name in _SOURCE)
+    if not error.transient or moved or (names_source and not master.uses_gtid):
+        what = ", ".join(name.upper() for name in moved) or "another source without GTIDs"
+        raise TargetError(
+            f"{error.message.rstrip('.')}: only the target knows up to where its rows go, and {what} moves the applier",
+            errno=error.errno,
+            channel=channel,
+            hint="when the target is there again; without it: connection options, or with GTIDs another source",
+        ) from None
+    return Note(0, f"the target cannot be asked ({error.message}): relay logs are kept, the applier goes on in them")
 
 
 def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]) -> None:
@@ -172,27 +219,23 @@ def _create_tables(config: Config, repositories: Repositories) -> None:
 def store_change(
     config: Config, channel: Channel, repositories: Repositories, result: ChangeResult, journal: str
 ) -> None:
-    """Both records durably, through the pending file. Caller holds the admin lock and refused what may not be."""
+    """Both records durably, through the pending file. Caller holds the admin lock, has settled the position and refused
+    what may not be.
+    """
     from rplctl.relay_log.purge import purge_all
 
-    threads = running(channel)
-    if APPLIER not in threads:
-        had_position = repositories.relay_log_info.exists()
-        if had_position and target_has_table(repositories, "rplctl_commit_marker"):
-            from rplctl.commit.ledger import settle
-
-            settle(config, channel, repositories.engine())
+    if APPLIER not in result.untouched:
         _keep_models(channel, repositories, result)
-    _write_pending(channel, result, threads)
+    _write_pending(channel, result)
     if result.purges_relay_logs:
         purge_all(channel)
-    if RECEIVER not in threads:
+    if RECEIVER not in result.untouched:
         repositories.master_info.flush(result.master_info, force=True)
-    if APPLIER not in threads:
+    if APPLIER not in result.untouched:
         repositories.relay_log_info.flush(result.relay_log_info, force=True)
     remove_file(_pending_path(channel))
     for role in ROLES:
-        if role not in threads:
+        if role not in result.untouched:
             clear_status(channel, role)
     append_journal(config, journal)
 
@@ -234,11 +277,11 @@ def _pending_path(channel: Channel) -> Path:
     return channel.run_folder / "change_master.pending"
 
 
-def _write_pending(channel: Channel, result: ChangeResult, threads: dict[str, int]) -> None:
+def _write_pending(channel: Channel, result: ChangeResult) -> None:
     record = {
         "purge": result.purges_relay_logs,
-        "master_info": None if RECEIVER in threads else asdict(result.master_info),
-        "relay_log_info": None if APPLIER in threads else asdict(result.relay_log_info),
+        "master_info": None if RECEIVER in result.untouched else asdict(result.master_info),
+        "relay_log_info": None if APPLIER in result.untouched else asdict(result.relay_log_info),
     }
     private_folder(channel.run_folder)
     replace_file(_pending_path(channel), json.dumps(record).encode())

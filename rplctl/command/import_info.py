@@ -17,6 +17,7 @@ from rplctl.command.change_master import (
     ChangeResult,
     finish_pending_change,
     journal_line,
+    settle_position,
     store_change,
     stored_records,
 )
@@ -77,6 +78,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
                 channel=channel_name,
                 hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
             )
+        settle_position(config, channel, repositories, dry_run=dry_run)
         master, relay = stored_records(config, repositories, channel_name)
         new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
         result = ChangeResult(

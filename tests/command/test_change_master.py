@@ -17,7 +17,7 @@ from rplctl.command.instance import open_repositories
 from rplctl.commit.ledger import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
-from rplctl.errors import LockBusy, UsageError
+from rplctl.errors import LockBusy, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.secret import reveal
@@ -284,3 +284,47 @@ def test_what_a_killed_change_left_waits_for_the_thread_it_concerns_only(
     with hold_lock(channel, "applier"):
         assert module.finish_pending_change(config, channel)
     assert stored(config)[1].exec_position.log_pos == 5000
+
+
+def test_what_a_crash_kept_out_of_the_file_is_not_fetched_again(tmp_path: Path) -> None:
+    """The marker in the target is ahead of the file, as a power cut leaves them: CHANGE MASTER goes by the marker."""
+    config = Config(tmp_path, relay_log_info_repository="FILE")
+    change_master(config, "", FIRST)
+    engine = open_repositories(config, "").engine()
+    create_own_tables(engine)
+    ledger = open_ledger(config, Channel("", tmp_path), engine)
+    before = ledger.open()
+    after = before.at(RelayLogPosition("relay-bin.000001", 900), BinlogPosition("b.000003", 2000))
+    with engine.begin() as connection:
+        ledger.advance(connection, before, replace(after, gtid_executed="0-1-7"))
+    change_master(config, "", MasterChanges(master_connect_retry=7))
+    master, relay = stored(config)
+    assert master.read_position == relay.exec_position == BinlogPosition("b.000003", 2000)
+    assert relay.gtid_executed == "0-1-7"
+    assert open_ledger(config, Channel("", tmp_path), engine).open().exec_position == relay.exec_position
+
+
+@pytest.mark.parametrize("url", ["mysql://rpl@127.0.0.1:1/", "postgresql://rpl@127.0.0.1:1/postgres"])
+def test_without_the_target_the_receiver_may_be_sent_elsewhere_and_the_applier_stays(config: Config, url: str) -> None:
+    """Positions in files: only the target knows whether they are up to date, so what would move the applier waits."""
+    change_master(config, "", MasterChanges(master_use_gtid="slave_pos"))
+    relay_log = config.datadir / "relay-bin.000001"
+    relay_log.write_bytes(b"received")
+    before = stored(config)[1]
+    away = replace(config, target=url)
+    done = change_master(away, "", MasterChanges(master_host="standby", master_connect_retry=7))
+    assert "relay logs are kept" in done.notes[-1].text and not done.purges_relay_logs
+    master, relay = stored(config)
+    assert (master.host, master.connect_retry, master.uses_gtid) == ("standby", 7, True)
+    assert relay == before and relay_log.exists()
+    for changes, why in (
+        (MasterChanges(master_delay=9), "MASTER_DELAY moves"),
+        (MasterChanges(master_use_gtid="no", master_log_file="b.000009"), "MASTER_LOG_FILE, MASTER_USE_GTID moves"),
+    ):
+        with pytest.raises(TargetError, match=why) as raised:
+            change_master(away, "", changes)
+        assert raised.value.exit_code == 7 and "target is there again" in raised.value.hint
+    change_master(config, "", MasterChanges(master_use_gtid="no", master_log_file="b.000003", master_log_pos=1170))
+    with pytest.raises(TargetError, match="another source without GTIDs"):
+        change_master(away, "", MasterChanges(master_host="other"))
+    assert stored(config)[0].host == "standby"
