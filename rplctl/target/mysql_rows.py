@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rplctl.errors import TargetError
-from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
-from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, key_of
+from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
 from rplctl.target.mysql_values import comparand, is_empty_enum, is_equal, literal, quote
 
 STATEMENT_BYTES = 1 << 20  # a statement is closed once it is this long
@@ -83,13 +83,18 @@ def update_statement(model: TableModel, columns: Sequence[int], values: Row, whe
     parts = [
         b"%s=%s" % (quote(model.columns[c].name), literal(value, model.columns[c]))
         for c, value in zip(columns, values, strict=False)
-        if model.columns[c].generated is None
+        if model.columns[c].generated is None and not _is_no_geometry(value, model.columns[c])
     ]
     parts += [quote(column.name) + b"=" + quote(column.name) for column in kept_times(model, given)]
     if not parts:  # only generated columns changed: they follow by themselves
         free = next(column for column in model.columns if column.generated is None)
         parts.append(quote(free.name) + b"=" + quote(free.name))
     return b"UPDATE %s SET %s WHERE %s" % (table_name(model), b", ".join(parts), where)
+
+
+def _is_no_geometry(value: Value, column: Column) -> bool:
+    """What ALTER TABLE … ADD g GEOMETRY NOT NULL gave to the rows: nobody can write it, so it stands there already."""
+    return value == b"" and column.type in GEOMETRY_TYPES
 
 
 def change_statement(change: RowChange, model: TableModel) -> bytes:
