@@ -37,7 +37,7 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout.splitlines()[-1]  # a JVM that dies tells about it first
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.spark
 def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -51,6 +51,17 @@ def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
     os.truncate(path, path.stat().st_size // 2)
     assert run(START, str(tmp_path / "instance")) == "False 0"
     assert not path.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_is_no_archive_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The JVM passes over it by itself; one that it dies of is in the long version above."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = archive_path(find_java("", tmp_path / "java"))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(bytes(1 << 20))
+    assert run(START, str(tmp_path / "instance")) == "True 0"
 
 
 def test_what_could_not_be_made_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
