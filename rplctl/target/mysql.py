@@ -23,7 +23,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
-from rplctl.target import mysql_fence
+from rplctl.target import mysql_fence, mysql_statement
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, chunk_model, key_of
 from rplctl.target.mysql_bulk import BulkLoader, Loaded
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
@@ -187,11 +187,9 @@ class MysqlTarget:
         return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
 
     def _query(self, sql: str | bytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
-        """Outside a transaction it leaves none behind: no snapshot, no metadata lock. `as_bytes`: text as the server
-        sends it; MariaDB prints the default of a BINARY column raw.
-        """
+        """Outside a transaction it leaves none behind: no snapshot, no metadata lock. `as_bytes`: text undecoded."""
         with self._driver.cursor() as cursor:
-            self._driver.use_unicode = not as_bytes
+            self._driver.use_unicode = not as_bytes  # MariaDB prints the default of a BINARY column raw
             try:
                 cursor.execute(sql)  # type: ignore[arg-type]  # bytes go as they are
             finally:
@@ -343,6 +341,7 @@ class MysqlTarget:
         query = statement.query if isinstance(statement.query, Query) else statement.query.query
         context = DdlContext(server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
+        mysql_statement.refuse_chance(query, context, self.table_model, self._ask)
         failure = None
         try:
             try:

@@ -8,10 +8,18 @@ a replicated EVENT is made passive, as on any replica.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.query import ExecuteLoadQuery, Query
 from rplctl.errors import RplError, TargetError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import WAY_OUT
+from rplctl.schema.model import Column, TableModel
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.rebuild import clustered_key
+from rplctl.schema.statement import AddColumn, AlterTable, TableName
+from rplctl.target.mysql_values import quote
 
 _COMMENTS = re.compile(rb"(?:\s+|/\*[^!M].*?\*/|#[^\n]*\n|--\s[^\n]*\n)*", re.DOTALL)
 _CHANGES_ROWS = re.compile(
@@ -33,6 +41,13 @@ _EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b
 _DATABASE = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?(?:DATABASE|SCHEMA)\b", re.I)
 # MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; behind it no position could be set
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
+# functions of a default (MariaDB takes them all); NOW() and its like follow the source's clock
+_BY_CHANCE = re.compile(
+    rb"\b(?:(?:NEXTVAL|LASTVAL|SETVAL|RAND|UUID\w*|SYS_GUID|RANDOM_BYTES|SYSDATE|ENCRYPT|DES_ENCRYPT|\w*USER|VERSION"
+    rb"|CURRENT_ROLE)\s*\(|(?:NEXT|PREVIOUS)\s+VALUE\s+FOR\b|CURRENT_(?:USER|ROLE)\b|AUTO_INCREMENT\b)|@",
+    re.I,
+)
+_QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
 
@@ -51,6 +66,47 @@ def exchanges(sql: bytes) -> bool:
 def names_a_database(sql: bytes) -> bool:
     """CREATE or DROP DATABASE: its own default database need not exist, or not any more."""
     return _DATABASE.match(_bare(sql)) is not None
+
+
+def refuse_chance(
+    query: Query,
+    context: DdlContext,
+    table_model: Callable[[str, str], TableModel | None],
+    ask: Callable[[str], Sequence[object]],
+) -> None:
+    """Stop where ALTER TABLE adds a column whose values in the rows that are there only the source knows: its default
+    is another one in each call or on each server (MySQL refuses that), or it numbers rows without a key.
+    """
+    for (database, table), column in _added(query, context):
+        model = table_model(database, table)
+        if model is None or (column.auto_increment and model.engine == "InnoDB" and clustered_key(model)):
+            continue
+        few = 2 if column.auto_increment else 1
+        name = f"{quote(database).decode()}.{quote(table).decode()}"
+        if len(ask(f"SELECT 1 FROM {name} LIMIT {few}")) == few:
+            raise TargetError(
+                f"ALTER TABLE {database}.{table}: existing rows get values that only the source knows: column "
+                f"'{column.name}' {'AUTO_INCREMENT' if column.auto_increment else f'DEFAULT {column.default}'}",
+                errno=1846,
+                hint=WAY_OUT,
+            )
+
+
+def _added(query: Query, context: DdlContext) -> Iterator[tuple[TableName, Column]]:
+    if not _BY_CHANCE.search(query.sql_bytes):
+        return
+    try:
+        actions = parse_ddl(query.sql_bytes.decode("utf-8", "replace"), query.database, context)
+    except RplError:
+        return  # the server will say what it is
+    for action in actions:
+        if not isinstance(action, AlterTable):
+            continue
+        for operation in action.operations:
+            if isinstance(operation, AddColumn):
+                default = _QUOTED.sub(b"", (operation.column.default or "").encode())
+                if operation.column.auto_increment or _BY_CHANCE.search(default):
+                    yield action.name, operation.column
 
 
 def text_of(statement: Query | ExecuteLoadQuery) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.errors import RplError
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.neutral_state import differences
@@ -64,6 +65,23 @@ def test_rows_that_an_alter_gave_no_geometry_can_be_changed(mariadb: MariadbServ
         shown = f"SELECT id, n, HEX(g) FROM {{}}.{table} ORDER BY id"
         assert mariadb.sql(shown.format("copy")) == mariadb.sql(shown.format("live"))
         assert mariadb.sql(f"SELECT COUNT(*) FROM copy.{table} WHERE g=''") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "added", ["c BIGINT DEFAULT (NEXTVAL(s))", "c DOUBLE DEFAULT (RAND()), ADD d INT", "c INT AUTO_INCREMENT UNIQUE"]
+)
+def test_a_column_whose_values_only_the_source_knows_stops_where_there_are_rows(
+    mariadb: MariadbServer, tmp_path: Path, added: str
+) -> None:
+    """A MariaDB replica goes on with other values than the source's."""
+    create = "CREATE SEQUENCE s; CREATE TABLE {} (v INT); INSERT INTO {} VALUES (3), (1); {} ALTER TABLE {} ADD "
+    path = logged(mariadb, create.format("t", "t", "DELETE FROM t;", "t") + added)
+    carried_over(mariadb, tmp_path, path)
+    path = logged(mariadb, create.format("t", "t", "", "t") + added)
+    with pytest.raises(RplError, match="only the source knows: column 'c'") as caught:
+        carried_over(mariadb, tmp_path, path)
+    assert caught.value.errno == 1846 and "rplctl skip" in caught.value.hint
+    assert mariadb.sql("SELECT * FROM copy.t ORDER BY 1") == [(1,), (3,)]
 
 
 @pytest.mark.parametrize("fails", [False, True])
