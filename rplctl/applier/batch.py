@@ -314,6 +314,8 @@ class BatchApplier:
         foreign_keys = wants_foreign_keys(run, statements_bring_their_own=own)
         if self._statements is not None:
             self.catalog = self._statements.introduce(run)
+            if batch.last - batch.first > 1 and not self._statements.can_roll_back(run):
+                raise Inconsistent("rows that stay when the groups behind them fail")
         work = OrderedRange(
             self._target,
             self.catalog,

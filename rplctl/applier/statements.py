@@ -77,6 +77,10 @@ class StatementRunner:
         """
         if not (run.types == EventType.XID).any():
             return False
+        return self.can_roll_back(run)
+
+    def can_roll_back(self, run: EventRun) -> bool:
+        """Whether the tables of its rows have transactions here."""
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)
 

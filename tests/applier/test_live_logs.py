@@ -14,7 +14,7 @@ from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.neutral_state import differences
 from tests.record_fidelity import state_of
-from tests.servers import MariadbServer
+from tests.servers import MariadbServer, MysqlServer
 
 pytestmark = pytest.mark.slow
 
@@ -22,8 +22,9 @@ pytestmark = pytest.mark.slow
 def logged(source: MariadbServer, statements: str) -> Path:
     """The binary log of the statements, run in a new database `live`."""
     source.sql("DROP DATABASE IF EXISTS live; CREATE DATABASE live CHARACTER SET utf8mb4; FLUSH BINARY LOGS")
+    path = source.binlog_files[-1]
     source.sql(statements, "live")
-    return source.binlog_files[-1]
+    return path
 
 
 def differing(source: MariadbServer, folder: Path, path: Path) -> list[str]:
@@ -38,14 +39,17 @@ def differing(source: MariadbServer, folder: Path, path: Path) -> list[str]:
         return differences(target, "".join(state_of(source, ["live"])))
 
 
-def carried_over(server: MariadbServer, folder: Path, path: Path) -> None:
-    """Apply the log on the server that wrote it, as database `copy`."""
-    log = groups_of(Path(shutil.copy(path, folder / path.name)))  # what is done here is logged there
+def carried_over(server: MariadbServer, folder: Path, *paths: Path, between: str = "DO 1") -> None:
+    """Apply the logs on the server that wrote them, as database `copy`; `between` them a statement."""
+    logs = [groups_of(Path(shutil.copy(path, folder / path.name))) for path in paths]  # the server goes on logging
     server.sql("DROP DATABASE IF EXISTS copy; DROP DATABASE IF EXISTS rplctl")
     server.sql("CREATE DATABASE rplctl; CREATE DATABASE copy CHARACTER SET utf8mb4")
-    instance = Instance(folder, log, target=server.url(), replicate_rewrite_db="live->copy")
+    instance = Instance(folder, logs[0], target=server.url(), replicate_rewrite_db="live->copy")
     try:
-        instance.apply(log)
+        instance.apply(logs[0])
+        server.sql(between)
+        for log in logs[1:]:
+            instance.apply(log)
     finally:
         instance.target.close()
         server.sql("DROP DATABASE rplctl")
@@ -65,6 +69,29 @@ def test_rows_that_an_alter_gave_no_geometry_can_be_changed(mariadb: MariadbServ
         shown = f"SELECT id, n, HEX(g) FROM {{}}.{table} ORDER BY id"
         assert mariadb.sql(shown.format("copy")) == mariadb.sql(shown.format("live"))
         assert mariadb.sql(f"SELECT COUNT(*) FROM copy.{table} WHERE g=''") == [(1,)]
+
+
+def test_rows_of_a_table_without_transactions_are_written_once_when_a_group_behind_them_fails(
+    mysql: MysqlServer, tmp_path: Path
+) -> None:
+    """Their batch is no bulk (a JSON diff); in order, it fails at the row that the target lacks."""
+    first = logged(
+        mysql,
+        "CREATE TABLE m (v INT) ENGINE=MyISAM; CREATE TABLE t (id INT PRIMARY KEY, j JSON);"
+        """INSERT INTO t VALUES (1, '{"a": 1, "b": "long enough"}'), (2, '{"a": 1, "b": "long enough"}');"""
+        "FLUSH BINARY LOGS",
+    )
+    second = mysql.binlog_files[-1]
+    mysql.sql(
+        "SET binlog_row_value_options=PARTIAL_JSON, binlog_row_image=MINIMAL; INSERT INTO m VALUES (1);"
+        "UPDATE t SET j=JSON_SET(j, '$.a', 2) WHERE id=1; UPDATE t SET j=JSON_SET(j, '$.a', 2) WHERE id=2",
+        "live",
+    )
+    with pytest.raises(RplError) as caught:
+        carried_over(mysql, tmp_path, first, second, between="DELETE FROM copy.t WHERE id=2")
+    assert caught.value.errno == 1032
+    assert mysql.sql("SELECT v FROM copy.m") == [(1,)]
+    assert mysql.sql("SELECT CAST(j->'$.a' AS SIGNED) FROM copy.t") == [(2,)]
 
 
 @pytest.mark.parametrize(
