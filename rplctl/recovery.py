@@ -6,8 +6,9 @@
 3. the next event to fetch is where that transaction ends in the source's log, or the executed position when that is
    later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position, or when
    CHANGE MASTER set it behind relay logs that are still to be applied;
-4. relay logs that begin after the executed position are useless: all go, and the executed position is fetched again.
-   By GTID positions of one source say nothing about another's: relay logs without the applier's own are useless.
+4. relay logs that begin after the executed position, or that cannot be read on from there to the next one, are useless:
+   all go, and the executed position is fetched again. By GTID positions of one source say nothing about another's:
+   relay logs without the applier's own are useless.
 
 Invariant: a plan is pure (`plan_recovery`, what `dry_run` shows), and each step of carrying it out leaves a state from
 which the same result is planned again, so recovery may be killed anywhere and repeated. Caller holds the receiver lock.
@@ -117,6 +118,10 @@ def plan_recovery(channel: Channel, master_info: MasterInfo, relay_log_info: Rel
     if kept and _begins_after(index, kept[0], executed, relay_log_info, by_gtid=uses_gtid):
         notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
         kept, tail = [], None
+    retrieved, broken = _read_through(index, kept, tail, relay_log_info, by_gtid=uses_gtid)
+    if broken and (executed.log_name or uses_gtid):
+        notes.append(f"relay logs are damaged: {broken}; all are removed and fetched again from what is executed")
+        kept, tail = [], None
     next_event = _next_event(tail, executed, master_info, channel)
     moved = tail is not None and _is_set_behind(tail, master_info)
     notes += _position_notes(tail, next_event, relay_log_info)
@@ -128,7 +133,7 @@ def plan_recovery(channel: Channel, master_info: MasterInfo, relay_log_info: Rel
         format_description=tail.boundary.source_format_description if tail else b"",
         truncated_bytes=tail.cut_bytes if tail else 0,
         removed_relay_logs=tuple(name for name in files if name not in kept),
-        retrieved_gtid_set=retrieved_gtids(index, kept, tail.boundary.offset) if uses_gtid and tail else "",
+        retrieved_gtid_set=retrieved,
         is_index_repaired=kept != index.names() or not (index.is_canonical() or not kept),
         notes=tuple(notes),
         continues_at=tail.boundary.source if tail and (moved or uses_gtid) else next_event,
@@ -202,6 +207,41 @@ def _begins_after(
     if by_gtid and relay_log_info.relay_log_name:  # what was fetched again begins with the executed position
         return start != executed and not index.path(relay_log_info.relay_log_name).exists()
     return bool(executed.log_name) and (start is None or (bool(start.log_name) and executed.is_before(start)))
+
+
+def _read_through(
+    index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, relay_log_info: RelayLogInfo, *, by_gtid: bool
+) -> tuple[str, str]:
+    """(the GTIDs in the relay logs when they are needed, what keeps the applier from reading on; '' for nothing)."""
+    try:
+        broken = _break_behind(index, kept, relay_log_info.exec_position)
+        if broken or not by_gtid or tail is None:
+            return "", broken
+        return retrieved_gtids(index, kept, tail.boundary.offset), ""
+    except BinlogFormatError as error:
+        return "", error.message
+
+
+def _break_behind(index: RelayLogIndex, kept: Sequence[str], executed: BinlogPosition) -> str:
+    """What is wrong with the relay log that the applier is in: it cannot be read to where the next one begins. Nothing
+    when it is the last, which the cut mends; later ones are looked at when the applier has come to them.
+    """
+    following = ""
+    for name in reversed(kept if executed.log_name else ()):
+        start = start_of(index.path(name))
+        if start is None or executed.is_before(start):
+            following = name
+            continue
+        if not following:
+            return ""
+        with mapped_file(index.path(name)) as data:
+            first = read_start(data)
+            sound = data[: intact_end(data, first.boundary.offset, first.checksum_algorithm)]
+            here, there = _last_boundary(sound, first.boundary).source, start_of(index.path(following))
+        if there is not None and not (here.log_name and there.log_name and here.is_before(there)):
+            return ""
+        return f"{name} can be read to {here}, {following} begins at {there or 'an unknown place'}"
+    return ""
 
 
 def _is_set_behind(tail: _Tail, master_info: MasterInfo) -> bool:

@@ -44,7 +44,7 @@ LONG_TESTS: set[str] = set()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    if "torture" in config.option.markexpr:
+    if "torture" in config.option.markexpr.replace("not torture", ""):
         terminalreporter.section("torture")
         outcomes = ("passed", "failed", "error", "skipped")
         reports = {outcome: terminalreporter.getreports(outcome) for outcome in outcomes}

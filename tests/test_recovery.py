@@ -327,6 +327,65 @@ def test_a_log_lost_in_the_middle_takes_what_follows_with_it(channel: Channel) -
     assert transactions_in(channel) == source.ends
 
 
+@pytest.mark.parametrize("how", ["a flipped bit", "zeros", "torn", "its beginning", "the next one's beginning"])
+def test_damage_in_the_log_that_the_applier_is_in_is_fetched_again(channel: Channel, how: str) -> None:
+    """Not the last log: no cut mends it, and the next begins behind what is lost."""
+    source = write_three_logs(channel)
+    path = channel.datadir / ("relay-bin.000002" if how == "the next one's beginning" else "relay-bin.000001")
+    data = bytearray(path.read_bytes())
+    where = slice(0, 30) if "beginning" in how else slice(len(data) - 100, len(data) - 60)
+    data[where] = bytes(b ^ 8 for b in data[where]) if how == "a flipped bit" else bytes(where.stop - where.start)
+    path.write_bytes(data[:-60] if how == "torn" else data)
+    info = executed(source.ends[0], RelayLogPosition("relay-bin.000001", 1))
+    result = recover(channel, info)
+    assert (result.next_event, len(result.removed_relay_logs)) == (source.ends[0], 3)
+    assert result.notes
+    refetch(channel, source, result)
+    reader = RelayLogReader(channel)
+    assert reader.open(info)
+    assert transactions_of(read_everything(reader)) == source.ends[1:]
+
+
+def test_damage_ahead_of_the_applier_is_fetched_again_once_it_has_come_there(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    path = channel.datadir / "relay-bin.000002"
+    data = bytearray(path.read_bytes())
+    data[-50] ^= 1
+    path.write_bytes(data)
+    before = contents(channel)
+    assert recover(channel, executed(source.ends[0])).notes == () and contents(channel) == before
+    reader = RelayLogReader(channel)
+    assert reader.open(executed(source.ends[0]))
+    with pytest.raises(RelayLogError):
+        read_everything(reader)
+    assert reader.source_position == source.ends[2]
+    assert recover(channel, executed(source.ends[2])).next_event == source.ends[2]
+
+
+def test_noise_behind_the_end_of_a_closed_log_is_passed_over(channel: Channel) -> None:
+    source = write_three_logs(channel)
+    with (channel.datadir / "relay-bin.000001").open("ab") as file:
+        file.write(bytes(700))
+    before = contents(channel)
+    assert recover(channel, executed(source.ends[0])).notes == () and contents(channel) == before
+    assert transactions_in(channel) == source.ends
+
+
+def test_by_gtid_damage_that_keeps_the_relay_logs_from_being_read_is_fetched_again(channel: Channel) -> None:
+    """What is in them cannot be told, so the source is asked for all that is not executed."""
+    source = write_three_logs(channel)
+    path = channel.datadir / "relay-bin.000001"
+    data = bytearray(path.read_bytes())
+    data[-100:-60] = bytes(40)
+    path.write_bytes(data)
+    by_gtid = replace(MASTER, using_gtid=1, flushed_relay_log_name="relay-bin.000003")
+    with pytest.raises(RelayLogError, match="nothing was applied yet"):
+        recover(channel, NOTHING, by_gtid)
+    info = replace(executed(source.ends[0], RelayLogPosition("relay-bin.000001", 1)), gtid_executed="0-1-1")
+    result = recover(channel, info, by_gtid)
+    assert (len(result.removed_relay_logs), result.retrieved_gtid_set) == (3, "")
+
+
 def test_a_short_index_drops_the_unlisted_log_and_fetches_it_again(channel: Channel) -> None:
     source = write_three_logs(channel)
     channel.relay_log_index_path.write_bytes(INDEX[: len(INDEX) * 2 // 3])

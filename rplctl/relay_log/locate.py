@@ -128,6 +128,6 @@ def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> Rela
         errno=READ_FAILURE,
         channel=index.channel.name,
         position=str(source),
-        hint="rplctl start --receiver (fetches it again)",
+        hint="rplctl stop; rplctl start (fetches it again)",
         transient=True,
     )

@@ -28,7 +28,14 @@ from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place
-from rplctl.relay_log.log_file import boundary_after, first_groups, mapped_file, new_descriptions, read_start
+from rplctl.relay_log.log_file import (
+    boundary_after,
+    first_groups,
+    mapped_file,
+    new_descriptions,
+    read_start,
+    start_of,
+)
 
 FETCH_AGAIN = "rplctl stop; rplctl recover --refetch; rplctl start"
 
@@ -124,11 +131,20 @@ class RelayLogReader:
             except FileNotFoundError:
                 self._look_up_again()
                 return None
+            except RelayLogError:
+                if is_last or not self._continues(names):
+                    raise
+                found = None  # noise behind the end
             if found is not None:
                 return found
             if is_last:
                 return None
             self._enter(names[names.index(self._place.log_name) + 1])
+
+    def _continues(self, names: list[str]) -> bool:
+        """Whether the next file begins exactly here."""
+        following = names[names.index(self._place.log_name) + 1] if self._place else ""
+        return bool(following) and start_of(self._index.path(following)) == self.source_position
 
     def _next_groups(self, place: Place, limit_bytes: int, is_last: bool) -> RelayGroups | None:
         path = self._index.path(place.log_name)
