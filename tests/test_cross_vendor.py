@@ -76,6 +76,33 @@ def test_rows_are_found_by_the_64th_member_of_a_set(
         assert target.sql(f"SELECT * FROM crossed.{table}") == [("m1,m63", 3)]
 
 
+FRACTIONS = """
+CREATE TABLE t (id INT PRIMARY KEY, a DATETIME(6), b TIME(6), c TIMESTAMP(6) NULL, d DATETIME(6));
+INSERT INTO t VALUES (1, '2024-12-31 23:59:59.999999', '-10:00:00.55', '2024-01-01 00:00:00.5', '{}');
+ALTER TABLE t MODIFY a DATETIME; ALTER TABLE t MODIFY b TIME(1); ALTER TABLE t MODIFY c TIMESTAMP NULL;
+ALTER TABLE t MODIFY d DATE
+"""
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_fractions_of_a_second_become_fewer_by_the_sources_rule(
+    kind: str, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
+) -> None:
+    """MySQL rounds, MariaDB cuts; to a DATE MariaDB cuts whatever it was told, so there the channel stops."""
+    source, target = (mysql, mariadb) if kind == "mysql" else (mariadb, mysql)
+    shown = "SELECT a, b, c, d FROM crossed.t"
+    applied(tmp_path / "low", source, target, FRACTIONS.format("2024-12-31 23:59:59.499999"), 0)
+    assert target.sql(shown) == source.sql(shown) != []
+    high = FRACTIONS.format("2024-12-31 23:59:59.5")
+    if kind == "mariadb":
+        applied(tmp_path / "high", source, target, high, 0)
+        assert target.sql(shown) == source.sql(shown)
+        high = f"SET sql_mode='TIME_ROUND_FRACTIONAL'; {high}"
+    with pytest.raises(RplError, match="column 'd': MySQL rounds the times") as caught:
+        applied(tmp_path / "stop", source, target, high, 0)
+    assert caught.value.errno == 1846
+
+
 def test_a_type_that_the_other_lacks_stops_with_its_servers_words(
     mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement,
 from rplctl.target.mysql_bulk import BulkLoader, Loaded
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts
-from rplctl.target.mysql_kill import Killer, sever
+from rplctl.target.mysql_kill import Killer
 from rplctl.target.mysql_rows import (
     change_statement,
     delete_statements,
@@ -151,7 +151,7 @@ class MysqlTarget:
         self._killer.kill()
 
     def sever(self) -> None:
-        sever(self._connection)
+        self._killer.sever()
 
     def is_idle(self) -> bool:
         return self._killer.is_gone()
@@ -341,7 +341,7 @@ class MysqlTarget:
         query = statement.query if isinstance(statement.query, Query) else statement.query.query
         context = DdlContext(server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
-        mysql_statement.refuse_chance(query, context, self.table_model, self._ask)
+        mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
         failure = None
         try:
             try:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.query import ExecuteLoadQuery, Query
 from rplctl.errors import RplError, TargetError
-from rplctl.schema.context import DdlContext
+from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.rebuild import clustered_key
-from rplctl.schema.statement import AddColumn, AlterTable, TableName
+from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
+from rplctl.target.mysql_session import ServerKind
 from rplctl.target.mysql_values import quote
 
 _COMMENTS = re.compile(rb"(?:\s+|/\*[^!M].*?\*/|#[^\n]*\n|--\s[^\n]*\n)*", re.DOTALL)
@@ -44,9 +45,10 @@ _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
 # functions of a default (MariaDB takes them all); NOW() and its like follow the source's clock
 _BY_CHANCE = re.compile(
     rb"\b(?:(?:NEXTVAL|LASTVAL|SETVAL|RAND|UUID\w*|SYS_GUID|RANDOM_BYTES|SYSDATE|ENCRYPT|DES_ENCRYPT|\w*USER|VERSION"
-    rb"|CURRENT_ROLE)\s*\(|(?:NEXT|PREVIOUS)\s+VALUE\s+FOR\b|CURRENT_(?:USER|ROLE)\b|AUTO_INCREMENT\b)|@",
+    rb"|CURRENT_ROLE)\s*\(|(?:NEXT|PREVIOUS)\s+VALUE\s+FOR\b|CURRENT_(?:USER|ROLE)\b)|@",
     re.I,
 )
+_MAY_BE_INEXACT = re.compile(_BY_CHANCE.pattern + rb"|\b(?:AUTO_INCREMENT|DATE)\b", re.I)
 _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
@@ -68,45 +70,59 @@ def names_a_database(sql: bytes) -> bool:
     return _DATABASE.match(_bare(sql)) is not None
 
 
-def refuse_chance(
+def refuse_inexact(
     query: Query,
     context: DdlContext,
+    target: ServerKind,
     table_model: Callable[[str, str], TableModel | None],
     ask: Callable[[str], Sequence[object]],
 ) -> None:
-    """Stop where ALTER TABLE adds a column whose values in the rows that are there only the source knows: its default
-    is another one in each call or on each server (MySQL refuses that), or it numbers rows without a key.
+    """Stop before an ALTER TABLE that would give rows other values than the source's.
+
+    It adds a column whose default is another one in each call or on each server (MySQL refuses that), or numbers rows
+    without a key; or it makes a DATE of a time that MySQL rounds up to the next day and MariaDB never does.
     """
-    for (database, table), column in _added(query, context):
+    others = context.is_mariadb != target.is_mariadb
+    for (database, table), operation in _altered(query, context):
         model = table_model(database, table)
-        if model is None or (column.auto_increment and model.engine == "InnoDB" and clustered_key(model)):
+        if model is None:
             continue
-        few = 2 if column.auto_increment else 1
-        name = f"{quote(database).decode()}.{quote(table).decode()}"
-        if len(ask(f"SELECT 1 FROM {name} LIMIT {few}")) == few:
-            raise TargetError(
-                f"ALTER TABLE {database}.{table}: existing rows get values that only the source knows: column "
-                f"'{column.name}' {'AUTO_INCREMENT' if column.auto_increment else f'DEFAULT {column.default}'}",
-                errno=1846,
-                hint=WAY_OUT,
-            )
+        rows = f"SELECT 1 FROM {quote(database).decode()}.{quote(table).decode()}"
+        why = ""
+        match operation:
+            case AddColumn(column) if _is_by_chance(column):
+                if ask(f"{rows} LIMIT 1"):
+                    why = f"existing rows get values that only the source knows: DEFAULT {column.default}"
+            case AddColumn(column) if column.auto_increment and not (model.engine == "InnoDB" and clustered_key(model)):
+                if len(ask(f"{rows} LIMIT 2")) > 1:
+                    why = "existing rows are numbered in an order that only the source knows"
+            case ChangeColumn(name, column) if others and column.type == "date" and (old := model.find(name)):
+                mode = query.context.sql_mode or 0
+                rounds = mode & TIME_ROUND_FRACTIONAL if context.is_mariadb else not mode & TIME_TRUNCATE_FRACTIONAL
+                late = f"{rows} WHERE MICROSECOND({quote(name).decode()}) >= 500000 LIMIT 1"
+                if rounds and old.type in ("datetime", "timestamp") and old.fraction_digits and ask(late):
+                    why = "MySQL rounds the times of rows up to the next day, MariaDB does not"
+        if why:
+            message = f"ALTER TABLE {database}.{table}, column '{operation.column.name}': {why}"
+            raise TargetError(message, errno=1846, hint=WAY_OUT)
 
 
-def _added(query: Query, context: DdlContext) -> Iterator[tuple[TableName, Column]]:
-    if not _BY_CHANCE.search(query.sql_bytes):
+def _altered(query: Query, context: DdlContext) -> Iterator[tuple[TableName, AddColumn | ChangeColumn]]:
+    if not _MAY_BE_INEXACT.search(query.sql_bytes):
         return
     try:
         actions = parse_ddl(query.sql_bytes.decode("utf-8", "replace"), query.database, context)
     except RplError:
         return  # the server will say what it is
     for action in actions:
-        if not isinstance(action, AlterTable):
-            continue
-        for operation in action.operations:
-            if isinstance(operation, AddColumn):
-                default = _QUOTED.sub(b"", (operation.column.default or "").encode())
-                if operation.column.auto_increment or _BY_CHANCE.search(default):
-                    yield action.name, operation.column
+        if isinstance(action, AlterTable):
+            for operation in action.operations:
+                if isinstance(operation, AddColumn | ChangeColumn):
+                    yield action.name, operation
+
+
+def _is_by_chance(column: Column) -> bool:
+    return _BY_CHANCE.search(_QUOTED.sub(b"", (column.default or "").encode())) is not None
 
 
 def text_of(statement: Query | ExecuteLoadQuery) -> bytes:
