@@ -30,7 +30,7 @@ from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
-SEVER_TIMEOUT_S = 5.0
+SEVER_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
 MAX_LOG_BYTES = 16 << 20
 SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
 NO_VARIABLES: Mapping[str, str] = {}

@@ -7,10 +7,14 @@ rolling back and applying one source transaction at a time; singly a TargetError
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from weakref import WeakKeyDictionary, WeakSet
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
@@ -28,6 +32,9 @@ Row = tuple[Value, ...]
 
 
 NO_SUCH_TABLE = 1146
+CONNECTION_KILLED = 1927
+_connections: WeakKeyDictionary[Engine, WeakSet[Any]] = WeakKeyDictionary()
+_severed: WeakSet[Engine] = WeakSet()
 _MOST_SHOWN = 64  # characters of a value, in an error's position
 
 
@@ -339,3 +346,38 @@ def no_such_table(database: str, table: str) -> TargetError:
         errno=NO_SUCH_TABLE,
         hint="load the source's tables with `rplctl load-schema FILE` or `rplctl load-schema --from-source`",
     )
+
+
+def watch_connections(engine: Engine) -> None:
+    """So that `sever` finds them. Caller has just made the engine and listens to nothing yet."""
+    from sqlalchemy import event
+
+    made = _connections[engine] = WeakSet()
+
+    @event.listens_for(engine, "do_connect")
+    def refuse(*_: object) -> None:
+        if engine in _severed:
+            raise TargetError(
+                "cut off from the target: what was in work did not end within the patience of STOP",
+                errno=CONNECTION_KILLED,
+                hint="rplctl start, once the target answers: it goes on from the position that is stored there",
+            )
+
+    event.listen(engine, "connect", lambda connection, _: made.add(connection))
+
+
+def sever(engine: Engine) -> None:
+    """From any thread: who waits for an answer gets an error, the server rolls back as after a crash, and no other
+    connection is made: what would begin one ends with an error that is not tried again. An applier that shares its
+    process ends as if it had died.
+    """
+    _severed.add(engine)
+    for connection in list(_connections.get(engine, ())):
+        link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection knows its descriptor
+        with contextlib.suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as wire:  # closed already
+            wire.shutdown(socket.SHUT_RDWR)
+
+
+def is_severed(engine: Engine) -> bool:
+    """Then nothing can be asked or written any more: the applier ends as after a crash."""
+    return engine in _severed

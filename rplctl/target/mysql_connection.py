@@ -19,6 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.errors import TargetError
+from rplctl.target.base import watch_connections
 
 # too many connections, shutdown, killed, lock wait timeout, deadlock, and the client's "server is away"
 TRANSIENT = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
@@ -28,6 +29,7 @@ SESSION = (
     " sql_auto_is_null=0, unique_checks=1"
 )
 _PACKET = 1 << 20
+_GREETING_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
 _KEEPALIVE = (
     *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
     (socket.TCP_USER_TIMEOUT, 30_000),
@@ -122,15 +124,17 @@ def open_engine(url: str) -> Engine:
         hide_parameters=True,
         pool_pre_ping=True,
     )
+    watch_connections(engine)
 
     @event.listens_for(engine, "do_connect")
     def _connect(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> Any:
-        connection = LoadingConnection(*arguments, **options)
+        connection = LoadingConnection(*arguments, **options, read_timeout=_GREETING_S)  # the driver's is for TCP only
         _notice_a_vanished_server(connection)
         with connection.cursor() as cursor:
             cursor.execute(SESSION)
             cursor.execute("SELECT @@max_allowed_packet")
             connection.most_bytes = int((cursor.fetchone() or (connection.most_bytes,))[0])
+        connection._read_timeout = None  # type: ignore[attr-defined]  # a statement may take hours
         return connection
 
     return engine

@@ -6,14 +6,12 @@ server rolls back by itself while we go.
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import time
-from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from rplctl.errors import TargetError
+from rplctl.target.base import sever
 from rplctl.target.mysql_connection import mapped_errors
 
 NO_SUCH_THREAD = 1094
@@ -44,6 +42,10 @@ class Killer:
             if error.errno != NO_SUCH_THREAD and not error.transient:
                 raise
 
+    def sever(self) -> None:
+        """See target.base.sever."""
+        sever(self._engine)
+
     @property
     def has_killed(self) -> bool:
         """Whether the connection of now is a killed one."""
@@ -53,19 +55,14 @@ class Killer:
         """Whether the server has rolled back what the killed connection did; looks for a second at most."""
         deadline = time.monotonic() + GONE_WITHIN_SECONDS
         while self._killed:
-            with mapped_errors(), self._engine.connect() as connection:
-                sql = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {self._killed}"
-                if not connection.exec_driver_sql(sql).scalar():
-                    break
+            try:
+                with mapped_errors(), self._engine.connect() as connection:
+                    sql = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {self._killed}"
+                    if not connection.exec_driver_sql(sql).scalar():
+                        break
+            except TargetError:
+                return False
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.02)
         return True
-
-
-def sever(connection: Connection | None) -> None:
-    """Break it, from any thread: who waits for an answer gets an error, the server rolls back as after a crash."""
-    if connection is not None:
-        driver: Any = connection.connection.driver_connection
-        with contextlib.suppress(OSError, AttributeError):  # it is closed already
-            driver._sock.shutdown(socket.SHUT_RDWR)

@@ -8,10 +8,7 @@ Values: see `schema/postgresql_type.py`.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import socket
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -35,8 +32,10 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
+    is_severed,
     key_of,
     no_such_table,
+    sever,
 )
 from rplctl.target.postgresql_bulk import RowWriter
 from rplctl.target.postgresql_connection import mapped_errors, target_error
@@ -194,14 +193,11 @@ class PostgresqlTarget:
                 return  # a server that is away works on nothing of ours
 
     def sever(self) -> None:
-        if (connection := self._connection) is not None:
-            driver: Any = connection.connection.driver_connection
-            with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(driver.fileno())) as wire:
-                wire.shutdown(socket.SHUT_RDWR)
+        sever(self.engine)
 
     def is_idle(self) -> bool:
-        """Always: a rollback is done at once here."""
-        return True
+        """A rollback is done at once here."""
+        return not is_severed(self.engine)
 
     # what there is
 

@@ -17,6 +17,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.errors import TargetError
+from rplctl.target.base import watch_connections
 from rplctl.target.postgresql_values import LargeBytes
 
 _SETTINGS = {
@@ -106,6 +107,7 @@ def open_engine(url: str) -> Engine:
     options: dict[str, Any] = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"}
     options |= {name: value for name, value in _KEEPALIVE.items() if name not in parsed.query} | _password_rule(parsed)
     engine = create_engine(parsed, connect_args=options, hide_parameters=True, pool_pre_ping=True)
+    watch_connections(engine)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: psycopg.Connection[Any], _record: object) -> None:

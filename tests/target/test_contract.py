@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +17,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.target import open_target
+from rplctl.target import mapped_errors, open_engine, open_target
 from rplctl.target.base import (
     ChangeKind,
     CountMismatch,
@@ -295,7 +296,8 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
             target.sever()
 
     thread = threading.Thread(target=sever)
-    with target.engine.connect() as other:
+    elsewhere = open_engine(target.engine.url.render_as_string(hide_password=False))
+    with elsewhere.connect() as other:
         if target.kind == "sqlite":
             other.exec_driver_sql("DELETE FROM shop__t WHERE 0")
         else:
@@ -312,5 +314,34 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
     with suppress(TargetError, SQLAlchemyError):
         target.rollback()
     target.reconnect()
-    assert target.connection.exec_driver_sql(f"SELECT id FROM {name}").fetchall() == [(1,)]
-    target.connection.rollback()
+    with elsewhere.connect() as other:
+        assert other.exec_driver_sql(f"SELECT id FROM {name}").fetchall() == [(1,)]
+    elsewhere.dispose()
+
+
+def test_a_severed_target_has_no_connection_left_and_makes_no_other(target: Target) -> None:
+    """Also none that somebody asks meanwhile, as for the answer to a COMMIT: what waits anywhere for it ends."""
+    if target.kind == "sqlite":
+        pytest.skip("there is nothing to wait for")
+    target.begin(foreign_keys=True)
+    with target.engine.connect() as asking:
+        asking.exec_driver_sql("SELECT 1")
+        target.sever()
+        with pytest.raises(SQLAlchemyError):
+            asking.exec_driver_sql("SELECT 1")
+    with suppress(TargetError, SQLAlchemyError):
+        target.rollback()
+    target.reconnect()
+    with pytest.raises(TargetError, match="cut off") as raised:
+        target.begin(foreign_keys=True)
+    assert not raised.value.transient
+
+
+def test_a_server_that_takes_the_connection_and_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that hangs: the kernel answers for it. Trying again may help."""
+    monkeypatch.setattr("rplctl.target.mysql_connection._GREETING_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(TargetError) as raised:
+        engine = open_engine(f"mysql://rpl@127.0.0.1:{silent.getsockname()[1]}/")
+        with mapped_errors(engine.dialect.name), engine.connect():
+            pass
+    assert raised.value.transient
