@@ -7,15 +7,30 @@ every task, does not look at what was imported (40 ms a task). (Setting `spark.p
 from __future__ import annotations
 
 import gc
+import os
+import socket
 
 import pyspark.worker  # noqa: F401 - for the workers
-from pyspark.daemon import manager
+from pyspark import daemon
 
 import rplctl.applier.pipeline  # noqa: F401
 from rplctl.demo.warm_up import warm_up
+
+_worker = daemon.worker
+
+
+def worker(sock: socket.socket, authenticated: bool) -> int:
+    """A worker that ends without a word when its JVM is gone: an applier that stops kills it amid a task."""
+    try:
+        return _worker(sock, authenticated)
+    except ConnectionError:
+        os._exit(1)
+
+
+daemon.worker = worker
 
 if __name__ == "__main__":
     warm_up()
     gc.collect()
     gc.freeze()
-    manager()
+    daemon.manager()
