@@ -121,6 +121,9 @@ def _with_attributes(cursor: Cursor, column: Column) -> Column:
             column = replace(column, unsigned=False)
         elif cursor.accept("ZEROFILL"):
             column = replace(column, unsigned=True, zerofill=True)
+        elif cursor.accept("COMPRESSED"):  # MariaDB's, with or without a method; rows are logged as without
+            if cursor.accept_symbol("="):
+                cursor.next()
         elif cursor.accept("ASCII"):
             column = replace(column, charset="latin1")
         elif cursor.accept("UNICODE"):

@@ -18,6 +18,7 @@ from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT
 Value = int | float | str | bytes | None
 
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME")
+_NOW_IN = {name: {kind} for kind in ("date", "time") for name in (f"CURRENT_{kind.upper()}", f"CUR{kind.upper()}")}
 _WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's own context 28
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATETIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
@@ -92,7 +93,10 @@ def _constant(column: Column, cursor: Cursor, context: DdlContext) -> Value:
     elif token.kind == "word" and token.value in ("TRUE", "FALSE"):
         return _from_number(column, Decimal(int(token.value == "TRUE")), context)
     elif token.kind == "word" and token.value in _NOW:
-        return _now(column, context)
+        cursor.next()
+        argument = cursor.skip_group().strip() if cursor.is_symbol("(") else ""
+        if cursor.at_end and not negative and (not argument or argument.isdecimal()):
+            return _now(column, token.value, int(argument) if argument else None, context)
     raise NotComputable(f"DEFAULT {column.default} is an expression")
 
 
@@ -214,13 +218,17 @@ def _temporal(column: Column, text: str, context: DdlContext) -> str:
     raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
 
 
-def _now(column: Column, context: DdlContext) -> str:
+def _now(column: Column, function: str, digits: int | None, context: DdlContext) -> str:
+    """`digits` after the second were asked for. None: MariaDB fills a column that NOW() goes into, MySQL has none."""
     moment = context.now(in_utc=column.type == "timestamp")
     if moment is None:
         raise NotComputable(f"CURRENT_TIMESTAMP depends on time zone {context.time_zone}")
-    digits = column.fraction_digits
-    fraction = f".{moment.microsecond:06d}"[: digits + 1] if digits else ""
-    forms = {"date": "%Y-%m-%d", "time": "%H:%M:%S", "datetime": "%Y-%m-%d %H:%M:%S", "timestamp": "%Y-%m-%d %H:%M:%S"}
-    if column.type not in forms:
+    wanted, is_instant = column.fraction_digits, column.type in ("datetime", "timestamp")
+    if digits is None:
+        digits = wanted if context.is_mariadb and is_instant else 0
+    rounds = digits > wanted and not (context.is_mariadb and is_instant)
+    if column.type not in _NOW_IN.get(function, TEMPORAL_TYPES) or rounds:
         raise NotComputable(f"DEFAULT {column.default} for type {column.type}")
-    return moment.strftime(forms[column.type]) + (fraction if column.type != "date" else "")
+    forms = {"date": "%Y-%m-%d", "time": "%H:%M:%S"}
+    shown = moment.strftime(forms.get(column.type, "%Y-%m-%d %H:%M:%S"))
+    return shown + (f".{f'{moment.microsecond:06d}'[:digits]:0<{wanted}}"[: wanted + 1] if wanted else "")

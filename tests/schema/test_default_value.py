@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rplctl.schema.column_definition import parse_column
@@ -58,6 +60,9 @@ def column(definition: str) -> Column:
         ("DATETIME(3) DEFAULT NOW(3)", "2026-01-01 02:00:00.123"),
         ("TIMESTAMP DEFAULT CURRENT_TIMESTAMP", "2026-01-01 00:00:00"),
         ("DATE DEFAULT (CURRENT_DATE)", "2026-01-01"),
+        ("DATE DEFAULT (NOW())", "2026-01-01"),
+        ("DATETIME(6) DEFAULT (NOW(2))", "2026-01-01 02:00:00.120000"),
+        ("TIME(2) DEFAULT (CURTIME())", "02:00:00.00"),
     ],
 )
 def test_a_constant_is_stored_as_the_server_stores_it(definition: str, expected: Value) -> None:
@@ -84,11 +89,28 @@ def test_a_constant_is_stored_as_the_server_stores_it(definition: str, expected:
         "VARCHAR(9) DEFAULT CURRENT_USER",
         "FLOAT DEFAULT 1e300",
         "VARCHAR(9) DEFAULT CURRENT_TIMESTAMP",
+        "DATETIME DEFAULT (NOW() + INTERVAL 1 DAY)",
+        "DATETIME DEFAULT (CURDATE())",
+        "DATE DEFAULT (CURRENT_TIME)",
+        "DATE DEFAULT (NOW(6))",
     ],
 )
 def test_what_only_the_source_can_compute_is_said(definition: str) -> None:
     with pytest.raises(NotComputable):
         default_value(column(definition), NEW_YEAR)
+
+
+def test_now_without_digits_fills_a_column_of_mariadb_and_not_of_mysql() -> None:
+    now = column("DATETIME(3) DEFAULT (NOW())")
+    mysql, mariadb = (replace(NEW_YEAR, server_version=version) for version in ("9.7.4", "10.11.19-MariaDB"))
+    assert (default_value(now, mysql), default_value(now, mariadb)) == (
+        "2026-01-01 02:00:00.000",
+        "2026-01-01 02:00:00.123",
+    )
+    longer = column("DATETIME DEFAULT (NOW(6))")
+    assert default_value(longer, mariadb) == "2026-01-01 02:00:00"
+    with pytest.raises(NotComputable):
+        default_value(longer, mysql)  # MySQL rounds
 
 
 def test_named_time_zones_are_computed_unknown_ones_are_not() -> None:

@@ -371,3 +371,9 @@ def test_broken_statements_are_never_more_than_an_error_of_ours(sql: str, at: in
     broken = sql[:at] + put + sql[at + cut :]
     with contextlib.suppress(RplError):
         plan_ddl(broken, "d", MARIADB, Catalog())
+
+
+def test_a_compressed_column_of_mariadb_is_one_like_others() -> None:
+    body = "(v VARCHAR(9) COMPRESSED, x TEXT COMPRESSED=zlib CHARACTER SET latin1, w TEXT CHARSET utf8mb4 COMPRESSED)"
+    columns = create(body, MARIADB).columns
+    assert [(column.type, column.charset) for column in columns[1:]] == [("text", "latin1"), ("text", "utf8mb4")]
