@@ -13,6 +13,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -31,7 +32,6 @@ UINT_MAX = (1 << 32) - 1
 T = TypeVar("T")
 Value = str | int | bool
 ERROR_FILTER_PATTERN = 3067
-# what an option that is a list of names holds
 _LISTS = {"databases": "db,...", "tables": "db.table,...", "patterns": "db.table,...", "rewrites": "from->to,..."}
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -319,17 +319,20 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def _read_options(path: Path, channel: str) -> Iterator[tuple[str, Value]]:
     """(name, value) of the file's top, then of the channel's section. Other channels' sections are checked too."""
+    top, sections = _checked(path, path.read_bytes() if os.access(path, os.R_OK) else b"")
+    yield from top.items()
+    yield from (pair for name in sections if name.lower() == channel.lower() for pair in sections[name].items())
+
+
+@lru_cache(maxsize=8)
+def _checked(path: Path, _: bytes) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
+    """Top and sections of a file that has these bytes: each of 256 channels asks for those of all the others."""
     stored = read_file(path)
+    stored.pop("datadir", None)  # read by default_datadir
     sections = stored.pop("channel", {})
     if not isinstance(sections, dict) or not all(isinstance(s, dict) for s in sections.values()):
         raise ConfigError(f"{path}: 'channel' must hold sections", hint='write [channel.NAME] or [channel.""]')
-    stored.pop("datadir", None)  # read by default_datadir
-    checked = {"": _check_section(path, "", stored)}
-    checked |= {f"[channel.{name}] ": _check_section(path, f"[channel.{name}] ", s) for name, s in sections.items()}
-    yield from checked[""].items()
-    for name in sections:
-        if name.lower() == channel.lower():
-            yield from checked[f"[channel.{name}] "].items()
+    return _check_section(path, "", stored), {n: _check_section(path, f"[channel.{n}] ", sections[n]) for n in sections}
 
 
 def _check_section(path: Path, section: str, values: Mapping[str, object]) -> dict[str, Value]:
