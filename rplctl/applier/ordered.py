@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -356,5 +357,7 @@ def _xid_text(xid: Xid) -> str:
 
 
 def _private(name: str) -> str:
-    """A savepoint name of ours for the source's: no interference with the ones the applier sets itself."""
-    return "s_" + name.strip("`\"'").encode().hex()
+    """A savepoint name of ours for the source's: no interference with the ones the applier sets itself, no longer than
+    any target takes, and the same whatever its case, as on the source.
+    """
+    return "s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rplctl.applier.plan import BatchKind, plan_batches
-from rplctl.applier.statements import StatementRunner
+from rplctl.applier.statements import COMMIT_WAS_HERE, StatementRunner
 from rplctl.errors import TargetError
 from tests.applier.instance import Instance
 from tests.applier.test_two_phase import Recorded, Started, prepare, record, rows
@@ -94,6 +94,33 @@ def test_many_transactions_are_one_commit_and_a_logged_rollback_keeps_those_befo
     )
     assert len(counted) - control == expected
     instance.target.close()
+
+
+SAVEPOINTS = (
+    "SET binlog_format=STATEMENT; {insert}(1); BEGIN; SAVEPOINT ours; {insert}(2); SAVEPOINT COMMIT_WAS_HERE;"
+    " {insert}(3); INSERT INTO m (v) VALUES (7); SAVEPOINT {long}; UPDATE t SET v=v+10; ROLLBACK TO {LONG};"
+    " ROLLBACK TO ours; {insert}(4); COMMIT; BEGIN; UPDATE t SET v=99; SAVEPOINT ours; SAVEPOINT COMMIT_WAS_HERE;"
+    " INSERT INTO m (v) VALUES (8); SAVEPOINT ours; {insert}(5); ROLLBACK; {insert}(6)"
+)
+
+
+def test_savepoints_of_the_source_do_not_interfere_with_ours(
+    mariadb: MariadbServer, target: MariadbServer, tmp_path: Path
+) -> None:
+    """Nested, by the worklog's name and by our own: a logged ROLLBACK goes back to ours alone. Names of 64 characters,
+    whose case says nothing.
+    """
+    ours, long = COMMIT_WAS_HERE, "x" * 64
+    sql = SAVEPOINTS.replace("ours", ours).replace("{long}", long).replace("{LONG}", long.upper())
+    log = record(mariadb, tmp_path, "savepoints", sql)
+    for logged in (f"SAVEPOINT `{ours}`", f"SAVEPOINT `{long}`", f"ROLLBACK TO `{long.upper()}`"):
+        assert logged.encode() in log.groups.data.tobytes()
+    target.sql("DROP DATABASE IF EXISTS savepoints; DROP DATABASE IF EXISTS rplctl")
+    made = Instance(tmp_path / "replica", log.groups, target=target.url())
+    made.apply(log.groups, log.first)
+    go_on(made, log)
+    assert rows(target, "savepoints") == log.rows
+    made.target.close()
 
 
 def test_a_lock_wait_timeout_costs_one_member_only(
