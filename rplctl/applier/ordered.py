@@ -38,10 +38,11 @@ from rplctl.commit.prepared import keep_prepared, take_prepared
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
-from rplctl.schema.statement import TableName, Unreplicated, tables_of
+from rplctl.schema.statement import AlterTable, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 
 _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
@@ -255,7 +256,14 @@ class OrderedRange:
             self.result.notes.append(f"skipped at {at}: {error.message}")
             return
         self.result.notes.extend(plan.notes)
-        self._target.execute_ddl(plan, self._catalog)
+        try:
+            self._target.execute_ddl(plan, self._catalog)
+        except TargetError as error:
+            ignores = any(isinstance(action, AlterTable) and action.ignore for action in plan.actions)
+            if not ignores or "unique" not in error.message.lower():
+                raise
+            text = "ALTER IGNORE TABLE removed rows on the source, whose log does not say which"
+            raise TargetError(f"{text}: {error.message}", errno=1062, hint=WAY_OUT) from error
         self.result.models.update(plan.model_changes)
         self.result.databases.update(plan.database_changes)
         self._catalog = self.result.catalog = self._catalog.after(plan)

@@ -253,12 +253,13 @@ def _drop(cursor: Cursor, database: str) -> DdlAction:
 
 def _alter(cursor: Cursor, database: str) -> DdlAction:
     if cursor.is_word("ONLINE", "OFFLINE", "IGNORE", "TABLE"):
-        while cursor.accept_any("ONLINE", "OFFLINE", "IGNORE"):
-            pass
+        ignore = False
+        while word := cursor.accept_any("ONLINE", "OFFLINE", "IGNORE"):
+            ignore = ignore or word == "IGNORE"
         cursor.expect("TABLE")
         if cursor.context.sql_mode & ORACLE:
             cursor.refuse("rplctl does not read DDL written under sql_mode=ORACLE")
-        return parse_alter_table(cursor, database)
+        return replace(parse_alter_table(cursor, database), ignore=ignore)
     if cursor.accept_any("DATABASE", "SCHEMA"):
         named = not cursor.is_word("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
         name = cursor.context.fold_name(cursor.identifier()) if named else database

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from rplctl.errors import RplError
 from rplctl.schema import structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns
-from rplctl.schema.context import DdlContext
+from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
 from rplctl.schema.parse import parse_create_table, parse_ddl
@@ -161,6 +161,8 @@ def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
     1592 for a statement that only statement-based replication can carry out.
     """
     actions = tuple(parse_ddl(sql, database, context))
+    if any(isinstance(action, AlterTable) and action.ignore for action in actions):
+        context = replace(context, sql_mode=context.sql_mode & ~(STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
     planner = _Planner(context, catalog, accepts)
     for action in actions:
         if isinstance(action, DropTable) and may_drop_unknown:

@@ -251,6 +251,7 @@ class AlterTable:
     name: TableName
     operations: tuple[Operation, ...]
     if_exists: bool = False
+    ignore: bool = False  # MariaDB: as without strict mode, and rows that break a new unique key are removed
 
 
 DdlAction = (

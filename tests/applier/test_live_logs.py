@@ -94,6 +94,28 @@ def test_rows_of_a_table_without_transactions_are_written_once_when_a_group_behi
     assert mysql.sql("SELECT CAST(j->'$.a' AS SIGNED) FROM copy.t") == [(2,)]
 
 
+def test_alter_ignore_is_as_without_strict_mode_and_stops_where_it_removed_rows(
+    mariadb: MariadbServer, tmp_path: Path
+) -> None:
+    strict = "SET sql_mode='STRICT_ALL_TABLES'; CREATE TABLE t (id INT, v VARCHAR(9) CHARACTER SET utf8mb4);"
+    fits = strict + "INSERT INTO t VALUES (1, NULL), (2, 'abc'); ALTER IGNORE TABLE t MODIFY v VARCHAR(2) NOT NULL;"
+    path = logged(mariadb, fits + "ALTER IGNORE TABLE t ADD UNIQUE (id); INSERT INTO t VALUES (3, 'c')")
+    assert mariadb.sql("SELECT v FROM live.t ORDER BY id") == [("",), ("ab",), ("c",)]
+    assert differing(mariadb, tmp_path / "fits", path) == []
+    lost = (
+        strict
+        + "INSERT INTO t VALUES (1, 'é'), (2, '日'); ALTER IGNORE TABLE t MODIFY v VARCHAR(9) CHARACTER SET latin1"
+    )
+    path = logged(mariadb, lost)
+    assert mariadb.sql("SELECT v FROM live.t ORDER BY id") == [("é",), ("?",)]
+    with pytest.raises(RplError, match="would change a value"):
+        differing(mariadb, tmp_path / "lost", path)
+    path = logged(mariadb, strict + "INSERT INTO t VALUES (1, 'a'), (1, 'b'); ALTER IGNORE TABLE t ADD UNIQUE (id)")
+    with pytest.raises(RplError, match="ALTER IGNORE TABLE removed rows") as caught:
+        differing(mariadb, tmp_path / "removed", path)
+    assert caught.value.errno == 1062 and "rplctl skip" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     "added", ["c BIGINT DEFAULT (NEXTVAL(s))", "c DOUBLE DEFAULT (RAND()), ADD d INT", "c INT AUTO_INCREMENT UNIQUE"]
 )
