@@ -33,8 +33,11 @@ _BLOCK = 4096  # of every file system there is, or a multiple
 
 
 def _has_lost_data(data: bytes) -> bool:
-    """As a power cut leaves a file whose blocks never reached the disk: empty, with zeros, or cut at a block."""
-    return not data or b"\0" in data or (len(data) % _BLOCK == 0 and END_MARKER.encode() not in data)
+    """As a power cut leaves a file whose blocks never reached the disk: empty, with zeros, cut at a block or, where the
+    system took it in two writes, amid a line, which no editor does.
+    """
+    is_cut = len(data) % _BLOCK == 0 or not data.endswith(b"\n")
+    return not data or b"\0" in data or (is_cut and END_MARKER.encode() not in data)
 
 
 @cache

@@ -77,6 +77,15 @@ def test_cut_off_to_nothing_it_is_no_record_or_the_last_durable_one(written: tup
     assert repository.stored() == info
 
 
+def test_cut_off_amid_a_line_beside_a_durable_record_it_is_that_one(written: tuple[Repository, Info]) -> None:
+    """A power cut between the two writes that a short one takes. At a line's end an operator may have cut it."""
+    repository, info = written
+    repository.flush(replace(info, master_log_pos=8), force=False)  # type: ignore[arg-type]
+    whole = repository.path.read_bytes()
+    cuts = [length for length in range(1, whole.index(b"END_MARKER") + 10) if whole[length - 1 : length] != b"\n"]
+    assert [found for _, found in outcomes(written, (whole[:length] for length in cuts))] == [info] * len(cuts)
+
+
 @pytest.mark.parametrize("length", [1, 16, 1 << 20], ids=["a byte", "some bytes", "all behind"])
 def test_zeros_from_any_byte_on_are_an_error(written: tuple[Repository, Info], length: int) -> None:
     whole = written[0].path.read_bytes()
