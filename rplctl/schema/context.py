@@ -61,6 +61,12 @@ class DdlContext:
         """True when a DDL statement that would have lost data failed on the source."""
         return bool(self.sql_mode & (STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
 
+    @property
+    def timestamp_range(self) -> tuple[str, str]:
+        """First and last second of a TIMESTAMP, in UTC; the source made others the zero date, or refused them."""
+        later = self.is_mariadb and self.version_number >= 110500
+        return "1970-01-01 00:00:01", "2106-02-07 06:28:15" if later else "2038-01-19 03:14:07"
+
     def fold_name(self, name: str) -> str:
         """A database's or table's name as the source stores it."""
         return name.lower() if self.lower_case_table_names else name

@@ -340,13 +340,18 @@ def _between_zones(case: _Case) -> Conversion:
     offset = case.context.utc_offset()
     if offset is None:
         return _impossible(case)
-    if not offset:
-        return _same_temporal(case)
     seconds = int(offset.total_seconds()) * (1 if case.old.type == "timestamp" else -1)
-    moved = f"datetime(substr({case.value}, 1, 19), '{seconds:+d} seconds') || substr({case.value}, 20)"
-    zero = f"{case.value} LIKE '0000-00-00%'"
-    expression = f"CASE WHEN {zero} THEN {case.value} ELSE {moved} END"
-    return _refit_fraction(case, expression, case.old.fraction_digits, case.new.fraction_digits)
+    moved, zero = case.value, f"{case.value} LIKE '0000-00-00%'"
+    if seconds:
+        moved = f"datetime(substr({case.value}, 1, 19), '{seconds:+d} seconds') || substr({case.value}, 20)"
+        moved = f"CASE WHEN {zero} THEN {case.value} ELSE {moved} END"
+    found = _refit_fraction(case, moved, case.old.fraction_digits, case.new.fraction_digits)
+    if case.new.type == "datetime":
+        return found
+    first, last = case.context.timestamp_range
+    no_day = f"{case.value} LIKE '_____00%' OR {case.value} LIKE '________00%'"
+    bad = f"NOT {zero} AND ({no_day} OR substr({moved}, 1, 19) NOT BETWEEN '{first}' AND '{last}')"
+    return _only(case, found.expression, " OR ".join(part for part in (found.impossible, bad) if part))
 
 
 def _plain_to_text(case: _Case) -> Conversion:

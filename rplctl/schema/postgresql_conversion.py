@@ -329,7 +329,12 @@ def _between_zones(case: _Case) -> Conversion:
     moved = f"({case.value} AT TIME ZONE 'UTC')"
     if seconds:
         moved = f"({moved} + interval '{seconds} seconds')"
-    return _refit_fraction(case, moved, case.old.fraction_digits, case.new.fraction_digits)
+    found = _refit_fraction(case, moved, case.old.fraction_digits, case.new.fraction_digits)
+    if case.new.type == "datetime":
+        return found
+    first, last = (f"'{limit}+00'" for limit in case.context.timestamp_range)
+    bad = f"{case.value} <> '-infinity' AND date_trunc('second', {moved}) NOT BETWEEN {first} AND {last}"
+    return _only(case, found.expression, " OR ".join(part for part in (found.impossible, bad) if part))
 
 
 def _plain_to_text(case: _Case) -> Conversion:

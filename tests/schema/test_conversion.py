@@ -134,3 +134,18 @@ def test_the_character_nul_ends_no_text() -> None:
     assert replica.rows("t") == [(None, "n\0l", "\0v", "b\0\0\0")]
     with pytest.raises(RplError, match="char → varchar of column 'c' would change a value"):
         replica.run("ALTER TABLE t MODIFY c VARCHAR(8)")
+
+
+@pytest.mark.parametrize("value", ["1969-12-31 23:59:59", "2038-01-19 03:14:08", "2024-00-07 00:00:00"])
+@pytest.mark.parametrize("zone", ["+00:00", "+01:00"])
+def test_a_time_that_no_timestamp_holds_stops(value: str, zone: str) -> None:
+    """A source without strict mode made it the zero date."""
+    replica = ReplicaTables(DdlContext(time_zone=zone))
+    replica.run("CREATE TABLE t (v DATETIME)")
+    replica.insert("t", [("0000-00-00 00:00:00",), ("2024-01-01 12:00:00",), (None,)])
+    replica.run("ALTER TABLE t MODIFY v TIMESTAMP NULL")
+    replica.run("ALTER TABLE t MODIFY v DATETIME")
+    assert ("2024-01-01 12:00:00",) in replica.rows("t") and ("0000-00-00 00:00:00",) in replica.rows("t")
+    replica.insert("t", [(value if zone == "+00:00" else value.replace("03:14", "04:14"),)])
+    with pytest.raises(RplError, match="datetime → timestamp of column 'v' would change a value"):
+        replica.run("ALTER TABLE t MODIFY v TIMESTAMP NULL")

@@ -274,6 +274,18 @@ def test_rows_without_a_known_order_are_not_numbered(replica: PostgresqlTables, 
     assert replica.query("SELECT count(*) FROM sd.t") == [(3,)]
 
 
+@pytest.mark.parametrize("value", ["1969-12-31 23:59:59", "2038-01-19 04:14:08"])
+def test_a_time_that_no_timestamp_holds_stops(replica: PostgresqlTables, value: str) -> None:
+    context = DdlContext(time_zone="+01:00")
+    replica.run("CREATE TABLE t (v DATETIME)")
+    replica.insert("t", [("-infinity",), ("2024-01-01 12:00:00",), (None,)])
+    replica.run("ALTER TABLE t MODIFY v TIMESTAMP NULL", context=context)
+    replica.run("ALTER TABLE t MODIFY v DATETIME", context=context)
+    replica.insert("t", [(value,)])
+    with pytest.raises(RplError, match="datetime → timestamp of column 'v' would change a value"):
+        replica.run("ALTER TABLE t MODIFY v TIMESTAMP NULL", context=context)
+
+
 def test_a_guard_runs_before_anything_is_changed(replica: PostgresqlTables) -> None:
     replica.run("CREATE TABLE t (a INT, b VARCHAR(9))")
     replica.insert("t", [(1, "12x")])
