@@ -117,18 +117,20 @@ def for_each(
     its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
     """
     from rplctl.cli import report
+    from rplctl.command.instance import one_engine
 
     names = names_of(options, given, every=every)
     failed = 0
-    for name in names:
-        try:
-            work(name, options.config(name))
-        except (RplError, OSError) as error:
-            if len(names) == 1:
-                raise
-            shown = file_error(error) if isinstance(error, OSError) else error
-            report(shown, name)
-            failed = failed or shown.exit_code
+    with one_engine():
+        for name in names:
+            try:
+                work(name, options.config(name))
+            except (RplError, OSError) as error:
+                if len(names) == 1:
+                    raise
+                shown = file_error(error) if isinstance(error, OSError) else error
+                report(shown, name)
+                failed = failed or shown.exit_code
     return failed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rplctl.command.instance import all_channels
+from rplctl.command.instance import all_channels, one_engine
 from rplctl.command.show_status import show_status
 from rplctl.config import Config
 from rplctl.errors import RplError
@@ -26,7 +26,8 @@ class ChannelLine:
 
 def show_channels(config: Config, config_of: Callable[[str], Config]) -> list[ChannelLine]:
     """`config_of` gives the options of one channel. A damaged channel shows its error instead of hiding the others."""
-    return [_line(config_of(name), name) for name in all_channels(config)]
+    with one_engine():
+        return [_line(config_of(name), name) for name in all_channels(config)]
 
 
 def _line(config: Config, name: str) -> ChannelLine:

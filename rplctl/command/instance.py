@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,17 +89,36 @@ def channels_stay(datadir: Path) -> Iterator[None]:
         lock.close()
 
 
+_shared: ContextVar[dict[str, Engine] | None] = ContextVar("_shared", default=None)
+
+
 def engine_of(config: Config) -> Callable[[], Engine]:
-    opened: list[Engine] = []
+    """Connects at its first call. Inside `one_engine` all that name one target have the same."""
+    shared = _shared.get()
+    opened: dict[str, Engine] = {} if shared is None else shared
 
     def engine() -> Engine:
-        if not opened:
+        url = config.target_url
+        if url not in opened:
             from rplctl.target import open_engine
 
-            opened.append(open_engine(config.target_url))
-        return opened[0]
+            opened[url] = open_engine(url)
+        return opened[url]
 
     return engine
+
+
+@contextmanager
+def one_engine() -> Iterator[None]:
+    """For what looks at many channels: 256 of them are not as many connections, and none stays open."""
+    opened: dict[str, Engine] = {}
+    token = _shared.set(opened)
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+        for engine in opened.values():
+            engine.dispose()
 
 
 def open_repositories(config: Config, name: str) -> Repositories:

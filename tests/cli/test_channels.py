@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from rplctl.channel import Channel, hold_lock
+from rplctl.command.change_master import change_master
+from rplctl.command.change_options import MasterChanges
+from rplctl.command.channels import show_channels
 from rplctl.command.process import ServesOthers
 from rplctl.command.stop import StopResult
 from rplctl.config import Config
 from rplctl.info import MasterInfo
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO
+from rplctl.target import open_engine
 from tests.cli.program import Outcome, Program
 
 SKIP_COUNTER = (
@@ -191,3 +196,23 @@ def time_to_show(program: Program, count: int) -> float:
     assert len(lines) == count and not any(line["Last_Error"] for line in lines)
     assert len(json.loads(program("show-status", "--json").out)) == count
     return time.process_time() - began
+
+
+def test_many_channels_of_one_target_are_one_connection_which_is_closed_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """256 channels in a TABLE are more than a server lets in at once."""
+    config = Config(tmp_path, master_info_repository="TABLE", relay_log_info_repository="TABLE")
+    for name in ("a", "b", "c"):
+        change_master(config, name, MasterChanges(master_host=name))
+    opened: list[Engine] = []
+
+    def opening(url: str) -> Engine:
+        opened.append(open_engine(url))
+        return opened[-1]
+
+    monkeypatch.setattr("rplctl.target.open_engine", opening)
+    found = show_channels(config, lambda _: config)
+    assert [line.Source for line in found] == ["a:3306", "b:3306", "c:3306"]
+    (engine,) = opened
+    assert engine.pool.checkedin() == 0  # type: ignore[attr-defined]
