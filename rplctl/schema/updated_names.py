@@ -6,6 +6,7 @@ MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TA
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rplctl.schema.context import DdlContext
@@ -67,7 +68,21 @@ def _of_object(cursor: Cursor, verb: str, database: str) -> UpdatedNames:
     if kind in ("DATABASE", "SCHEMA"):
         unnamed = cursor.is_word("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
         return UpdatedNames((), database if unnamed else cursor.context.fold_name(cursor.identifier()))
-    return _table_list(cursor, database) if verb == "DROP" else UpdatedNames((cursor.table_name(database),))
+    if verb == "DROP":
+        return _table_list(cursor, database)
+    name = cursor.table_name(database)
+    return UpdatedNames((name, *_exchanged(cursor, database)) if verb == "ALTER" else (name,))
+
+
+def _exchanged(cursor: Cursor, database: str) -> Iterator[TableName]:
+    """EXCHANGE PARTITION updates the other table too; MariaDB's CONVERT asks filters for the first alone."""
+    while not cursor.at_end:
+        if cursor.accept("EXCHANGE PARTITION"):
+            cursor.next()
+            if cursor.accept("WITH TABLE"):
+                yield cursor.table_name(database)
+        else:
+            cursor.next()
 
 
 def _behind_on(cursor: Cursor, database: str) -> UpdatedNames:

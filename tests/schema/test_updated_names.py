@@ -23,6 +23,8 @@ from tests.schema.recorded_ddl import recorded
         ("DROP INDEX i ON t", [("d", "t")]),
         ("DROP TABLES IF EXISTS a, e.b , .c RESTRICT", [("d", "a"), ("e", "b"), ("d", "c")]),
         ("ALTER ONLINE IGNORE TABLE t WAIT 3 ADD x INT", [("d", "t")]),
+        ("ALTER TABLE t ADD x INT, EXCHANGE PARTITION `p``0` WITH TABLE e.u", [("d", "t"), ("e", "u")]),
+        ("ALTER TABLE t CONVERT TABLE u TO PARTITION p VALUES LESS THAN (9)", [("d", "t")]),
         ("RENAME TABLE IF EXISTS a NOWAIT TO e.b, c TO d", [("d", "a"), ("e", "b"), ("d", "c"), ("d", "d")]),
         ("RENAME USER a TO b", []),
         ("SET STATEMENT max_statement_time=1 FOR TRUNCATE t", [("d", "t")]),
