@@ -41,7 +41,7 @@ def backup(
     }
     say(options, text, row)
     if not result.has_target and not options.quiet:
-        sys.stderr.write("Note: the target's data are not in it; dump them with the target's own tools\n")
+        sys.stderr.write("Note: the target's data are not in it: dump them and rplctl's own tables (man rplctl)\n")
     if options.verbose:
         sys.stderr.write(f"held {result.held_s * 1000:.1f} ms\n")
 

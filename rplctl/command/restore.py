@@ -122,7 +122,9 @@ def _options(folder: Path, name: str, manifest: dict[str, Any]) -> bytes | None:
 def _notes(manifest: dict[str, Any]) -> list[Note]:
     notes = []
     if not manifest["has_target"] and TARGET_FILE not in manifest["files"]:
-        notes.append(Note(0, "load the target's own dump, taken with this backup, before rplctl start"))
+        notes.append(
+            Note(0, "load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
+        )
     if not manifest["has_key"]:
         notes.append(Note(0, "the backup holds no rplctl.key: put the original's here, or set the passwords again"))
     return notes
