@@ -28,8 +28,11 @@ def backup(
     options = options_of(context)
     result = run(options.config, folder.absolute(), with_key=not without_key)
     channels = result.log_status["CHANNELS"]["channels"]
-    where = ", ".join(f"{c['channel_name'] or chr(39) * 2} {c['relay_log_file']}:{c['relay_log_position']}"
-                      for c in channels)  # fmt: skip
+    where = ", ".join(
+        f"{c['channel_name'] or chr(39) * 2} {c['relay_log_file']}:{c['relay_log_position']}"
+        for c in channels
+        if c["relay_log_file"]
+    )
     text = f"{many(result.files, 'file')}, {result.size} bytes in {result.folder}; relay logs up to {where or 'none'}"
     row = {
         "Folder": str(result.folder),
@@ -40,7 +43,7 @@ def backup(
         "Log_Status": result.log_status,
     }
     say(options, text, row)
-    if not result.has_target and not options.quiet:
+    if result.needs_dump and not options.quiet:
         sys.stderr.write("Note: the target's data are not in it: dump them and rplctl's own tables (man rplctl)\n")
     if options.verbose:
         sys.stderr.write(f"held {result.held_s * 1000:.1f} ms\n")

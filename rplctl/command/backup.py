@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from rplctl.binary_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.command.instance import APPLIER, running
-from rplctl.command.log_status import Configs, collected_logs, row_of
+from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_file
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import private_folder, replace_file, sync, write_all
 from rplctl.errors import RplError, UsageError
@@ -64,6 +64,7 @@ class BackupResult:
     has_target: bool
     has_key: bool
     held_s: float
+    needs_dump: bool
 
 
 def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupResult:
@@ -96,6 +97,8 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
         "log_status": row,
         "has_target": has_target,
         "has_key": (folder / KEY_FILE).exists(),
+        "needs_dump": not has_target and sqlite_file(options) is None,  # a SQLite file that is not there yet is no data
+        "key_left_out": not with_key and (options.datadir / KEY_FILE).exists(),
         "binary_logs_outside": outside,
         "files": dict(_described(folder)),
     }
@@ -103,7 +106,8 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     files = manifest["files"]
     assert isinstance(files, dict)
     size = sum(entry["size"] for entry in files.values())
-    return BackupResult(folder, len(files), size, row, has_target, bool(manifest["has_key"]), collected.held_s)
+    has_key, needs_dump = bool(manifest["has_key"]), bool(manifest["needs_dump"])
+    return BackupResult(folder, len(files), size, row, has_target, has_key, collected.held_s, needs_dump)
 
 
 def refuse_filled(folder: Path, hint: str = "name a folder that is not there yet") -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rplctl.command.backup import MANIFEST, MANIFEST_VERSION, TARGET_FILE, refuse_filled
+from rplctl.command.backup import MANIFEST, MANIFEST_VERSION, refuse_filled
 from rplctl.command.instance import Note
 from rplctl.command.journal import append_journal
 from rplctl.config import INSTANCE_FILE, Config, read_file, to_toml
@@ -121,10 +121,10 @@ def _options(folder: Path, name: str, manifest: dict[str, Any]) -> bytes | None:
 
 def _notes(manifest: dict[str, Any]) -> list[Note]:
     notes = []
-    if not manifest["has_target"] and TARGET_FILE not in manifest["files"]:
+    if manifest.get("needs_dump", not manifest["has_target"]):
         notes.append(
             Note(0, "load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
         )
-    if not manifest["has_key"]:
+    if manifest.get("key_left_out", not manifest["has_key"]):
         notes.append(Note(0, "the backup holds no rplctl.key: put the original's here, or set the passwords again"))
     return notes

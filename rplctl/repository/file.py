@@ -190,4 +190,5 @@ class FileRepository(Generic[Info]):
             )
 
     def _repair_hint(self) -> str:
-        return f"correct {self.path} by hand, or remove it and run rplctl change-master"
+        channel = f" --channel {self._channel.name}" if self._channel.name else ""
+        return f"correct {self.path} by hand, or remove it and run rplctl change-master{channel}"

@@ -113,3 +113,15 @@ def test_an_unfinished_or_damaged_backup_is_refused(configured: Program, folder:
     refused("SHA-256 differs")
     info.unlink()
     refused("is missing from the backup")
+
+
+def test_nobody_is_sent_for_a_dump_or_a_key_that_never_was(program: Program, folder: Path, tmp_path: Path) -> None:
+    """A SQLite target that no applier has made yet, no stored password, a channel that has received nothing."""
+    (tmp_path / "archive").mkdir()
+    program("change-master", "--channel", "new", "--master-binlog-dir", str(tmp_path / "archive"))
+    assert not (program.datadir / "target.db").exists() and not (program.datadir / "rplctl.key").exists()
+    made = program("backup", str(folder))
+    assert (made.code, made.err) == (0, "") and made.out.endswith("relay logs up to none\n")
+    program.datadir = tmp_path / "restored"
+    restored = program("restore", str(folder))
+    assert (restored.code, restored.err) == (0, "")
