@@ -8,7 +8,7 @@ convert empty tables and NULLs only. A strict source (sql_mode STRICT_…) refus
 |---|---|
 | integers, BIT, YEAR among each other | same number; out of the new range: stop |
 | integer → text, DECIMAL, FLOAT/DOUBLE | its digits (ZEROFILL kept) · digits and zeros · number, exact to 2^53 / 2^24 |
-| text → integer | only canonical digits |
+| text → integer, DOUBLE | only canonical digits · up to 15 digits (FLOAT: whole numbers) |
 | DECIMAL → DECIMAL, integer, text | zeros added; digits other than zero cut off: stop · text: same |
 | DECIMAL → DOUBLE | to 15 digits |
 | FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
@@ -30,6 +30,7 @@ from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
 from rplctl.schema.default_value import NotComputable, implicit_default
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.sqlite_type import literal, text_literal
+from rplctl.schema.text_number import sqlite_number
 
 ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "
                             "cp866 greek hebrew koi8r koi8u macce macroman keybcs2 geostd8 armscii8 tis620 dec8 hp8 "
@@ -138,6 +139,13 @@ def _text_to_integer(case: _Case) -> Conversion:
     return _only(case, number, bad)
 
 
+def _text_to_float(case: _Case) -> Conversion:
+    if case.new.scale is not None or case.new.unsigned:
+        return _impossible(case)
+    number, bad = sqlite_number(case.value)
+    return _only(case, number, bad if case.new.type == "double" else f"{bad} OR {_not_whole(number, 2**24)}")
+
+
 def _integer_to_decimal(case: _Case) -> Conversion:
     digits, scale = f"CAST({case.value} AS TEXT)", case.new.scale or 0
     tail = f" || '.{'0' * scale}'" if scale else ""
@@ -186,16 +194,11 @@ def _decimal_to_float(case: _Case) -> Conversion:
     return Conversion(f"CAST(replace({case.value}, '.', '') AS INTEGER) / 1e{case.old.scale or 0}")
 
 
-def _decimal_to_text(case: _Case) -> Conversion:
-    return _fit_text(case, case.value)
-
-
 def _float_to_float(case: _Case) -> Conversion:
-    if case.new.type == "double" and (case.new.scale is None or case.new.scale == case.old.scale):
-        return Conversion(case.value)
-    if case.old.type == case.new.type == "float" and case.new.scale is None:
-        return Conversion(case.value)
-    return _only(case, case.value, _not_whole(case.value, 2**24))
+    new, below = case.new, f"{case.value} < 0" if case.new.unsigned and not case.old.unsigned else ""
+    if (new.scale is None or new.scale == case.old.scale) and (new.type == "double" or case.old.type == new.type):
+        return _only(case, case.value, below)
+    return _only(case, case.value, " OR ".join(part for part in (_not_whole(case.value, 2**24), below) if part))
 
 
 def _float_to_integer(case: _Case) -> Conversion:
@@ -301,8 +304,7 @@ def _text_to_enum(case: _Case) -> Conversion:
 
 def _enum_to_integer(case: _Case) -> Conversion:
     pairs = " ".join(f"WHEN {text_literal(label)} THEN {i}" for i, label in enumerate(case.old.labels, 1))
-    index = f"CASE {case.value} {pairs} ELSE 0 END"
-    index = f"CASE WHEN {case.value} IS NULL THEN NULL ELSE {index} END"
+    index = f"CASE WHEN {case.value} IS NULL THEN NULL ELSE CASE {case.value} {pairs} ELSE 0 END END"
     high = integer_range(case.new)[1]
     return _only(case, index, f"{case.value} IS NOT NULL") if len(case.old.labels) > high else Conversion(index)
 
@@ -324,8 +326,7 @@ def _same_temporal(case: _Case) -> Conversion:
 
 
 def _date_to_datetime(case: _Case) -> Conversion:
-    digits = case.new.fraction_digits
-    return Conversion(f"({case.value} || ' 00:00:00{'.' + '0' * digits if digits else ''}')")
+    return _refit_fraction(case, f"({case.value} || ' 00:00:00')", 0, case.new.fraction_digits)
 
 
 def _datetime_to_date(case: _Case) -> Conversion:
@@ -386,9 +387,9 @@ _RULES: dict[tuple[str, str], _Rule] = {
     **{("binary", b): _binary_to_text for b in ("char", "text")},
     ("binary", "binary"): _binary_to_binary, ("enum", "enum"): _enum_to_enum, ("set", "set"): _set_to_set,
     **{(a, "enum"): _text_to_enum for a in ("char", "text")}, ("enum", "integer"): _enum_to_integer,
-    **{("decimal", b): _decimal_to_text for b in ("char", "text")},
-    **{(a, b): _plain_to_text for a in ("enum", "set", "date", "time", "datetime", "uuid", "inet4", "inet6", "json")
-       for b in ("char", "text")},
+    **{(a, b): _text_to_float for a in ("char", "text") for b in ("float", "double")},
+    **{(a, b): _plain_to_text for b in ("char", "text")
+       for a in ("decimal", "enum", "set", "date", "time", "datetime", "uuid", "inet4", "inet6", "json")},
     **{(a, a): _same_temporal for a in ("time", "datetime", "timestamp")}, ("date", "date"): _same,
     ("date", "datetime"): _date_to_datetime, ("datetime", "date"): _datetime_to_date,
     ("timestamp", "datetime"): _between_zones, ("datetime", "timestamp"): _between_zones,

@@ -14,6 +14,7 @@ from rplctl.schema.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, 
 from rplctl.schema.default_value import NotComputable, implicit_default
 from rplctl.schema.model import BLOB_BYTES, TEXT_BYTES, Column
 from rplctl.schema.postgresql_type import ZERO_DATE, declared, literal, text_literal
+from rplctl.schema.text_number import postgresql_number
 
 _BEYOND_BIGINT = 1 << 63
 _CANONICAL_INTEGER = "'^(0|-?[1-9][0-9]{0,29})$'"
@@ -138,6 +139,12 @@ def _text_to_integer(case: _Case) -> Conversion:
     return _only(case, expression, bad)
 
 
+def _text_to_float(case: _Case) -> Conversion:
+    if case.new.scale is not None or case.new.unsigned:
+        return _impossible(case)
+    return _only(case, *postgresql_number(case.value, is_float=case.new.type == "float"))
+
+
 def _integer_to_decimal(case: _Case) -> Conversion:
     return _only(case, f"{case.value}::{declared(case.new)}", _beyond(case))
 
@@ -179,12 +186,11 @@ def _decimal_to_float(case: _Case) -> Conversion:
 
 
 def _float_to_float(case: _Case) -> Conversion:
-    expression = case.value if case.old.type == case.new.type else f"{case.value}::{declared(case.new)}"
-    if case.new.type == "double" and (case.new.scale is None or case.new.scale == case.old.scale):
-        return Conversion(expression)
-    if case.old.type == case.new.type == "float" and case.new.scale is None:
-        return Conversion(expression)
-    return _only(case, expression, _not_whole(case.value, 2**24))
+    new, below = case.new, f"{case.value} < 0" if case.new.unsigned and not case.old.unsigned else ""
+    expression = case.value if case.old.type == new.type else f"{case.value}::{declared(new)}"
+    if (new.scale is None or new.scale == case.old.scale) and (new.type == "double" or case.old.type == new.type):
+        return _only(case, expression, below)
+    return _only(case, expression, " OR ".join(part for part in (_not_whole(case.value, 2**24), below) if part))
 
 
 def _float_to_integer(case: _Case) -> Conversion:
@@ -377,6 +383,7 @@ _RULES: dict[tuple[str, str], _Rule] = {
     **{(a, a): _same_temporal for a in ("time", "datetime", "timestamp")}, ("date", "date"): _same,
     ("date", "datetime"): _date_to_datetime, ("datetime", "date"): _datetime_to_date,
     ("timestamp", "datetime"): _between_zones, ("datetime", "timestamp"): _between_zones,
+    **{(a, b): _text_to_float for a in ("char", "text") for b in ("float", "double")},
     **{(a, b): _text_to_datetime for a in ("char", "text") for b in ("date", "time", "datetime")},
     **{(a, a): _same for a in ("json", "uuid", "inet4", "inet6", "geometry")}, ("vector", "vector"): _vector,
 }  # fmt: skip

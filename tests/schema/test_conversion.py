@@ -149,3 +149,13 @@ def test_a_time_that_no_timestamp_holds_stops(value: str, zone: str) -> None:
     replica.insert("t", [(value if zone == "+00:00" else value.replace("03:14", "04:14"),)])
     with pytest.raises(RplError, match="datetime → timestamp of column 'v' would change a value"):
         replica.run("ALTER TABLE t MODIFY v TIMESTAMP NULL")
+
+
+def test_a_negative_number_stops_where_the_column_becomes_unsigned() -> None:
+    """A source without strict mode made it 0."""
+    replica = ReplicaTables(DdlContext())
+    replica.run("CREATE TABLE t (d DOUBLE, f FLOAT)")
+    replica.insert("t", [(1.5, 0.5), (None, -1.0)])
+    replica.run("ALTER TABLE t MODIFY d DOUBLE UNSIGNED")
+    with pytest.raises(RplError, match="float → float of column 'f' would change a value"):
+        replica.run("ALTER TABLE t MODIFY f FLOAT UNSIGNED")

@@ -1,0 +1,36 @@
+"""Text that MODIFY makes a number: what both targets make of it is what MariaDB 10.11 and MySQL 9 made of it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from rplctl.schema.text_number import postgresql_number, sqlite_number
+from tests.servers import PostgresqlServer
+
+NUMBERS = {"1": 1.0, "-0.1": -0.1, " 7": 7.0, "7 ": 7.0, "+.5": 0.5, "3.": 3.0, "123456789012.345": 123456789012.345}
+# without strict mode: 0, 12, 0, 1, 0, 1 and the greatest double
+OTHERS = ["abc", "12abc", "", "1,5", "0x10", "1e", "1e400", ".", "-", "1 2", "1.2.3", "٣"]
+
+
+@pytest.mark.parametrize("text", [*NUMBERS, *OTHERS, "1\0002", "1234567890123.4567"])
+def test_sqlite_tells_what_it_can(text: str) -> None:
+    number, bad = sqlite_number("v")
+    with sqlite3.connect(":memory:") as connection:
+        found = connection.execute(f"SELECT {number}, {bad} FROM (SELECT ? AS v)", (text,)).fetchone()
+    assert found == (NUMBERS[text], 0) if text in NUMBERS else found[1] == 1
+
+
+@pytest.mark.postgresql
+def test_postgresql_tells_more(postgresql: PostgresqlServer) -> None:
+    more = {"1e10": 1e10, "1234567890123.4567": 1234567890123.4567, "-1.5E-3": -0.0015}
+    number, bad = postgresql_number("v", is_float=False)
+    for text, expected in (NUMBERS | more).items():
+        assert postgresql.sql(f"SELECT {number}, {bad} FROM (SELECT '{text}' AS v) t") == [(expected, False)], text
+    for text in OTHERS:
+        assert postgresql.sql(f"SELECT {bad} FROM (SELECT '{text}' AS v) t") == [(True,)], text
+    number, bad = postgresql_number("v", is_float=True)
+    assert postgresql.sql(f"SELECT ({number})::double precision, {bad} FROM (SELECT '-0.1' AS v) t") == [
+        (-0.10000000149011612, False)
+    ]
