@@ -22,7 +22,7 @@ from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.jobs import SMALLEST_SPLIT
 from rplctl.applier.new_source import enter_new_source
 from rplctl.applier.options import StartOptions
-from rplctl.applier.pipeline import Pipeline
+from rplctl.applier.pipeline import Pipeline, words_of
 from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import Report
 from rplctl.applier.skip import SkipList
@@ -89,7 +89,7 @@ class Applier:
                 raise
             except Exception as error:  # the thread boundary: no error ends the applier unseen
                 failure = RplError(
-                    f"the applier failed unexpectedly: {type(error).__name__}: {str(error)[:500]}",
+                    f"the applier failed unexpectedly: {type(error).__name__}: {words_of(error)}",
                     channel=self._channel.name,
                     hint=f"see {self._channel.log_path('applier')}; nothing is lost, rplctl start tries again",
                 )

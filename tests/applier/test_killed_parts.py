@@ -1,5 +1,6 @@
-"""Spark's own parts killed while they decode: a Python worker once or always, the JVM. A real Spark in an applier of
-its own process; what it leaves, the next start goes on from.
+"""Spark's own parts killed while they decode: a Python worker once or always, the JVM, one executor of two; tasks
+without memory, without room for what they spool, with an error that cannot be sent. A real Spark in an applier of its
+own process; what it leaves, the next start goes on from.
 """
 
 from __future__ import annotations
@@ -41,22 +42,28 @@ def run_split(split, catalog):
     os.write(tries, b"x")
     if what == "always" or (what == "once" and before == 0):
         os.kill(os.getpid(), signal.SIGKILL)
-    if what == "jvm" and before == 0:
-        os.kill(int((folder / "jvm").read_text()), signal.SIGKILL)
+    if what in ("jvm", "executor") and before == 0:  # the worker's parent is the daemon, whose parent is the JVM
+        daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+        os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
+    if what == "memory":
+        import resource
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * os.sysconf("SC_PAGE_SIZE") + (1 << 20), -1))
+        bytearray(1 << 30)
+    if what == "disk":
+        with open("/dev/full", "wb") as full:
+            full.write(b"x")
+    if what == "unpicklable":
+        raise ValueError(lambda: 1, open(os.devnull))
     return really_run(split, catalog)
 
-def decode(self, *arguments):
-    from pyspark import SparkContext
-    (folder / "jvm").write_text(str(SparkContext._gateway.proc.pid))
-    return really_decode(self, *arguments)
-
-really_decode, pipeline.Pipeline.decode, pipeline.run_split = pipeline.Pipeline.decode, decode, run_split
+pipeline.run_split = run_split
 sys.exit(main([str(folder), "", sys.argv[3]]))
 """
 
 
-def applied(channel: Channel, what: str) -> tuple[int, str]:
-    options = json.dumps({"until_source": str(demo_groups().end_source)})
+def applied(channel: Channel, what: str, master: str = "") -> tuple[int, str]:
+    options = json.dumps({"until_source": str(demo_groups().end_source), "spark_master": master})
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(channel.datadir), what, options],
         capture_output=True,
@@ -82,7 +89,17 @@ def test_a_worker_that_is_killed_once_costs_another_attempt_of_its_task(channel:
     assert (status.exec_log_pos, status.last_errno) == (demo_groups().end_source.log_pos, 0)
 
 
-@pytest.mark.parametrize("what", ["jvm", pytest.param("always", marks=pytest.mark.torture)])
+@pytest.mark.torture
+def test_an_executor_that_is_killed_leaves_its_tasks_to_the_other(channel: Channel) -> None:
+    code, said = applied(channel, "executor", "local-cluster[2,1,1024]")
+    assert code == 0, said
+    assert read_status(channel.status_path("applier")).exec_log_pos == demo_groups().end_source.log_pos
+
+
+LONG = [pytest.param(what, marks=pytest.mark.torture) for what in ("always", "memory", "disk", "unpicklable")]
+
+
+@pytest.mark.parametrize("what", ["jvm", *LONG])
 def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_goes_on(
     channel: Channel, what: str
 ) -> None:
@@ -90,4 +107,5 @@ def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_
     assert code not in (0, -9), said
     status = read_status(channel.status_path("applier"))
     assert status.last_errno and status.last_error, said
+    assert not list(channel.spool_folder.glob("*"))
     assert_whole(channel)

@@ -101,6 +101,12 @@ def test_settings_hold_no_secret_and_no_target(tmp_path: Path) -> None:
     assert "rplctl applier 'crm'" in text
 
 
+def test_no_task_runs_twice_at_once_and_one_that_died_runs_again(tmp_path: Path) -> None:
+    settings = spark_settings(Config(datadir=tmp_path), tmp_path, "crm")
+    assert settings["spark.speculation"] == "false"
+    assert int(settings["spark.task.maxFailures"]) > 1 and settings["spark.master"].endswith(",4]")
+
+
 def test_a_cluster_master_is_passed_on_and_not_tied_to_loopback(tmp_path: Path) -> None:
     settings = spark_settings(Config(datadir=tmp_path, spark_master="spark://boss:7077"), tmp_path, "")
     assert settings["spark.master"] == "spark://boss:7077"
