@@ -65,7 +65,7 @@ H, Spark
     H08  applier/test_killed_parts.py::test_an_executor_that_is_killed
 
 Not here, for there is nothing to break: H03 to H06 (tasks write nothing, no stream and no checkpoint: design D1), H09
-(a task gets no connection; its catalog comes with it). Not tried: H11, a paused driver (of Spark's own; B07 pauses ours).
+(a task gets no connection; its catalog comes with it). Not tried: H11, a paused JVM (B07 pauses ours).
 """
 
 from __future__ import annotations
