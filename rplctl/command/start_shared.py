@@ -5,6 +5,7 @@ Receivers stay processes of their own. What is wrong with one channel keeps none
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -26,6 +27,7 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
     if request.until != Until() or request.foreground or request.until_synced:
         raise UsageError("--shared-session goes with none of --foreground, --until-synced and UNTIL", errno=1277)
     check_request(request)
+    _allow_descriptors()
     datadir = config_of(names[0]).datadir
     outcome: Outcome = {}
     started: dict[str, list[Child]] = {}
@@ -57,6 +59,14 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
     leave_running([child for children in started.values() for child in children])
     results = {name: one.result(started.get(name, [])) for name, one in ready.items()}
     return {name: outcome.get(name) or results[name] for name in dict.fromkeys(names)}
+
+
+def _allow_descriptors() -> None:
+    """As many as the system lets a process have: an applier has six for each channel, and 1024 are the usual limit.
+    The children have it from here.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _spawn_receivers(those: Sequence[Prepared]) -> list[Child]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -12,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from rplctl.command.show_status import SlaveStatus, show_status
-from rplctl.config import load_config
+from rplctl.command.start import StartRequest
+from rplctl.command.start_shared import start_shared
+from rplctl.config import Config, load_config
+from rplctl.errors import NotConfigured
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
@@ -118,3 +122,15 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
     os.kill(second, signal.SIGTERM)
     wait_until(lambda: not exists(second))
     assert [channels.status(name).Last_SQL_Errno for name in NAMES] == [0, 0, 0], "a stop of all"
+
+
+def test_as_many_descriptors_are_allowed_as_the_system_lets_a_process_have(tmp_path: Path) -> None:
+    """Six for each channel of the process: with 256 more than the usual limit of 1024."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before[1] - 1, before[1]))
+        outcome = start_shared(lambda _: Config(tmp_path), ["a"], StartRequest())
+        assert isinstance(outcome["a"], NotConfigured)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
