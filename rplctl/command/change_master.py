@@ -200,7 +200,13 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
         return
     place = replace(config, master_info_repository=str(other))
     there = open_master_info(place, Channel(channel, config.datadir), repositories.engine)
-    if there.exists():
+    try:
+        is_there = there.exists()
+    except TargetError as error:
+        if not error.transient:
+            raise
+        return  # a target that is away: `start` looks at both again, and refuses to choose (REQ-6)
+    if is_there:
         raise RepositoryConflict(
             f"MasterInfo of channel '{channel}' is in {there.where}, and master_info_repository names {here.where}",
             channel=channel,

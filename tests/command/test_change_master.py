@@ -328,3 +328,4 @@ def test_without_the_target_the_receiver_may_be_sent_elsewhere_and_the_applier_s
     with pytest.raises(TargetError, match="another source without GTIDs"):
         change_master(away, "", MasterChanges(master_host="other"))
     assert stored(config)[0].host == "standby"
+    assert change_master(away, "new", MasterChanges(master_host="db9")).created
