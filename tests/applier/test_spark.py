@@ -74,25 +74,6 @@ def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert set(addresses) <= LOOPBACK
 
 
-WORKER = """
-import os, socket
-import pyspark.worker
-from rplctl.applier import worker_daemon
-
-os.environ["PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE"] = "1"  # as Spark sets it
-pyspark.worker.main = lambda _, outfile: outfile.write(b"a task's result")
-mine, of_the_jvm = socket.socketpair()
-of_the_jvm.close()
-worker_daemon.daemon.worker(mine, True)
-print("went on")
-"""
-
-
-def test_a_worker_whose_jvm_was_killed_ends_without_a_word() -> None:
-    done = subprocess.run([sys.executable, "-c", WORKER], capture_output=True, text=True, timeout=280)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
-
-
 def test_settings_hold_no_secret_and_no_target(tmp_path: Path) -> None:
     config = Config(datadir=tmp_path, target="mysql+pymysql://rpl:pa55@db/shop")
     text = json.dumps(spark_settings(config, tmp_path, "crm"))
