@@ -202,13 +202,14 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
 def _short_names(folder: Path) -> dict[str, str]:
     """The JVM talks to our workers through files of `folder`: by TCP, each task waits 40 ms for a delayed ACK.
 
-    A socket's name has room for 107 bytes, and Spark takes a comma in a folder's name for two folders: ours is named by
-    a descriptor, which stays open as long as this process.
+    A socket's name has room for 107 bytes, and Spark takes a comma in a folder's name for two folders: where that
+    matters ours is named by a descriptor, which stays open as long as this process.
     """
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     short = f"/proc/{os.getpid()}/fd/{descriptor}"
     sockets = "spark.python.unix.domain.socket"
-    return {"spark.local.dir": short, f"{sockets}.enabled": "true", f"{sockets}.dir": short}
+    settings = {f"{sockets}.enabled": "true", f"{sockets}.dir": short}
+    return settings | ({"spark.local.dir": short} if "," in str(folder) else {})
 
 
 def _set_environment(java: Java, *, local_mode: bool) -> None:
