@@ -95,8 +95,9 @@ class ShadowPageFile:
         """The decided record that is not committed yet."""
         page, other = self._pages[self._committed], self._pages[1 - self._committed]
         assert page is not None
-        is_newer = other is not None and other.sequence == page.sequence + 1
-        return other if is_newer and other is not None and other.xid == self._xid else None
+        if other is None or other.sequence != page.sequence + 1:
+            return None
+        return other if other.xid == self._xid else None
 
     def fits(self, record: bytes) -> bool:
         return _PAGE_HEAD.size + len(record) <= self._page_size

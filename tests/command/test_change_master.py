@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.command import change_master as module
@@ -14,7 +15,7 @@ from rplctl.command.change_master import change_master
 from rplctl.command.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
 from rplctl.command.change_plan import new_master_info, new_relay_log_info
 from rplctl.command.instance import open_repositories
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.ledger import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError, UsageError
@@ -225,17 +226,22 @@ def test_our_own_id_is_not_ignored_when_replicate_same_server_id_asks_for_it(tmp
     change_master(Config(tmp_path, server_id=77), "", MasterChanges(ignore_server_ids=(5, 77)))
 
 
+def applied_to(config: Config) -> tuple[Engine, Ledger, RelayLogInfo]:
+    """A configured channel as its applier finds it: the target, the ledger, and the position in it."""
+    change_master(config, "", FIRST)
+    engine = open_repositories(config, "").engine()
+    create_own_tables(engine)
+    ledger = open_ledger(config, Channel("", config.datadir), engine)
+    return engine, ledger, ledger.open()
+
+
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])
 def test_the_record_of_a_running_applier_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """It commits while the receiver's settings change: neither its position nor its marker may go back."""
     config = Config(tmp_path, relay_log_info_repository=kind)
-    change_master(config, "", FIRST)
-    engine = open_repositories(config, "").engine()
-    create_own_tables(engine)
-    ledger = open_ledger(config, Channel("", tmp_path), engine)
-    before = ledger.open()
+    engine, ledger, before = applied_to(config)
     after = before.at(RelayLogPosition("relay-bin.000001", 900), BinlogPosition("b.000003", 2000))
 
     def commits_meanwhile(*given: Any) -> MasterInfo:
@@ -289,11 +295,7 @@ def test_what_a_killed_change_left_waits_for_the_thread_it_concerns_only(
 def test_what_a_crash_kept_out_of_the_file_is_not_fetched_again(tmp_path: Path) -> None:
     """The marker in the target is ahead of the file, as a power cut leaves them: CHANGE MASTER goes by the marker."""
     config = Config(tmp_path, relay_log_info_repository="FILE")
-    change_master(config, "", FIRST)
-    engine = open_repositories(config, "").engine()
-    create_own_tables(engine)
-    ledger = open_ledger(config, Channel("", tmp_path), engine)
-    before = ledger.open()
+    engine, ledger, before = applied_to(config)
     after = before.at(RelayLogPosition("relay-bin.000001", 900), BinlogPosition("b.000003", 2000))
     with engine.begin() as connection:
         ledger.advance(connection, before, replace(after, gtid_executed="0-1-7"))
