@@ -85,6 +85,16 @@ def refetch(channel: Channel, source: FakeSource, result: RecoveryResult) -> Non
     writer.close()
 
 
+def applied_after_refetch(
+    channel: Channel, source: FakeSource, result: RecoveryResult, info: RelayLogInfo
+) -> list[BinlogPosition]:
+    """Where the transactions end that the applier finds behind its position then."""
+    refetch(channel, source, result)
+    reader = RelayLogReader(channel)
+    assert reader.open(info)
+    return transactions_of(read_everything(reader))
+
+
 def test_a_whole_relay_log_is_left_alone(channel: Channel) -> None:
     source = FakeSource()
     end = write_relay_log(channel, source, 3)
@@ -340,10 +350,7 @@ def test_damage_in_the_log_that_the_applier_is_in_is_fetched_again(channel: Chan
     result = recover(channel, info)
     assert (result.next_event, len(result.removed_relay_logs)) == (source.ends[0], 3)
     assert result.notes
-    refetch(channel, source, result)
-    reader = RelayLogReader(channel)
-    assert reader.open(info)
-    assert transactions_of(read_everything(reader)) == source.ends[1:]
+    assert applied_after_refetch(channel, source, result, info) == source.ends[1:]
 
 
 def test_damage_ahead_of_the_applier_is_fetched_again_once_it_has_come_there(channel: Channel) -> None:
@@ -401,10 +408,7 @@ def test_relay_logs_that_begin_after_the_executed_position_are_useless(channel: 
     info = executed(source.ends[0], RelayLogPosition("relay-bin.000001", 900))
     result = recover(channel, info)
     assert (result.next_event, len(result.removed_relay_logs)) == (source.ends[0], 2)
-    refetch(channel, source, result)
-    reader = RelayLogReader(channel)
-    assert reader.open(info)
-    assert transactions_of(read_everything(reader)) == source.ends[1:]
+    assert applied_after_refetch(channel, source, result, info) == source.ends[1:]
 
 
 def test_a_last_log_without_one_whole_event_gives_way_to_the_one_before(channel: Channel) -> None:
@@ -584,7 +588,4 @@ def test_killed_while_recovering(channel: Channel, point: str) -> None:
     assert run_killed(channel, "recover", point, str(source.ends[0]))
     result = recover(channel, info)
     assert result.next_event == expected
-    refetch(channel, source, result)
-    reader = RelayLogReader(channel)
-    assert reader.open(info)
-    assert transactions_of(read_everything(reader)) == source.ends[1:]
+    assert applied_after_refetch(channel, source, result, info) == source.ends[1:]
