@@ -213,8 +213,8 @@ def lying(config: Config, told: Callable[[str, str], None]) -> None:
 def rows(config: Config) -> list[int]:
     """(count, greatest number, sum by the source's own account) of what the target holds."""
     with contextlib.closing(sqlite3.connect(config.datadir / "target.db")) as connection:
-        there = connection.execute(f"SELECT 1 FROM sqlite_master WHERE name = '{TABLE}'").fetchone()
-        if there is None:
+        both = f"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('{TABLE}', '{DATABASE}__total')"
+        if connection.execute(both).fetchone() != (2,):  # cut while the source's first statements were applied
             return [0, 0, 0]
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         count, last = connection.execute(f"SELECT count(*), coalesce(max(seq), 0) FROM {TABLE}").fetchone()
