@@ -29,6 +29,7 @@ class Fate:
     how: str = "fin"  # fin, rst, or hold: silence on an open connection
     begins: Trigger = dump_request
     request_arrives: bool = True  # False: cut before the server sees the request
+    server_hears: bool = True  # False: to the server the connection stays open, as when a network falls apart
     piece: int = 1 << 16  # bytes forwarded at a time
 
 
@@ -128,7 +129,8 @@ class _Link:
                         return
                 if not self._ended.is_set():
                     self._server.sendall(data)
-        self._close(self._server)
+        if self._fate.server_hears or not self._ended.is_set():
+            self._close(self._server)
         if self._fate.how == "rst" and self._ended.is_set():
             self._client.close()
 
@@ -167,7 +169,7 @@ class _Link:
             self._close(self._client)
         self._proxy.cuts += 1
         self._proxy.is_cut.set()
-        if self._fate.how != "hold":
+        if self._fate.how != "hold" and self._fate.server_hears:
             self._close(self._server)
 
     @staticmethod

@@ -264,8 +264,11 @@ def test_a_lock_that_an_operator_killed_is_taken_again_and_nothing_is_lost_or_wr
     request: pytest.FixtureRequest, tmp_path: Path, kind: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KILL of the applier's connection, which holds the lock, within a transaction and between two (G03)."""
-    monkeypatch.setattr(mysql_fence, "LOCK_WAIT_SECONDS", 0)
-    monkeypatch.setattr(postgresql, "LOCK_WAIT", "100ms")
+
+    def wait(seconds: int) -> None:  # a server takes a moment to free the lock of a connection that was killed
+        monkeypatch.setattr(mysql_fence, "LOCK_WAIT_SECONDS", seconds)
+        monkeypatch.setattr(postgresql, "LOCK_WAIT", f"{seconds * 1000 + 1}ms")
+
     place = place_of(kind, request, tmp_path, options)
     first, second = place.host("first"), place.host("second")
     place.prepare(first, second)
@@ -283,7 +286,9 @@ def test_a_lock_that_an_operator_killed_is_taken_again_and_nothing_is_lost_or_wr
             applier.commit_next(kill if is_within else lambda: None)
         assert lost.value.transient, lost.value
         applier.target.reconnect()  # as the applier does before it tries again
+        wait(300)
         assert applier.commit_next() == (1 if is_within else 2)
+        wait(0)
         with pytest.raises(LockBusy):
             Applier.start(place, second)
     assert applier.commit_next() == 3

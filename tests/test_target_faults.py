@@ -248,6 +248,22 @@ def test_a_commit_without_an_answer_is_asked_for_and_neither_lost_nor_repeated(
     assert proxy.cuts == 3
 
 
+@pytest.mark.parametrize("kind", ["TABLE", "FILE"])
+def test_a_connection_that_only_we_know_to_be_lost_is_ended_on_the_server_with_its_locks(
+    make: Callable[..., Through], server: Server, recorded: Recorded, kind: str
+) -> None:
+    """A network that falls apart: the server keeps the transaction, its rows' locks and the channel's lock."""
+    through = make(server, recorded.rows, relay_log_info_repository=kind)
+    through.begin()
+    through.instance.target.fence("")
+    through._leave_connections()
+    proxy = through.proxy
+    proxy.usual = Fate(0, begins=Committing(1, 3), request_arrives=False, server_hears=False)
+    through.apply()
+    through.assert_whole()
+    assert proxy.cuts == 2
+
+
 PHASES = {  # the statement that is cut, by server
     "prepare": {"mariadb": b"XA PREPARE", "postgresql": b"PREPARE TRANSACTION"},
     "commit": {"mariadb": b"XA COMMIT", "postgresql": b"COMMIT PREPARED"},

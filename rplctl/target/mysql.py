@@ -64,6 +64,7 @@ class MysqlTarget:
         self._session: Session | None = None
         self._killer = Killer(engine)
         self._fenced: str | None = None
+        self._fence_holder = 0  # the connection that had the lock last
         self._foreign_keys = True
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._facts = TableFacts(self._ask)
@@ -97,7 +98,7 @@ class MysqlTarget:
             self._described = None
             if self._fenced is not None:
                 try:
-                    mysql_fence.take(self._driver, self._fenced)
+                    self._fence_holder = mysql_fence.take(self._driver, self._fenced, self._fence_holder)
                 except BaseException:
                     self.reconnect()  # never one without the lock
                     raise
@@ -111,7 +112,7 @@ class MysqlTarget:
         return driver
 
     def fence(self, channel: str) -> None:
-        self._fenced = channel
+        self._fenced, self._fence_holder = channel, 0
         self.reconnect()  # from now on every connection begins with the lock
         self._open()
 

@@ -59,6 +59,7 @@ class PostgresqlTarget:
         self.engine = engine
         self._connection: Connection | None = None
         self._fenced: str | None = None
+        self._fence_holder = 0  # the connection that had the lock last
         self._may_rest_foreign_keys = self._may_make_tables = False
         self.bulk_rows = 0
         self._foreign_keys_wanted = True
@@ -74,7 +75,7 @@ class PostgresqlTarget:
             try:
                 self._greet()
                 if self._fenced is not None:
-                    self.fence(self._fenced)
+                    self._take_fence(self._fenced)
             except BaseException:
                 self.reconnect()  # never one without the lock
                 raise
@@ -157,10 +158,20 @@ class PostgresqlTarget:
                 self._driver.rollback()  # what `check_table` began
 
     def fence(self, channel: str) -> None:
-        self._fenced = channel
+        self._fenced, self._fence_holder = channel, 0
+        self.reconnect()  # from now on every connection begins with the lock
+        _ = self.connection
+
+    def _take_fence(self, channel: str) -> None:
+        """Our connection of before, which a network fault may have left open on the server, is ended first."""
         number = int.from_bytes(hashlib.sha256(f"rplctl:{channel}".encode()).digest()[:8], "big", signed=True)
         driver = self._driver
         try:
+            driver.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid = %s"
+                " AND (classid::bigint << 32) | objid::bigint = %s AND granted",
+                (self._fence_holder, number),
+            )
             driver.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'".encode())
             driver.execute(f"SELECT pg_advisory_lock({number})".encode())
             driver.commit()
@@ -173,6 +184,7 @@ class PostgresqlTarget:
             ) from None
         except psycopg.Error as error:
             raise target_error(error) from None
+        self._fence_holder = driver.info.backend_pid
 
     def reconnect(self) -> None:
         if self._connection is not None:

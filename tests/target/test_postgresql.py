@@ -371,15 +371,20 @@ def test_a_user_who_may_make_no_temporary_tables_changes_many_rows_all_the_same(
 def test_a_channel_has_one_committer_and_a_lost_connection_takes_its_lock_along(
     shop: Shop, postgresql: PostgresqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rplctl.target.postgresql.LOCK_WAIT", "100ms")
+    def wait(patience: str) -> None:  # a server takes a moment to free the lock of a connection that was closed
+        monkeypatch.setattr("rplctl.target.postgresql.LOCK_WAIT", patience)
+
     shop.target.fence("north")
     other = Shop(postgresql.url())
     try:
+        wait("100ms")
         with pytest.raises(LockBusy, match="north"):
             other.target.fence("north")
         other.target.fence("south")
         shop.target.reconnect()
+        wait("300s")
         other.target.fence("north")
+        wait("100ms")
         for _ in range(2):
             with pytest.raises(LockBusy):
                 shop.target.begin(foreign_keys=True)
