@@ -7,8 +7,9 @@
    later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position, or when
    CHANGE MASTER set it behind relay logs that are still to be applied;
 4. relay logs that begin after the executed position, or that cannot be read on from there to the next one, are useless:
-   all go, and the executed position is fetched again. By GTID positions of one source say nothing about another's:
-   relay logs without the applier's own are useless.
+   all go, and the executed position is fetched again, by GTID from the source's first log on when nothing is executed.
+   By GTID positions of one source say nothing about another's: relay logs without the applier's own are useless, and
+   so are all when one does not begin where the one before it ends.
 
 Invariant: a plan is pure (`plan_recovery`, what `dry_run` shows), and each step of carrying it out leaves a state from
 which the same result is planned again, so recovery may be killed anywhere and repeated. Caller holds the receiver lock.
@@ -20,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rplctl.binlog.jit import ByteArray
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RelayLogError, file_error
@@ -30,8 +30,16 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPositi
 from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import READ_FAILURE
-from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start, start_of, sync_file
+from rplctl.relay_log.locate import READ_FAILURE, out_of_order
+from rplctl.relay_log.log_file import (
+    Boundary,
+    cut_file,
+    last_sound_boundary,
+    mapped_file,
+    read_start,
+    start_of,
+    sync_file,
+)
 from rplctl.relay_log.purge import finish_purge, purge_names, registered_names
 
 _NO_RELAY_LOG: Final = RelayLogPosition("", 0)
@@ -82,8 +90,8 @@ def recover_relay_log(
     """Bring the relay log to its last complete transaction and say what to fetch next.
 
     No option of `config` turns this off or weakens it. Raises RelayLogError when transactions that were fetched,
-    but may not have been applied, are gone and no executed position tells where to fetch them again; RplError when the
-    disk fails (transient when it is full).
+    but may not have been applied, are gone or out of order and nothing tells where to fetch them again; RplError when
+    the disk fails (transient when it is full).
     """
     del config
     if dry_run:
@@ -119,7 +127,9 @@ def plan_recovery(channel: Channel, master_info: MasterInfo, relay_log_info: Rel
         notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
         kept, tail = [], None
     retrieved, broken = _read_through(index, kept, tail, relay_log_info, by_gtid=uses_gtid)
-    if broken and (executed.log_name or uses_gtid):
+    if broken and not (executed.log_name or uses_gtid):
+        raise _unknown_start(channel, f"Relay logs are damaged: {broken};")
+    if broken:
         notes.append(f"relay logs are damaged: {broken}; all are removed and fetched again from what is executed")
         kept, tail = [], None
     next_event = _next_event(tail, executed, master_info, channel)
@@ -185,18 +195,10 @@ def _examine(index: RelayLogIndex, name: str) -> _Tail | None:
             return None
         size = len(data)
         sound = data[: intact_end(data, start.boundary.offset, start.checksum_algorithm)]
-        boundary = _last_boundary(sound, start.boundary)
+        boundary = last_sound_boundary(sound, start.boundary)
         if boundary.offset <= start.first_event_end < size and not start.source.log_name:
             return None  # cut inside the header: where the file begins is unknown, and nothing in it is whole
         return None if boundary.offset < start.first_event_end else _Tail(name, size, boundary)
-
-
-def _last_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """The last transaction end before the first event that cannot be where it is (damage that no checksum shows)."""
-    try:
-        return last_boundary(data, start)
-    except BinlogFormatError as error:
-        return last_boundary(data[: int(error.position)], start)
 
 
 def _begins_after(
@@ -214,7 +216,8 @@ def _read_through(
 ) -> tuple[str, str]:
     """(the GTIDs in the relay logs when they are needed, what keeps the applier from reading on; '' for nothing)."""
     try:
-        broken = _break_behind(index, kept, relay_log_info.exec_position)
+        executed = relay_log_info.exec_position
+        broken = _break_behind(index, kept, executed) if executed.log_name else out_of_order(index, kept, by_gtid=False)
         if broken or not by_gtid or tail is None:
             return "", broken
         return retrieved_gtids(index, kept, tail.boundary.offset), ""
@@ -227,7 +230,7 @@ def _break_behind(index: RelayLogIndex, kept: Sequence[str], executed: BinlogPos
     when it is the last, which the cut mends; later ones are looked at when the applier has come to them.
     """
     following = ""
-    for name in reversed(kept if executed.log_name else ()):
+    for name in reversed(kept):
         start = start_of(index.path(name))
         if start is None or executed.is_before(start):
             following = name
@@ -237,7 +240,7 @@ def _break_behind(index: RelayLogIndex, kept: Sequence[str], executed: BinlogPos
         with mapped_file(index.path(name)) as data:
             first = read_start(data)
             sound = data[: intact_end(data, first.boundary.offset, first.checksum_algorithm)]
-            here, there = _last_boundary(sound, first.boundary).source, start_of(index.path(following))
+            here, there = last_sound_boundary(sound, first.boundary).source, start_of(index.path(following))
         if there is not None and not (here.log_name and there.log_name and here.is_before(there)):
             return ""
         return f"{name} can be read to {here}, {following} begins at {there or 'an unknown place'}"
@@ -262,15 +265,20 @@ def _next_event(
         return executed if executed.log_name and fetched.is_before(executed) and not master_info.uses_gtid else fetched
     if executed.log_name:
         return executed
+    if master_info.uses_gtid:
+        return _NOWHERE  # the executed GTIDs say it; none of them: from the source's first log on
     if tail is None and master_info.flushed_relay_log_name:
-        raise RelayLogError(
-            f"All relay logs are gone (the last was {master_info.flushed_relay_log_name}) and nothing was applied yet; "
-            "where to fetch again is unknown",
-            errno=READ_FAILURE,
-            channel=channel.name,
-            hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
-        )
+        raise _unknown_start(channel, f"All relay logs are gone (the last was {master_info.flushed_relay_log_name}),")
     return master_info.read_position
+
+
+def _unknown_start(channel: Channel, why: str) -> RelayLogError:
+    return RelayLogError(
+        f"{why} nothing was applied yet: where to fetch again is unknown",
+        errno=READ_FAILURE,
+        channel=channel.name,
+        hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
+    )
 
 
 def _position_notes(tail: _Tail | None, next_event: BinlogPosition, relay_log_info: RelayLogInfo) -> list[str]:

@@ -8,6 +8,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from rplctl.relay_log.purge import purge_all, purge_applied, register_path
 from rplctl.relay_log.reader import RelayLogReader
 from rplctl.relay_log.writer import RelayLogWriter
 from tests.relay_log.stream import (
+    SOURCE_UUID,
     FakeSource,
     contents,
     executed,
@@ -386,11 +388,67 @@ def test_by_gtid_damage_that_keeps_the_relay_logs_from_being_read_is_fetched_aga
     data[-100:-60] = bytes(40)
     path.write_bytes(data)
     by_gtid = replace(MASTER, using_gtid=1, flushed_relay_log_name="relay-bin.000003")
-    with pytest.raises(RelayLogError, match="nothing was applied yet"):
-        recover(channel, NOTHING, by_gtid)
     info = replace(executed(source.ends[0], RelayLogPosition("relay-bin.000001", 1)), gtid_executed="0-1-1")
     result = recover(channel, info, by_gtid)
     assert (len(result.removed_relay_logs), result.retrieved_gtid_set) == (3, "")
+
+
+@pytest.mark.parametrize("lost", ["all", "the first", "amid"])
+def test_by_gtid_with_nothing_executed_lost_relay_logs_are_fetched_from_the_start(channel: Channel, lost: str) -> None:
+    """The empty set of what is executed says where: the source refuses it if its own first logs are gone."""
+    source = write_three_logs(channel)
+    first = channel.datadir / "relay-bin.000001"
+    if lost == "amid":
+        data = bytearray(first.read_bytes())
+        data[-100:-60] = bytes(40)
+        first.write_bytes(data)
+    for path in {"all": channel.datadir.glob("relay-bin*"), "the first": [first]}.get(lost, ()):
+        path.unlink()
+    by_gtid = replace(MASTER, enabled_auto_position=True, flushed_relay_log_name="relay-bin.000003")
+    info = RelayLogInfo().at(RelayLogPosition(first.name, 4), BinlogPosition("", 4))
+    result = recover(channel, info, by_gtid)
+    assert (result.next_event.log_name, result.retrieved_gtid_set, result.continues_at.log_name) == ("", "", "")
+    assert RelayLogIndex(channel).files() == []
+    result = replace(result, next_event=BinlogPosition("binlog.000001", 4))  # which the source begins with
+    assert applied_after_refetch(channel, source, result, info) == source.ends
+
+
+AT_FIRST = RelayLogInfo().at(RelayLogPosition("relay-bin.000001", 4), BinlogPosition("", 4))  # as CHANGE MASTER sets it
+
+
+@pytest.mark.parametrize("order", [(2, 1, 3), (3, 2, 1), (1, 3, 2), (2, 3, 1), (3, 1, 2)])
+@pytest.mark.parametrize("by_gtid", [False, True], ids=["by position", "by GTID"])
+@pytest.mark.parametrize("applied", [None, 0, 1], ids=["nothing known", "at the start", "one applied"])
+def test_relay_logs_that_have_changed_places_are_fetched_again_or_refused(
+    channel: Channel, order: tuple[int, ...], by_gtid: bool, applied: int | None
+) -> None:
+    """Each is whole and begins and ends somewhere; only that they do not follow one another tells."""
+    source = write_three_logs(channel)
+    paths = [channel.datadir / f"relay-bin.{number:06}" for number in (1, 2, 3)]
+    for path, data in zip(paths, [paths[number - 1].read_bytes() for number in order], strict=True):
+        path.write_bytes(data)
+    start = BinlogPosition("binlog.000001", 4) if applied == 0 else source.ends[0]
+    gtids = f"{SOURCE_UUID}:1" if applied else ""
+    info = (
+        AT_FIRST if applied is None else replace(AT_FIRST.at(AT_FIRST.relay_log_position, start), gtid_executed=gtids)
+    )
+    reader = RelayLogReader(channel, by_gtid=by_gtid)
+    with suppress(RelayLogError):  # an applier that is there first gets nothing wrong
+        if reader.open(info):
+            seen = transactions_of(read_everything(reader))
+            assert seen == source.ends[applied or 0 :][: len(seen)]
+    master = replace(MASTER, enabled_auto_position=by_gtid, flushed_relay_log_name="relay-bin.000003")
+    if applied is None and not by_gtid:
+        with pytest.raises(RelayLogError, match=r"begins at .* nothing was applied yet"):
+            recover(channel, info, master)
+        with pytest.raises(RelayLogError, match="have changed places"):
+            reader.open(info)
+        return
+    result = recover(channel, info, master)
+    assert (len(result.removed_relay_logs), result.next_event) == (3, info.exec_position)
+    if applied is None:
+        result = replace(result, next_event=BinlogPosition("binlog.000001", 4))  # which the source begins with
+    assert applied_after_refetch(channel, source, result, info) == source.ends[applied or 0 :]
 
 
 def test_a_short_index_drops_the_unlisted_log_and_fetches_it_again(channel: Channel) -> None:

@@ -129,7 +129,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
         relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
         removed: list[str] = []
         if refetch:
-            if not (relay.master_log_name or relay.gtid_executed):
+            if not (relay.master_log_name or relay.gtid_executed or master.uses_gtid):
                 raise UsageError(
                     "nothing is executed yet: where to fetch again is not known",
                     channel=channel_name,

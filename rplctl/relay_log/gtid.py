@@ -22,8 +22,8 @@ from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.scan import GroupScan
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import READ_FAILURE, Place
-from rplctl.relay_log.log_file import boundary_after, event_at, first_groups, mapped_file, read_start, walk
+from rplctl.relay_log.locate import READ_FAILURE, Place, follows
+from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_groups, mapped_file, read_start, walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,33 +39,39 @@ _NEEDED = HEADER_LENGTH + 25
 def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) -> str:
     """GTIDs of all complete transactions in these relay logs (the last one up to `last_size`); '' for none.
 
-    Reads every header in them: asked for only by channels that use GTIDs.
+    Reads every header in them: asked for only by channels that use GTIDs. Raises BinlogFormatError when a relay log
+    does not begin where the one before it ends.
     """
     numbers: dict[str, list[NDArray[np.uint64]]] = {}  # `uuid[:tag]` → transaction numbers
     domains: dict[int, str] = {}
+    end: Boundary | None = None
     for name in names:
         with mapped_file(index.path(name)) as data:
             data = data[: last_size if name == names[-1] else len(data)]
-            for scan, _ in walk(data, read_start(data).boundary):
+            end = _begins_behind(end, name, read_start(data).boundary)
+            for scan, after in walk(data, end):
                 _collect(data, scan, numbers, domains)
+                end = after
     return _text(numbers, domains)
 
 
 def find_place_by_gtid(index: RelayLogIndex, executed: str) -> Place | None:
     """Before the first transaction that is not in `executed`, else the end of the relay log; None without one.
 
-    Raises RelayLogError 1594, transient: recovery mends or fetches again what cannot be read.
+    Raises RelayLogError 1594, transient: recovery mends or fetches again what cannot be read or is out of order.
     """
+    found: Place | None = None
     place: Place | None = None
+    before: Boundary | None = None
     try:
         for name in index.names():
             with mapped_file(index.path(name)) as data:
-                before = read_start(data).boundary
+                before = _begins_behind(before, name, read_start(data).boundary)
                 for scan, after in walk(data, before):
-                    number = _first_not_in(executed, data, scan)
+                    number = _first_not_in(executed, data, scan) if found is None else None
                     if number is not None:
                         at = boundary_after(data, before, first_groups(scan, number)) if number else before
-                        return Place(name, at)
+                        found = Place(name, at)
                     before = after
                 place = Place(name, before)
     except (OSError, BinlogFormatError) as error:
@@ -76,7 +82,14 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> Place | None:
             hint="rplctl start --receiver",
             transient=True,
         ) from error
-    return place
+    return found or place
+
+
+def _begins_behind(end: Boundary | None, name: str, start: Boundary) -> Boundary:
+    """`start`, where a relay log begins. Raises BinlogFormatError when that is not the end of the one before it."""
+    if end is not None and not follows(end.source, start.source):
+        raise BinlogFormatError(f"{name} begins at {start.source}, the relay log before it ends at {end.source}")
+    return start
 
 
 def _first_not_in(executed: str, data: ByteArray, scan: GroupScan) -> int | None:

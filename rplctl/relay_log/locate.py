@@ -1,11 +1,14 @@
-"""Relay log coordinates from source coordinates, and the check that coordinates are a transaction end.
+"""Relay log coordinates from source coordinates, and the checks that coordinates are a transaction end and that relay
+logs follow one another.
 
 Invariant: a place found stands between two transactions and carries exactly the source position asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +26,7 @@ from rplctl.relay_log.log_file import (
     first_groups,
     intact_lengths_end,
     last_boundary,
+    last_sound_boundary,
     mapped_file,
     read_start,
     start_of,
@@ -71,6 +75,29 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> Place | None:
     if names:
         raise _unreachable(index, source, f"the first relay log {names[0]} begins after it")
     return None
+
+
+def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
+    """What shows that relay logs have changed places: one does not begin where the one before it ends; '' for nothing.
+
+    By position only a log that begins no later than its predecessor is looked at, which one must where any two have
+    changed places; by GTID, where positions of several sources meet, all are read.
+    """
+    for name, following in pairwise(names):
+        start, begins = start_of(index.path(name)), start_of(index.path(following))
+        if start is None or begins is None or (not by_gtid and start.is_before(begins)):
+            continue
+        with mapped_file(index.path(name)) as data:
+            first = read_start(data).boundary
+            ends = last_sound_boundary(data[: intact_lengths_end(data, first.offset)], first).source
+        if not follows(ends, begins):
+            return f"{name} can be read to {ends}, {following} begins at {begins}"
+    return ""
+
+
+def follows(ends: BinlogPosition, begins: BinlogPosition) -> bool:
+    """Whether a relay log that begins there may stand behind one that ends there; not each says where it begins."""
+    return ends == begins or not (ends.log_name and begins.log_name)
 
 
 def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Place | None:

@@ -172,6 +172,14 @@ def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
     return start
 
 
+def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
+    """The last transaction end before the first event that cannot be where it is (damage that no checksum shows)."""
+    try:
+        return last_boundary(data, start)
+    except BinlogFormatError as error:
+        return last_boundary(data[: int(error.position)], start)
+
+
 def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Boundary:
     """The boundary at `scan.complete_end`: position and format description as the last group leaves them."""
     event = before.format_description

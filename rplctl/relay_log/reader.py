@@ -27,7 +27,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPositi
 from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place
+from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place, out_of_order
 from rplctl.relay_log.log_file import (
     boundary_after,
     first_groups,
@@ -106,6 +106,8 @@ class RelayLogReader:
                 raise self._error(f"Relay log position {info.relay_log_position} is no end of a transaction")
             with mapped_file(self._index.path(names[0])) as data:
                 self._place = Place(names[0], read_start(data).boundary)
+        if self._place is not None and not info.master_log_name:
+            self._check_order(names)
         return self._place is not None
 
     def locate(self, exec_position: BinlogPosition) -> RelayLogPosition | None:
@@ -213,6 +215,17 @@ class RelayLogReader:
                 f"Events are missing between {here} in {self._place.log_name} and {begins} in {name}", hint=FETCH_AGAIN
             )
         self._seen_size = -1
+
+    def _check_order(self, names: list[str]) -> None:
+        """No source position says whether this place is the right one: the relay logs must follow one another."""
+        try:
+            wrong = out_of_order(self._index, names, by_gtid=self._by_gtid)
+        except FileNotFoundError:  # the receiver's recovery is at work
+            self._place = None
+            return
+        if wrong:
+            self._place = None
+            raise self._error(f"Relay logs have changed places: {wrong}", transient=self._by_gtid)
 
     def _look_up_again(self) -> None:
         """Our file is gone or shorter (fetched again): go on by source position, or wait for the receiver."""
