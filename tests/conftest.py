@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.private_server import PrivateServer, ServerUnavailable
 from tests.replica import Replica
@@ -21,6 +22,12 @@ from tests.torture_page import write_page
 # A run starts hundreds of Pythons: each would compile all of rplctl again where nothing may be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# The same examples each time, and none is an error for the time it takes: a run must not end well or badly by chance.
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("suite")
 
 Server = TypeVar("Server", bound=PrivateServer)
 Factory = Callable[..., Server]

@@ -237,7 +237,7 @@ def find_program(name: str) -> str:
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin") or ""
 
 
-def run_quietly(command: list[str], *, stdin: str = "", timeout_s: float = 120) -> None:
+def run_quietly(command: list[str], *, stdin: str = "", timeout_s: float = 600) -> None:
     """Run; on failure raise with the end of what it said."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, errors="replace", timeout=timeout_s)
     if done.returncode:

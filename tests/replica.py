@@ -143,6 +143,40 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 180, pause_s:
         time.sleep(pause_s)
 
 
+def slowness() -> float:
+    """Seconds of the clock for one of the processor's: 1 on a quiet machine. What things may take grows with it."""
+    began, used = time.monotonic(), time.process_time()
+    while time.process_time() - used < 0.25:
+        pass
+    return max(1.0, (time.monotonic() - began) / 0.25)
+
+
+def new_log(source: MariadbServer) -> str:
+    """FLUSH BINARY LOGS; the new one's name. MariaDB's event that its own recovery may begin there is in it then: the
+    server writes that when it comes to it, between whatever transactions there are.
+    """
+    source.sql("FLUSH BINARY LOGS")
+    name = source.master_status()[0]
+
+    def is_checkpointed() -> bool:
+        events = source.sql(f"SHOW BINLOG EVENTS IN '{name}'")
+        return any((event[2], event[5]) == ("Binlog_checkpoint", name) for event in events)
+
+    if source.kind == "mariadb":
+        wait_until(is_checkpointed)
+    return name
+
+
+def purge_logs(source: MariadbServer, first_kept: str) -> None:
+    """PURGE BINARY LOGS, until they are gone: MariaDB keeps one until its checkpoint, written later, says it may go."""
+
+    def is_done() -> bool:
+        source.sql(f"PURGE BINARY LOGS TO '{first_kept}'")
+        return source.binlog_files[0].name == first_kept
+
+    wait_until(is_done)
+
+
 def assert_same_tables(source: MariadbServer, replica: Replica, database: str) -> None:
     """Every row of every table of the source's database is in the target, and nothing else; values compared as text."""
     for table in source.tables(database):

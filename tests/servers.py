@@ -126,6 +126,7 @@ class MariadbServer(PrivateServer):
             client_flag=CLIENT.MULTI_STATEMENTS,
             conv=decoders,
             init_command="SET time_zone='+00:00'",
+            connect_timeout=180,
             read_timeout=600,
         )
 

@@ -232,7 +232,9 @@ class Commands(RuleBasedStateMachine):
     def kill(self, channel: str, role: str) -> None:
         if role in self.models[channel].running:
             place = Channel(channel, self.datadir)
-            os.kill(lock_holder(place, role) or 0, signal.SIGKILL)
+            holder = lock_holder(place, role)
+            assert holder, "its thread ended by itself"
+            os.kill(holder, signal.SIGKILL)
             wait_until(lambda: lock_holder(place, role) is None)
             self.models[channel].running.discard(role)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rplctl.target.base import Target
 
 CHANNEL: Final = "crash-test"
-PATIENCE_S: Final = 30.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
+PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
 INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGINT)
 _BETWEEN: Final = [  # transactions: each log has its own
     EventType.FORMAT_DESCRIPTION,

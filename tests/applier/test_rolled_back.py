@@ -8,6 +8,7 @@ from rplctl.applier.plan import BatchKind, plan_batches
 from rplctl.binlog.scan import GroupKind
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
+from tests.replica import new_log
 from tests.servers import MariadbServer
 
 SQL = """
@@ -31,10 +32,10 @@ INSERT INTO t VALUES (3,3)
 def test_rows_of_a_logged_rollback_are_not_applied_with_their_neighbours(
     mariadb: MariadbServer, tmp_path: Path
 ) -> None:
-    mariadb.sql("FLUSH BINARY LOGS")
+    log = new_log(mariadb)
     mariadb.sql(SQL)
     mariadb.sql("FLUSH BINARY LOGS")
-    groups = groups_of(mariadb.binlog_files[-2])
+    groups = groups_of(mariadb.data / log)
     (rolled_back,) = (n for n, kind in enumerate(groups.scan.kind) if kind == GroupKind.ROLLED_BACK)
     assert GroupKind.ROWS in groups.scan.kind[rolled_back + 1 :]
     batches = [b for b in plan_batches(groups, len(groups.scan)) if b.first <= rolled_back < b.last]

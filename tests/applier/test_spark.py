@@ -24,8 +24,13 @@ context = open_session(Config(datadir=folder), Channel("", folder))
 result = context.parallelize(range(8), 4).map(lambda value: value * value).collect()
 
 # /proc/net lists the sockets of the whole machine: keep those of the JVM, by inode
+def command_of(process):
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:  # ended meanwhile
+        return b""
 jvm = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdecimal() and p.name != str(os.getpid())
-           and b"SparkSubmit" in (p / "cmdline").read_bytes() and str(folder).encode() in (p / "cmdline").read_bytes())
+           and b"SparkSubmit" in command_of(p) and str(folder).encode() in command_of(p))
 def link(path):
     try:
         return os.readlink(path)

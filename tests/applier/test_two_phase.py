@@ -25,7 +25,7 @@ from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
 from tests.applier.instance import Instance
 from tests.commit.xa_probe import killed_at, program_killed_at
-from tests.replica import wait_until
+from tests.replica import new_log
 from tests.servers import MariadbServer, MysqlServer
 
 POINTS = {
@@ -59,10 +59,7 @@ def target(mariadb_factory: Callable[..., MariadbServer]) -> MariadbServer:
 
 def record(source: MariadbServer, folder: Path, name: str, sql: str) -> Recorded:
     """The binary log of these statements, after CREATE TABLE t and, in MyISAM, m."""
-    source.sql("FLUSH LOGS")
-    log = source.master_status()[0]
-    if not isinstance(source, MysqlServer):  # which writes no such event
-        wait_until(lambda: _is_checkpointed(source, log))
+    log = new_log(source)
     source.sql(f"CREATE DATABASE {name}")
     table = "(id INT AUTO_INCREMENT PRIMARY KEY, v INT)"
     source.sql(f"CREATE TABLE t {table} ENGINE=InnoDB; CREATE TABLE m {table} ENGINE=MyISAM", name)
@@ -74,12 +71,6 @@ def record(source: MariadbServer, folder: Path, name: str, sql: str) -> Recorded
     groups = groups_of(path)
     ddl = np.flatnonzero(groups.scan.kind == GroupKind.QUERY)
     return Recorded(groups, rows, int(ddl[2]) + 1)
-
-
-def _is_checkpointed(source: MariadbServer, log: str) -> bool:
-    """The server writes that into a new log when it comes to it, between whatever transactions are there by then."""
-    events = source.sql(f"SHOW BINLOG EVENTS IN '{log}'")
-    return any((event[2], event[5]) == ("Binlog_checkpoint", log) for event in events)
 
 
 def groups_of(path: Path) -> RelayGroups:

@@ -114,7 +114,7 @@ def test_what_the_vendors_tool_rejects_we_reject(name: str, tmp_path: Path) -> N
         pytest.skip(str(error))
     whole = list(events(log))
     assert parse_format_description(whole[0]).checksum_length == 4
-    seed = int(os.environ.get("RPLCTL_FUZZ_SEED", random.randrange(1 << 32)))
+    seed = int(os.environ.get("RPLCTL_FUZZ_SEED", "2775"))
     chance = random.Random(seed)
     path = tmp_path / "damaged"
     rejected, only_they = 0, []

@@ -32,6 +32,7 @@ from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.schema.model import Column, TableModel
 from tests.relay_log.stream import FakeSource, new_writer, write_relay_log
+from tests.replica import purge_logs
 from tests.servers import MariadbServer
 
 COVERED: set[str] = set()  # codes that a test below has seen; the last test compares with LEVELS
@@ -350,7 +351,7 @@ def test_a_live_source_that_purged_changed_or_lost_what_is_needed(
     )  # fmt: skip
     change_master(instance.config, "", connection)
     assert "source_purged" not in [f.code for f in instance.check(Scope.ONLINE).findings]
-    source.sql("PURGE BINARY LOGS TO 'binlog.000003'")
+    purge_logs(source, "binlog.000003")
     instance.expect("source_purged", "binlog.000001", "backup", Scope.ONLINE)
     instance.expect("source_same_server_id", "also ours", "rplctl init", Scope.ONLINE)
     repositories = open_repositories(instance.config, "")

@@ -129,8 +129,9 @@ def test_a_second_holder_is_refused_by_name_and_a_killed_one_frees_the_lock(conf
 
 
 def test_a_holder_gives_the_lock_back_in_time(config: Config) -> None:
+    begun = time.monotonic()
     lock_detached(config, TABLES, 60, timeout_s=0.3)
-    assert is_read_locked(config)
+    assert is_read_locked(config) or time.monotonic() - begun >= 0.3
     deadline = time.monotonic() + 180
     while is_read_locked(config):
         assert time.monotonic() < deadline

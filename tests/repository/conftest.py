@@ -70,7 +70,7 @@ class Target:
 
 def sqlite_engine(path: Path) -> Engine:
     engine = create_engine(
-        f"sqlite:///{path}", connect_args={"isolation_level": None, "timeout": 10}, poolclass=NullPool
+        f"sqlite:///{path}", connect_args={"isolation_level": None, "timeout": 180}, poolclass=NullPool
     )
 
     @event.listens_for(engine, "begin")
