@@ -1,8 +1,8 @@
 """One batch into the target: net changes in bulk, and the two ways back when they do not fit (design D2).
 
 Invariant: `info` is the position that is committed in the target and `catalog` the table models valid there; both move
-only after a COMMIT. Each of the three ways is a whole: bulk and ordered commit the batch or nothing, one-by-one
-commits every source transaction before the offender and raises its error.
+only after a COMMIT. Each of the three ways is a whole: bulk and ordered commit the batch or nothing, one-by-one commits
+all before the offender and raises its error. A long batch that does not fit in bulk is halved, each half its own batch.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from rplctl.schema.plan import Catalog
 from rplctl.target import mapped_errors
 from rplctl.target.base import CountMismatch, TableChunk, Target, statement_target
 
+MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
@@ -147,14 +148,17 @@ class BatchApplier:
             return self._in_order(batch)
         try:
             return self._bulk(batch)
-        except (CountMismatch, Inconsistent):
-            pass
+        except Inconsistent:
+            return self._in_order(batch)
         except NotTransactional:
             return self._one_by_one(batch, may_be_cut=False)
-        except RplError as error:
+        except (CountMismatch, RplError) as error:
             if getattr(error, "transient", False):
                 raise
-        return self._in_order(batch)
+        if batch.last - batch.first <= MOST_IN_ORDER:
+            return self._in_order(batch)
+        # nearly all of a long batch fits in bulk still, and in order it would take minutes to find what does not
+        return sum(self._apply(half) for half in batch.halves())
 
     def _in_order(self, batch: Batch) -> int:
         """In one transaction; if that cannot be, one of the source at a time up to the one that fails."""

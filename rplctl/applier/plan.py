@@ -102,6 +102,10 @@ class Batch:
             empty = self.kind is not BatchKind.GROUP and self.scan.kind[number] in _EMPTY_KINDS
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
+    def halves(self) -> tuple[Batch, Batch]:
+        middle = (self.first + self.last) // 2
+        return replace(self, last=middle), replace(self, first=middle)
+
     def left(self, begun: RelayLogInfo, now: RelayLogInfo) -> Batch:
         """Without the groups that an attempt, begun there, committed one at a time or in parts before it failed."""
         if now is begun:
