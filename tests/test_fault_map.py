@@ -21,7 +21,9 @@ B, killed processes
     B14  test_power_cut.py::test_a_power_cut_at_any_moment, test_simulation.py::test_seeds_of_faults
 C, disks and files
     C01 C02 C12  test_recovery.py::test_torn_at_every_byte, ::test_a_torn_page_from, ::test_one_flipped_bit
-    C03  test_recovery.py::test_lost_relay_logs, ::test_a_damaged_index, ::test_the_stored_read_position
+    C03  test_recovery.py::test_lost_relay_logs, ::test_a_damaged_index, ::test_the_stored_read_position,
+         ::test_by_gtid_with_nothing_executed, ::test_relay_logs_that_have_changed_places,
+         test_failures.py::test_by_gtid_relay_logs_lost
     C04  repository/test_torn_files.py::test_cut_off_at_any_byte, ::test_an_old_beginning
     C05 C07 C08  test_fault_calls.py::test_refused_its_nth_call, test_failures.py::test_a_full_disk_stops_the_receiver
     C06  receiver/test_receiver.py::test_the_space_limit_holds
