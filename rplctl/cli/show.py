@@ -137,6 +137,7 @@ def check(
     from rplctl.cli.text import clean
     from rplctl.command.check import WORDS, Limits, Scope, worst
     from rplctl.command.check import check as run
+    from rplctl.command.instance import one_engine
     from rplctl.errors import RplError
 
     options = options_of(context)
@@ -148,7 +149,8 @@ def check(
             int(seconds(t, f) or 0) for t, f in ((lag_warning, "--lag-warning"), (lag_critical, "--lag-critical"))
         )
         limits = Limits(low, high)
-        verdicts = [run(config, name, limits, scope) for name, config in each_channel(options, channel)]
+        with one_engine():
+            verdicts = [run(config, name, limits, scope) for name, config in each_channel(options, channel)]
     except UsageError:
         raise
     except RplError as error:

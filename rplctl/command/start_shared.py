@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.instance import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change
+from rplctl.command.instance import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
 from rplctl.command.process import Child, leave_running, spawn_shared, terminate, wait_until_it_runs
 from rplctl.command.start import Prepared, StartRequest, StartResult, Until, check_request, prepare, variables_of
 from rplctl.config import Config
@@ -32,7 +32,7 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
     outcome: Outcome = {}
     started: dict[str, list[Child]] = {}
     ready: dict[str, Prepared] = {}
-    with ExitStack() as held:
+    with one_engine(), ExitStack() as held:
         held.enter_context(files_may_change(datadir))
         held.enter_context(channels_stay(datadir))
         for name in dict.fromkeys(names):

@@ -14,9 +14,6 @@ import pytest
 from sqlalchemy import Engine
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channels import show_channels
 from rplctl.command.process import ServesOthers
 from rplctl.command.stop import StopResult
 from rplctl.config import Config
@@ -199,12 +196,12 @@ def time_to_show(program: Program, count: int) -> float:
 
 
 def test_many_channels_of_one_target_are_one_connection_which_is_closed_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """256 channels in a TABLE are more than a server lets in at once."""
-    config = Config(tmp_path, master_info_repository="TABLE", relay_log_info_repository="TABLE")
-    for name in ("a", "b", "c"):
-        change_master(config, name, MasterChanges(master_host=name))
+    monkeypatch.setenv("RPLCTL_MASTER_INFO_REPOSITORY", "TABLE")
+    monkeypatch.setenv("RPLCTL_RELAY_LOG_INFO_REPOSITORY", "TABLE")
+    make(program, "a", "b", "c")
     opened: list[Engine] = []
 
     def opening(url: str) -> Engine:
@@ -212,7 +209,9 @@ def test_many_channels_of_one_target_are_one_connection_which_is_closed_after(
         return opened[-1]
 
     monkeypatch.setattr("rplctl.target.open_engine", opening)
-    found = show_channels(config, lambda _: config)
-    assert [line.Source for line in found] == ["a:3306", "b:3306", "c:3306"]
-    (engine,) = opened
-    assert engine.pool.checkedin() == 0  # type: ignore[attr-defined]
+    shown = [line["Source"] for line in json.loads(program("show-channels", "--json").out)]
+    assert shown == ["db1:3306"] * 3
+    verdicts = json.loads(program("check", "--json").out)
+    assert [verdict["channel"] for verdict in verdicts] == ["a", "b", "c"]
+    assert len(opened) == 2
+    assert [engine.pool.checkedin() for engine in opened] == [0, 0]  # type: ignore[attr-defined]
