@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rplctl.durable import private_folder
-from rplctl.errors import LockBusy, UsageError
+from rplctl.durable import naming, private_folder
+from rplctl.errors import LockBusy, UsageError, file_error
 
 MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
@@ -116,7 +116,7 @@ def check_channel_name(name: str) -> None:
 def hold_lock(channel: Channel, role: str) -> Iterator[None]:
     """Hold the channel's lock of that role for the block; our pid is written into it for people to read.
 
-    Raises LockBusy, naming the holder, when another process has it.
+    Raises LockBusy, naming the holder, when another process has it; RplError when the disk has no room for it.
     """
     private_folder(channel.run_folder)
     descriptor = os.open(channel.lock_path(role), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -128,11 +128,19 @@ def hold_lock(channel: Channel, role: str) -> Iterator[None]:
                 channel=channel.name,
                 hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
             )
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        _note_holder(descriptor, channel, role)
         yield
     finally:
         os.close(descriptor)
+
+
+def _note_holder(descriptor: int, channel: Channel, role: str) -> None:
+    try:
+        with naming(channel.lock_path(role)):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except OSError as error:
+        raise file_error(error, channel.name) from error
 
 
 def _acquired(descriptor: int) -> bool:

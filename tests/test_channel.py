@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rplctl.channel import Channel, check_channel_name, decode_channel_name, encode_channel_name, hold_lock, lock_holder
-from rplctl.errors import LockBusy, UsageError
+from rplctl.errors import LockBusy, RplError, UsageError
+from rplctl.locks import FileLock
 
 HOLD = """
 import sys, time
@@ -56,6 +58,22 @@ def test_a_second_holder_is_told_who_has_the_lock(tmp_path: Path) -> None:
         with hold_lock(channel, "receiver"):
             pass
     assert lock_holder(channel, "applier") is None
+
+
+def test_a_disk_without_room_for_the_holder_names_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    channel = Channel("", tmp_path)
+    monkeypatch.setattr("os.pwrite", full)
+    with pytest.raises(RplError, match=f"^{channel.lock_path('receiver')}: No space left") as failed:
+        with hold_lock(channel, "receiver"):
+            pass
+    assert failed.value.errno == 1021
+    assert lock_holder(channel, "receiver") is None
+    lock = FileLock(tmp_path / "noted.lock")
+    with lock.held(), pytest.raises(OSError, match=r"noted\.lock"):
+        lock.note("somebody")
 
 
 def test_a_killed_holder_frees_the_lock_at_once(tmp_path: Path) -> None:
