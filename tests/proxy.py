@@ -31,6 +31,7 @@ class Fate:
     request_arrives: bool = True  # False: cut before the server sees the request
     server_hears: bool = True  # False: to the server the connection stays open, as when a network falls apart
     piece: int = 1 << 16  # bytes forwarded at a time
+    closes: bool = False  # with the cut, `open` is cleared
 
 
 class Proxy:
@@ -162,6 +163,8 @@ class _Link:
             if self._ended.is_set():
                 return
             self._ended.set()
+        if self._fate.closes:
+            self._proxy.open.clear()
         if self._fate.how == "rst":
             self._client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._client.shutdown(socket.SHUT_RD)  # wakes `run`, which closes it

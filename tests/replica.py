@@ -108,7 +108,7 @@ class Replica:
         finally:
             connection.close()
 
-    def wait_synced(self, source: MariadbServer, timeout_s: float = 240) -> None:
+    def wait_synced(self, source: MariadbServer, timeout_s: float = 600) -> None:
         """Until the applied position is the source's."""
         name, position = source.master_status()
         if config := self._config_of_files():
@@ -136,7 +136,7 @@ class Replica:
                     os.kill(int(process.name), signal.SIGKILL)
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 180, pause_s: float = 0.02) -> None:
+def wait_until(condition: Callable[[], object], timeout_s: float = 600, pause_s: float = 0.02) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "condition not met in time"

@@ -20,6 +20,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import create_tables, open_master_info
 from rplctl.status import ThreadStatus, read_status
 from rplctl.target import open_engine
+from tests.servers import MariadbServer
 
 OWN_SERVER_ID = 77
 
@@ -70,7 +71,7 @@ class RunningReceiver:
         assert self._receiver is not None
         self._receiver.flush_logs()
 
-    def wait(self, reached: Callable[[], bool], seconds: float = 120) -> None:
+    def wait(self, reached: Callable[[], bool], seconds: float = 600) -> None:
         assert self._thread is not None
         deadline = time.monotonic() + seconds
         while not reached():
@@ -81,9 +82,18 @@ class RunningReceiver:
     def wait_for(self, log_name: str, log_pos: int) -> None:
         self.wait(lambda: (self.stored().master_log_name, self.stored().master_log_pos) == (log_name, log_pos))
 
+    def catch_up(self, source: MariadbServer) -> None:
+        """The end is asked for each time: MariaDB writes BINLOG_CHECKPOINT events when it likes."""
+
+        def is_there() -> bool:
+            stored = self.stored()
+            return (stored.master_log_name, stored.master_log_pos) == source.master_status()
+
+        self.wait(is_there)
+
     def wait_for_error(self) -> RplError:
         assert self._thread is not None
-        self._thread.join(120)
+        self._thread.join(600)
         assert self.error is not None
         return self.error
 

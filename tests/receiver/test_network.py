@@ -70,16 +70,6 @@ def receiver_of(folder: Path, proxy: Proxy, config: dict[str, Any] | None = None
     return RunningReceiver(folder, config=config, host="127.0.0.1", port=proxy.port, **settings)
 
 
-def catch_up(receiver: RunningReceiver, source: MariadbServer) -> None:
-    """The end is asked for each time: MariaDB writes BINLOG_CHECKPOINT events when it likes."""
-
-    def is_there() -> bool:
-        stored = receiver.stored()
-        return (stored.master_log_name, stored.master_log_pos) == source.master_status()
-
-    receiver.wait(is_there)
-
-
 def position_asked(request: bytes) -> tuple[str, int]:
     """(log, position) of a COM_BINLOG_DUMP."""
     position, _flags, _server_id = struct.unpack_from("<IHI", request)
@@ -109,7 +99,7 @@ def length_of_dump(folder: Path, proxy: Proxy, source: MariadbServer) -> int:
     """Bytes of answer up to the last event, learned by receiving once."""
     proxy.usual = Fate(1 << 30)
     with receiver_of(folder, proxy) as receiver:
-        catch_up(receiver, source)
+        receiver.catch_up(source)
     proxy.usual = Fate()
     return proxy.answered
 
@@ -125,7 +115,7 @@ def cut_cases(folder: Path, proxy: Proxy, source: MariadbServer, cuts: list[int]
             receiver.wait(lambda: len(proxy.dump_requests) == 2)
             assert_ends_with_a_transaction(receiver, source, proxy.dump_requests[1])
             proxy.hold_dumps.clear()
-            catch_up(receiver, source)
+            receiver.catch_up(source)
             assert receiver.status().last_errno == 0
         assert receiver.relayed() == log_events(source.binlog_files), f"cut after byte {cut} ({how})"
         count_torture("network", f"dump cut by {how}", 0)
@@ -146,16 +136,14 @@ def test_a_lost_connection_is_noticed_told_and_made_again(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, how: str, words: str, heartbeat: float
 ) -> None:
     """`hold` is the black hole: nothing comes any more and nobody says so; the net timeout does."""
-    proxy.fates.append(Fate(700, how))
-    with receiver_of(tmp_path / "data", proxy, {"replica_net_timeout": 1}, heartbeat=heartbeat) as receiver:
-        assert proxy.is_cut.wait(180)
-        proxy.open.clear()
+    proxy.fates.append(Fate(700, how, closes=True))  # lest it is connected again before anybody has looked
+    with receiver_of(tmp_path / "data", proxy, {"replica_net_timeout": 2}, heartbeat=heartbeat) as receiver:
         receiver.wait(lambda: receiver.status().last_errno != 0)
         status = receiver.status()
         assert (status.last_errno, status.connected) == (2013, False) and words in status.last_error
         assert status.state in ("Reconnecting after a failed master event read", "Connecting to master")
         proxy.open.set()
-        catch_up(receiver, source)
+        receiver.catch_up(source)
         receiver.wait(lambda: receiver.status().connected and not receiver.status().last_errno)
     assert receiver.relayed() == log_events(source.binlog_files)
 
@@ -181,29 +169,37 @@ def test_a_host_name_is_asked_for_at_each_attempt_and_may_move_to_an_ipv6_addres
         said = receiver.status()
         assert (said.last_errno, "Unknown MySQL server host 'source.test'" in said.last_error) == (2005, True)
         answers.append("127.0.0.1")
-        catch_up(receiver, source)
+        receiver.catch_up(source)
         receiver.wait(lambda: receiver.status().last_errno == 0)
         here = proxy.accepted
         assert (here > 0, moved.accepted) == (True, 0)
         answers.append("::1")
         proxy.cut_all()
         source.sql("INSERT INTO net.t (b) VALUES ('moved')")
-        catch_up(receiver, source)
+        receiver.catch_up(source)
         assert moved.accepted > 0 and proxy.accepted == here
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
 def test_idle_with_heartbeats_is_no_lost_connection(tmp_path: Path, proxy: Proxy, source: MariadbServer) -> None:
-    with receiver_of(tmp_path / "data", proxy, {"replica_net_timeout": 1}, heartbeat=0.3) as receiver:
-        catch_up(receiver, source)
-        receiver.wait(lambda: receiver.status().received_heartbeats >= 5)
-    assert proxy.accepted == 1
+    """A machine may be too busy for heartbeats in time: then with longer times."""
+    connections: list[int] = []
+    for net_timeout in (1, 4, 16):
+        before = proxy.accepted
+        config = {"replica_net_timeout": net_timeout}
+        with receiver_of(tmp_path / f"{net_timeout}", proxy, config, heartbeat=net_timeout * 0.3) as receiver:
+            receiver.catch_up(source)
+            receiver.wait(lambda: receiver.status().received_heartbeats >= 5)
+        connections.append(proxy.accepted - before)
+        if connections[-1] == 1:
+            break
+    assert connections[-1] == 1, connections
 
 
 def test_single_bytes_give_the_same_relay_log(tmp_path: Path, proxy: Proxy, source: MariadbServer) -> None:
     proxy.usual = Fate(piece=1)
     with receiver_of(tmp_path / "data", proxy) as receiver:
-        catch_up(receiver, source)
+        receiver.catch_up(source)
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
@@ -229,23 +225,22 @@ def test_dump_threads_killed_under_load_lose_and_repeat_nothing(
     try:
         start = {"using_gtid": gtid, "master_log_name": "", "master_log_pos": 0} if gtid else {}
         with receiver_of(tmp_path / "data", proxy, {"max_relay_log_size": 1 << 16}, **start) as receiver:
+            killed: set[int] = set()
             for _ in range(kills):
-                dumps = len(proxy.dump_requests)
-                receiver.wait(lambda dumps=dumps: len(proxy.dump_requests) >= max(dumps, 1))  # type: ignore[misc]
+                receiver.wait(lambda: bool({row[0] for row in source.sql(DUMP_THREADS)} - killed))
                 time.sleep(chance.random() * 0.15)
-                for row in source.sql(
-                    "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
-                ):
+                for row in source.sql(DUMP_THREADS):
+                    killed.add(row[0])
                     with contextlib.suppress(pymysql.Error):
                         source.sql(f"KILL {row[0]}")
                         count_torture("network", "dump thread killed", 0)
             done.set()
             thread.join()
-            catch_up(receiver, source)
+            receiver.catch_up(source)
     finally:
         done.set()
         thread.join()
-    assert len(proxy.dump_requests) > kills // 2
+    assert len(proxy.dump_requests) >= kills
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
@@ -264,13 +259,13 @@ def test_of_two_replicas_with_one_server_id_the_first_is_told_and_gives_way(
     tmp_path: Path, proxy: Proxy, source: MariadbServer
 ) -> None:
     with receiver_of(tmp_path / "first", proxy) as first:
-        catch_up(first, source)
+        first.catch_up(source)
         with receiver_of(tmp_path / "second", proxy) as second:
-            catch_up(second, source)
+            second.catch_up(source)
             error = first.wait_for_error()
             assert "server_id" in error.message and "--server-id" in error.hint and not error.transient
             source.sql("INSERT INTO net.t (b) VALUES ('for the second')")
-            catch_up(second, source)
+            second.catch_up(source)
         assert second.error is None
     assert len(proxy.dump_requests) == 2, "they fought"
 
@@ -289,7 +284,7 @@ def test_an_event_above_our_limit_is_1153_at_once_and_above_the_sources_own_none
     assert error.errno == 1153 and not error.transient and "slave_max_allowed_packet" in error.message
     assert len(proxy.dump_requests) == 1 and receiver.status().last_errno == 1153
     with receiver:
-        catch_up(receiver, source)
+        receiver.catch_up(source)
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
@@ -302,7 +297,7 @@ def test_logs_begun_anew_under_a_position_are_never_read_on_from_it(
         source.sql(f"INSERT INTO net.t (b) VALUES ('{number}')")
     receiver = receiver_of(tmp_path / "data", proxy)
     with receiver:
-        catch_up(receiver, source)
+        receiver.catch_up(source)
     before = receiver.relayed()
     time.sleep(1.1)  # a log's birth is known to the second
     source.sql("RESET MASTER")
@@ -322,7 +317,7 @@ def test_logs_begun_anew_while_connected_stop_it(
     for number in range(3):
         source.sql(f"INSERT INTO net.t (b) VALUES ('{number}')")
     with receiver_of(tmp_path / "data", proxy) as receiver:
-        catch_up(receiver, source)
+        receiver.catch_up(source)
         before = receiver.relayed()
         time.sleep(1.1)
         source.sql("RESET MASTER")
@@ -347,7 +342,7 @@ def test_a_handshake_cut_after_any_byte_is_tried_again(
     cuts = range(0, 1100, every)
     proxy.fates.extend(Fate(cut, how, any_request) for cut in cuts)
     with receiver_of(tmp_path / "data", proxy) as receiver:
-        catch_up(receiver, source)
+        receiver.catch_up(source)
         receiver.wait(lambda: receiver.status().connected and not receiver.status().last_errno)
     assert receiver.relayed() == log_events(source.binlog_files)
     assert proxy.cuts == len(cuts) < proxy.accepted
@@ -367,7 +362,7 @@ def test_a_handshake_that_stalls_is_tried_again_after_the_net_timeout(
         assert receiver.status().last_errno in (2003, 2013) and not receiver.status().connected
         proxy.usual = Fate()
         proxy.open.set()
-        catch_up(receiver, source)
+        receiver.catch_up(source)
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
@@ -401,8 +396,8 @@ def test_a_source_without_a_free_connection_is_1040_and_tried_again(
     tmp_path: Path, proxy: Proxy, source: MariadbServer
 ) -> None:
     source.sql("CREATE OR REPLACE USER few@'%' IDENTIFIED BY 'rpl'; GRANT REPLICATION SLAVE ON *.* TO few@'%'")
-    source.sql("SET GLOBAL max_connections=10")
-    try:
+    with contextlib.closing(source.connect()) as own, own.cursor() as cursor:
+        cursor.execute("SET GLOBAL max_connections=10")
         with contextlib.ExitStack() as crowd, receiver_of(tmp_path / "data", proxy, user_name="few") as receiver:
             with contextlib.suppress(pymysql.Error):
                 while True:
@@ -413,7 +408,6 @@ def test_a_source_without_a_free_connection_is_1040_and_tried_again(
                 receiver.wait(lambda: receiver.status().last_errno == 1040)
             assert "Too many connections" in receiver.status().last_error
             crowd.close()
-            catch_up(receiver, source)
+            cursor.execute("SET GLOBAL max_connections=150")
+            receiver.catch_up(source)
         assert receiver.relayed() == log_events(source.binlog_files)
-    finally:
-        source.sql("SET GLOBAL max_connections=150")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pymysql
 import pytest
 
 from rplctl.channel import hold_lock
@@ -18,7 +20,9 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.purge import purge_applied
+from tests.private_server import free_port, release_port
 from tests.receiver.running import RunningReceiver, log_events
+from tests.replica import purge_logs
 from tests.servers import MariadbServer, MysqlServer
 from tests.source.binlogs import FIRST_EVENT, event, rotate, statements, write_log
 from tests.source.fake_server import FakeServer, frame, frame_error
@@ -132,11 +136,11 @@ def test_one_receiver_for_each_channel(tmp_path: Path) -> None:
 
 
 def test_retry_count_ends_the_attempts_and_the_error_says_why(tmp_path: Path) -> None:
-    with FakeServer(version="8.0.40") as server:
-        port = server.port
+    port = free_port()
     begin = time.monotonic()
     with RunningReceiver(tmp_path / "data", host="127.0.0.1", port=port, retry_count=2) as receiver:
         error = receiver.wait_for_error()
+    release_port(port)
     assert error.errno == 2003 and time.monotonic() - begin >= 1
     assert receiver.status().last_error == error.message and not receiver.status().connected
 
@@ -198,29 +202,25 @@ def load(server: MariadbServer, database: str) -> None:
 
 def kill_dump(server: MariadbServer) -> None:
     for row in server.sql("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"):
-        server.sql(f"KILL {row[0]}")
+        with contextlib.suppress(pymysql.Error):  # it has ended
+            server.sql(f"KILL {row[0]}")
 
 
-def follow_a_troubled_life(server: MariadbServer, receiver: RunningReceiver, end: str) -> None:
+def follow_a_troubled_life(server: MariadbServer, receiver: RunningReceiver) -> None:
     """Load, a killed dump, a clean restart, a crash: then the relay logs hold what the binary logs hold."""
-
-    def caught_up() -> None:
-        row = server.sql(end)[0]
-        receiver.wait_for(row[0], int(row[1]))
-
     with receiver:
         load(server, "life")
-        caught_up()
+        receiver.catch_up(server)
         kill_dump(server)
         server.sql("INSERT INTO life.t (b) VALUES ('after kill')")
-        caught_up()
+        receiver.catch_up(server)
         server.restart()
         server.sql("INSERT INTO life.t (b) VALUES ('after restart')")
-        caught_up()
+        receiver.catch_up(server)
         server.kill()
         server.start()
         server.sql("INSERT INTO life.t (b) VALUES ('after crash')")
-        caught_up()
+        receiver.catch_up(server)
         receiver.wait(lambda: receiver.status().received_heartbeats > 0)
         assert receiver.status().last_errno == 0
     assert receiver.relayed() == log_events(server.binlog_files)
@@ -233,7 +233,7 @@ def test_mariadb_is_received_whole_through_kill_restart_and_crash(
 ) -> None:
     server = mariadb_factory("--sync-binlog=1")
     receiver = RunningReceiver(tmp_path / "data", host="127.0.0.1", port=server.port, using_gtid=gtid)
-    follow_a_troubled_life(server, receiver, "SHOW MASTER STATUS")
+    follow_a_troubled_life(server, receiver)
 
 
 @pytest.mark.slow
@@ -245,7 +245,7 @@ def test_mysql_is_received_whole_through_kill_restart_and_crash(
     receiver = RunningReceiver(
         tmp_path / "data", host="127.0.0.1", port=server.port, enabled_ssl=True, enabled_auto_position=gtid
     )
-    follow_a_troubled_life(server, receiver, "SHOW BINARY LOG STATUS")
+    follow_a_troubled_life(server, receiver)
 
 
 @pytest.mark.slow
@@ -256,7 +256,7 @@ def test_a_purged_log_and_an_impossible_position_are_final(
     first = server.master_status()[0]
     server.sql("FLUSH BINARY LOGS; FLUSH BINARY LOGS")
     last = server.master_status()[0]
-    server.sql(f"PURGE BINARY LOGS TO '{last}'")
+    purge_logs(server, last)
     for name, position, text in (
         (first, 4, "Could not find first log file name"),
         (last, 10**6, "impossible position"),
@@ -288,7 +288,7 @@ def test_a_target_with_our_record_that_goes_away_is_waited_for(
     with receiver:
         receiver.wait(lambda: "attempt 2" in caplog.text)
         target.start()
-        receiver.wait_for(*mariadb.master_status())
+        receiver.catch_up(mariadb)
         caplog.clear()
         target.kill()
         mariadb.sql("CREATE DATABASE away_2")
@@ -296,6 +296,6 @@ def test_a_target_with_our_record_that_goes_away_is_waited_for(
         assert receiver.status().last_errno != 0
         mariadb.sql("DROP DATABASE away_2; DROP DATABASE away")
         target.start()
-        receiver.wait_for(*mariadb.master_status())
+        receiver.catch_up(mariadb)
     assert receiver.error is None
     assert receiver.relayed() == log_events(mariadb.binlog_files)
