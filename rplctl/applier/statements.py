@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rplctl.applier.alike_rows import told_apart
 from rplctl.applier.decode import Inconsistent
 from rplctl.applier.live_catalog import LiveCatalog
 from rplctl.applier.row_stream import EventRun, unknown_tables
@@ -148,7 +149,8 @@ class StatementRunner:
         if not can and not self._target.wants_replay(model):
             return False
         assert piece.types[0] == EventType.TABLE_MAP
-        self._target.replay_rows(piece.event(0), rows, piece.description)
+        for part in told_apart(piece, table_map, model):
+            self._target.replay_rows(piece.event(0), part, piece.description)
         return True
 
     def check_bulk(self, models: Iterable[TableModel]) -> None:

@@ -94,6 +94,24 @@ def test_rows_of_a_table_without_transactions_are_written_once_when_a_group_behi
     assert mysql.sql("SELECT CAST(j->'$.a' AS SIGNED) FROM copy.t") == [(2,)]
 
 
+def test_rows_alike_but_for_their_documents_are_told_apart_where_there_is_no_key(
+    mysql: MysqlServer, tmp_path: Path
+) -> None:
+    """In order, rows with JSON go to the server as events; a MySQL replica takes one for another or finds none."""
+    path = logged(
+        mysql,
+        "CREATE TABLE k (c INT, n INT, j JSON, g POINT, UNIQUE KEY (c)); CREATE TABLE t (c INT, j JSON);"
+        "INSERT INTO k VALUES (3, 1, '[1]', POINT(1, 1)); INSERT INTO t VALUES (NULL, '[1]'), (NULL, '[2]'), (1, NULL);"
+        "SET binlog_row_value_options=PARTIAL_JSON;"
+        "BEGIN; REPLACE INTO k VALUES (3, 2, '[2]', POINT(2, 2)), (3, 3, '[3]', NULL), (3, 3, '[4]', POINT(4, 4));"
+        "SAVEPOINT s; UPDATE t SET j=JSON_REPLACE(j, '$[0]', 3 - j->'$[0]'); ROLLBACK TO s;"
+        "UPDATE t SET j=JSON_REPLACE(j, '$[0]', 3 - j->'$[0]'); DELETE FROM t WHERE j->'$[0]'=1; COMMIT",
+    )
+    carried_over(mysql, tmp_path, path)
+    assert mysql.sql("SELECT n, j, ST_AsText(g) FROM copy.k") == [(3, "[4]", "POINT(4 4)")]
+    assert mysql.sql("SELECT c, j FROM copy.t ORDER BY c") == [(None, "[2.0]"), (1, None)]
+
+
 def test_alter_ignore_is_as_without_strict_mode_and_stops_where_it_removed_rows(
     mariadb: MariadbServer, tmp_path: Path
 ) -> None:
