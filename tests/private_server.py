@@ -103,8 +103,15 @@ class PrivateServer(abc.ABC):
             time.sleep(0.05)
 
     def answers(self) -> bool:
-        try:  # a bare connection first: PyMySQL leaks its socket when nobody listens
-            socket.create_connection((self.host, self.port), timeout=5).close()
+        places: list[tuple[socket.AddressFamily, Any]] = [
+            (socket.AF_INET, (self.host, self.port)),
+            (socket.AF_UNIX, str(self.socket)),  # a server may listen there a moment later
+        ]
+        try:  # bare connections first: PyMySQL leaks its socket when nobody listens
+            for family, place in places:
+                with socket.socket(family) as probe:
+                    probe.settimeout(60)
+                    probe.connect(place)
             self.sql("SELECT 1")
         except self.errors:
             return False

@@ -15,7 +15,7 @@ from rplctl.command.show_status import show_status
 from rplctl.config import load_config
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import RELAY_LOG_INFO
-from tests.replica import Replica, assert_same_tables, wait_until
+from tests.replica import Replica, assert_same_tables, purge_logs, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -207,7 +207,7 @@ def test_what_the_source_says_about_gtids_it_lacks_or_purged_is_told_in_its_word
     replica.run("init")
     mariadb.sql("RESET MASTER; CREATE DATABASE one; FLUSH BINARY LOGS; CREATE DATABASE two; FLUSH BINARY LOGS")
     last = mariadb.master_status()[0]
-    wait_until(lambda: mariadb.sql(f"PURGE BINARY LOGS TO '{last}'") is not None and len(mariadb.binlog_files) == 1)
+    purge_logs(mariadb, last)
     replica.change_master(mariadb, "--master-use-gtid", "slave_pos")
     assert "Could not find GTID state requested by slave in any binlog files" in receiver_error(replica)
     extra = f"0-{mariadb.server_id}-99"
