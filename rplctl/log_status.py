@@ -119,12 +119,14 @@ class _ChannelResource:
     def __init__(
         self, channel: Channel, records: RecordsAtOnce[MasterInfo], into: ChannelLog, opened: ExitStack
     ) -> None:
-        self._channel = channel
         self._records = records
+        self._index = RelayLogIndex(channel)
+        self._listed, self._names = b"", list[str]()
         self._lock = FileLock(channel.lock_path("data"))
         opened.callback(self._lock.close)  # also when no round came to it
         self._lock.open()
         self._into = into
+        self._relay_logs()
 
     def lock(self, patience_s: float) -> bool:
         return self._lock.acquire(patience_s=patience_s)
@@ -132,14 +134,19 @@ class _ChannelResource:
     def unlock(self) -> None:
         self._lock.close()
 
+    def _relay_logs(self) -> list[str]:
+        """An index that is byte for byte as it was is not taken apart again."""
+        if (listed := self._index.read()) != self._listed:
+            self._listed, self._names = listed, self._index.names_in(listed)
+        return self._names
+
     def collect(self) -> None:
         info = self._records.find(self._into.name)
-        into, index = self._into, RelayLogIndex(self._channel)
+        into, names = self._into, self._relay_logs()
         into.master_info = info
-        names = index.names()
         if info is None or info.flushed_relay_log_name not in names:
             return  # nothing was received yet, or recovery has removed it and it is fetched again
-        size = index.path(info.flushed_relay_log_name).stat().st_size
+        size = self._index.path(info.flushed_relay_log_name).stat().st_size
         into.relay_log_file = info.flushed_relay_log_name
         into.relay_log_position = min(info.flushed_relay_log_pos, size)  # less after recovery cut a torn tail
         into.relay_logs = tuple(names[: names.index(info.flushed_relay_log_name) + 1])

@@ -23,6 +23,7 @@ from rplctl.position import log_number, numbered_log_name
 
 MAX_LOG_NUMBER = 2**31 - 1  # the server's own limit
 _MAX_INDEX_BYTES = 64 << 20
+_NUMBER = re.compile("[0-9]{6,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,27 @@ class RelayLogIndex:
 
     def names(self) -> list[str]:
         """Base names in the index, oldest first, without duplicates and foreign lines; [] when there is no index."""
-        return [name for name in map(self._own_name, self._lines()) if name is not None]
+        return self.names_in(self.read())
+
+    def names_in(self, data: bytes) -> list[str]:
+        """As `names`, of the index's bytes."""
+        lines = data.decode("utf-8", "surrogateescape").split("\n")
+        names = map(self._own_name, dict.fromkeys(line.removeprefix("./") for line in lines))
+        return [name for name in names if name is not None]
+
+    def read(self) -> bytes:
+        """The index as it is; empty when there is none."""
+        try:
+            with open(self.channel.relay_log_index_path, "rb", buffering=0) as file:
+                return file.read(min(os.fstat(file.fileno()).st_size, _MAX_INDEX_BYTES))
+        except FileNotFoundError:
+            return b""
 
     def is_canonical(self) -> bool:
         """True when the stored bytes are exactly what we would write for `names()` in order."""
         names = self.names()
         ordered = sorted(set(names), key=log_number)
-        return names == ordered and self._read() == self._encode(ordered)
+        return names == ordered and self.read() == self._encode(ordered)
 
     def path(self, name: str) -> Path:
         return self.channel.datadir / name
@@ -87,21 +102,12 @@ class RelayLogIndex:
         finally:
             os.close(descriptor)
 
-    def _read(self) -> bytes:
-        try:
-            with open(self.channel.relay_log_index_path, "rb") as file:
-                return file.read(_MAX_INDEX_BYTES)
-        except FileNotFoundError:
-            return b""
-
-    def _lines(self) -> list[str]:
-        lines = self._read().decode("utf-8", "surrogateescape").split("\n")
-        return list(dict.fromkeys(line.removeprefix("./") for line in lines))
-
     def _own_name(self, name: str) -> str | None:
         """The name when it is `<our base>.<number>`: other channels' bases differ, so theirs never match."""
-        match = re.fullmatch(re.escape(self.channel.relay_log_base) + r"\.([0-9]{6,10})", name)
-        return name if match and 0 < int(match[1]) <= MAX_LOG_NUMBER else None
+        base, _, number = name.rpartition(".")
+        if base != self.channel.relay_log_base or not _NUMBER.fullmatch(number):
+            return None
+        return name if 0 < int(number) <= MAX_LOG_NUMBER else None
 
     @staticmethod
     def _encode(names: Sequence[str]) -> bytes:

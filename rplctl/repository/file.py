@@ -53,6 +53,7 @@ class FileRepository(Generic[Info]):
     def __init__(self, record: Record[Info], channel: Channel, sync_period: int) -> None:
         self._record: Record[Info] = record
         self._channel = channel
+        self.path = record.path(channel)
         self._sync_period = sync_period
         self._events_since_sync = 0
         self.guard: Guard = nullcontext
@@ -60,10 +61,6 @@ class FileRepository(Generic[Info]):
     @property
     def kind(self) -> RepositoryKind:
         return RepositoryKind.FILE
-
-    @property
-    def path(self) -> Path:
-        return self._record.path(self._channel)
 
     @property
     def synced_path(self) -> Path:
