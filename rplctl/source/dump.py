@@ -173,6 +173,8 @@ def end_of_dump(payload: bytes) -> SourceError:
 
 def _hint(text: str) -> str:
     lowered = text.lower()
+    if "not in the master's binlog" in lowered or "more gtids than the" in lowered:
+        return "this channel applied what the source lacks: rplctl change-master to one that has it, or provision anew"
     if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
         return "the source purged what this channel needs: provision the target anew, then rplctl change-master"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:

@@ -87,6 +87,19 @@ def test_events_before_an_error_packet_are_handed_out_first() -> None:
     assert "change-master" in error.hint
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error: connecting slave requested to start from GTID 0-1-99, which is not in the master's binlog",
+        "Replica has more GTIDs than the source has, using the source's SERVER_UUID. This may indicate that the end",
+    ],
+)
+def test_who_has_applied_what_the_source_lacks_is_told_what_to_do(text: str) -> None:
+    error = end_of_dump(b"\xff\xd4\x04" + text.encode())
+    assert (error.errno, error.transient) == (1236, False) and f"'{text}'" in error.message
+    assert "to one that has it" in error.hint
+
+
 def test_packets_out_of_order_and_lying_lengths_end_the_connection() -> None:
     good = statements(1, start=4)[0]
     lying = good[:9] + (len(good) + 1).to_bytes(4, "little") + good[13:]
