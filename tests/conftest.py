@@ -165,6 +165,18 @@ def source(mariadb: MariadbServer, request: pytest.FixtureRequest) -> MariadbSer
     return mariadb
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _kernels() -> None:
+    """Compiled before the first test, once for all workers: a receiver that a test starts and stops at once would else
+    compile for so long on a slow machine that it is killed.
+    """
+    from rplctl.binlog.kernel_cache import is_compiled
+    from rplctl.demo.warm_up import warm_up
+
+    if not is_compiled():
+        warm_up()
+
+
 @pytest.fixture(autouse=True)
 def _hermetic_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The operator's own settings must not leak into tests: no RPLCTL_* option, no personal configuration."""

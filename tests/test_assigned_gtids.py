@@ -12,7 +12,7 @@ from tests.replica import Replica, assert_same_tables
 from tests.servers import MysqlServer
 
 UUID = "aaaaaaaa-71ca-11e1-9e33-c80aa9429562"
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = pytest.mark.slow
 
 
 def test_a_source_without_gtids_gets_ours_one_for_each_transaction(
@@ -21,7 +21,7 @@ def test_a_source_without_gtids_gets_ours_one_for_each_transaction(
     source = mysql_factory("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")
     assert source.sql("SELECT @@gtid_mode") == [("OFF",)]
     source.sql("RESET BINARY LOGS AND GTIDS; CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY)")
-    with closing(Replica(tmp_path)) as replica:
+    with closing(Replica(tmp_path, spark=False)) as replica:
         replica.run("init")
         where = ("--master-log-file", source.binlog_files[0].name, "--master-log-pos", "4")
         replica.change_master(source, *where, "--assign-gtids-to-anonymous-transactions", UUID)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +11,7 @@ from tests.servers import MariadbServer
 
 DATABASE = "restored"
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.mariadb]
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Iterator[Replica]:
-    replica = Replica(tmp_path)
-    yield replica
-    replica.close()
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 
 
 def write(source: MariadbServer, first: int, last: int) -> None:

@@ -13,7 +13,7 @@ from tests.replica import Replica
 from tests.servers import MariadbServer, MysqlServer
 from tests.test_replication_mysql import set_up
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder: Path, *init: str) -> None:
@@ -33,7 +33,7 @@ def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder
     assert sorted(path.name for path in replica.datadir.glob("*.pages")) == []
 
 
-LONG = pytest.mark.torture
+LONG = [pytest.mark.torture, pytest.mark.spark]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,8 @@ def test_mariadb_in_two_phases_becomes_what_the_source_was(
     assert differences(case, target) == []
 
 
-@LONG
+@pytest.mark.torture
+@pytest.mark.spark
 def test_mysql_in_two_phases_becomes_what_the_source_was(
     replica: Replica, mysql_factory: Callable[..., MysqlServer], tmp_path: Path
 ) -> None:
