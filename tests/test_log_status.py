@@ -261,7 +261,7 @@ def test_08_09_the_state_is_entered_and_left_by_the_collection_itself(instance: 
     found = instance.collect(FakeLog(lambda: seen.append(instance.held())))
     assert seen == [{"log_status": True, "data": True, "channels": True, "gtids": True}]
     assert instance.locks_are_free
-    assert found.storage_engines == {"Fake": {"LSN": 7}} and 0 < found.held_s < 5
+    assert found.storage_engines == {"Fake": {"LSN": 7}} and found.held_s > 0
 
 
 def test_09_a_receiver_cannot_flush_its_position_while_the_state_lasts(instance: Instance) -> None:
