@@ -29,7 +29,7 @@ from rplctl.schema.postgresql import (
 )
 from rplctl.schema.postgresql_conversion import convert
 from rplctl.schema.postgresql_partition import value_sql
-from rplctl.schema.postgresql_type import declared, index_of, literal, table
+from rplctl.schema.postgresql_type import declared, index_of, is_odd_date, literal, table
 from rplctl.schema.rebuild import FilledColumn, clustered_key
 from rplctl.schema.regenerated import POSTGRESQL, computed, is_calculated_anew
 from rplctl.schema.sqlite import Guard, is_enforceable, rows_that_fit
@@ -78,7 +78,11 @@ def _added(column: Column, step: AlterStep, context: DdlContext, *, original_nam
     if column.auto_increment:
         return _numbered(column, step, context, original_names=original_names)
     try:
-        value = literal(default_value(column, context), column)
+        default = default_value(column, context)
+        if isinstance(default, str) and is_odd_date(default, column):
+            why = f"existing rows get '{default}' in column '{column.name}', and PostgreSQL has no such date"
+            return FilledColumn(column, None, "NULL", "TRUE", why, constant="NULL")
+        value = literal(default, column)
     except NotComputable as error:
         text = column.generated or column.default or ""
         made = computed(column, text, step, context, original_names=original_names, arithmetic=POSTGRESQL)

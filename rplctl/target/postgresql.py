@@ -39,7 +39,7 @@ from rplctl.target.base import (
 )
 from rplctl.target.postgresql_bulk import RowWriter
 from rplctl.target.postgresql_connection import mapped_errors, target_error
-from rplctl.target.postgresql_error import change_error, no_record
+from rplctl.target.postgresql_error import change_error, ddl_error, no_record
 
 LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
 BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks
@@ -231,6 +231,12 @@ class PostgresqlTarget:
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         self._rows.forget_stages()
+        try:
+            self._execute_ddl(plan, catalog)
+        except TargetError as error:
+            raise ddl_error(error, plan) from None
+
+    def _execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         with mapped_errors():
             for guard in guards(plan):
                 if self._driver.execute(guard.query.encode()).fetchone() is not None:

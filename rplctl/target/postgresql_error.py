@@ -7,7 +7,9 @@ from psycopg import errors
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import Key, TableModel
-from rplctl.schema.postgresql_type import index_of, is_odd_date, table
+from rplctl.schema.plan import AlterStep, DdlPlan
+from rplctl.schema.postgresql_alter import filled_columns
+from rplctl.schema.postgresql_type import DATED, index_of, is_odd_date, table
 from rplctl.schema.sqlite_type import quote
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.postgresql_connection import target_error
@@ -45,6 +47,17 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
         )
     found.position = found.position or describe_key(image, model)
     return found
+
+
+def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
+    """The error of a statement; a date that a conversion made is told with the columns it may be of."""
+    for step in plan.steps:
+        if isinstance(step, AlterStep) and error.errno == 1292:
+            filled = filled_columns(step, plan.context, original_names=True)
+            names = [f"'{one.column.name}'" for one in filled if one.column.type in DATED and not one.is_unchanged]
+            text = f"ALTER TABLE {step.old.qualified_name}: column {' or '.join(names)}: {error.message}"
+            return TargetError(text, errno=error.errno, hint=error.hint)
+    return error
 
 
 def _violated(model: TableModel, index: str) -> Key | None:

@@ -496,3 +496,17 @@ def test_a_commit_is_durable_whatever_the_server_was_told(shop: Shop) -> None:
         "SELECT current_setting('synchronous_commit'), current_setting('timezone'), current_setting('lock_timeout')"
     )
     assert settings == [("on", "UTC", "50s")]
+
+
+def test_an_alter_that_makes_a_date_of_no_calendar_names_the_column(shop: Shop) -> None:
+    create = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20))"
+    add = "ALTER TABLE t ADD d DATE NOT NULL DEFAULT '2024-02-30'"
+    shop.ddl(create)
+    shop.apply(insert("t", [(1, "2024-02-30")]))
+    with pytest.raises(TargetError, match="'2024-02-30' in column 'd'"):
+        shop.ddl(add)
+    with pytest.raises(TargetError, match="column 'v': .*2024-02-30") as caught:
+        shop.ddl("ALTER TABLE t MODIFY v DATE")
+    assert caught.value.errno == 1292
+    shop.apply(chunk("t", deletes=[(1,)]))
+    shop.ddl(add)  # no row gets it
