@@ -68,7 +68,7 @@ def test_a_read_lock_holds_the_applier_and_nothing_is_lost_or_repeated(
         cursor.execute("FLUSH TABLES WITH READ LOCK")
         for number in range(50):
             source.sql(f"INSERT INTO shop.t VALUES ({number})")
-        time.sleep(3)
+        time.sleep(1)
         assert target.rows("shop", "t") == [] and replica.pid("applier") is not None
         cursor.execute("UNLOCK TABLES")
     replica.wait_synced(source)

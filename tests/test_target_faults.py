@@ -31,7 +31,7 @@ from rplctl.target import open_target
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.proxy import Fate, Proxy
-from tests.replica import wait_until
+from tests.replica import new_log, wait_until
 from tests.servers import MariadbServer, PostgresqlServer
 
 DATABASE = "target_faults"
@@ -56,8 +56,8 @@ def recorded(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("logs")
     logs = []
     for number, log_format in enumerate(("ROW", "STATEMENT"), 1):
-        mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}; FLUSH LOGS")
-        log = mariadb.master_status()[0]
+        mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}")
+        log = new_log(mariadb)
         mariadb.sql(
             f"CREATE DATABASE {DATABASE}; USE {DATABASE}; SET binlog_format={log_format};"
             "CREATE TABLE probe (seq INT PRIMARY KEY, note VARCHAR(40)) ENGINE=InnoDB;"
@@ -505,8 +505,8 @@ def test_sqlite_on_a_full_or_read_only_disk_stops_says_so_and_goes_on_with_space
 @pytest.fixture(scope="module")
 def bulky(mariadb: MariadbServer, tmp_path_factory: pytest.TempPathFactory) -> RelayGroups:
     """Numbered transactions of 200 kB."""
-    mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}; FLUSH LOGS")
-    log = mariadb.master_status()[0]
+    mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}")
+    log = new_log(mariadb)
     mariadb.sql(
         f"CREATE DATABASE {DATABASE}; USE {DATABASE}; CREATE TABLE probe (seq INT PRIMARY KEY, note LONGTEXT);"
         + "".join(f"INSERT INTO probe VALUES ({n}, REPEAT('{n % 10}', 200000));" for n in range(1, TRANSACTIONS + 1))
