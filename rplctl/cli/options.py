@@ -89,12 +89,13 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
     """The channels that a command without `--channel` means: all of them, the default one when there is none. `every`:
     `--all` was given. Raises UsageError.
     """
-    from rplctl.command.instance import all_channels
+    from rplctl.cli.output import say_notes
+    from rplctl.command.instance import known_channels
 
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel exclude each other", hint="leave one of them out")
     if not given and not isinstance(given, str):
-        return all_channels(options.config()) or [""]
+        return known_channels(options.config(), lambda note: say_notes(options, [note])) or [""]
     names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
     for name in names:
         check_channel_name(name)

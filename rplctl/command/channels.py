@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rplctl.command.instance import all_channels, one_engine
+from rplctl.channel import Channel
+from rplctl.command.instance import ROLES, known_channels, one_engine, running
 from rplctl.command.show_status import show_status
 from rplctl.config import Config
 from rplctl.errors import RplError
@@ -27,14 +28,16 @@ class ChannelLine:
 def show_channels(config: Config, config_of: Callable[[str], Config]) -> list[ChannelLine]:
     """`config_of` gives the options of one channel. A damaged channel shows its error instead of hiding the others."""
     with one_engine():
-        return [_line(config_of(name), name) for name in all_channels(config)]
+        return [_line(config_of(name), name) for name in known_channels(config)]
 
 
 def _line(config: Config, name: str) -> ChannelLine:
     try:
         status = show_status(config, name)
     except RplError as error:
-        return ChannelLine(name, "", "No", "No", None, "", error.message)
+        threads = running(Channel(name, config.datadir))
+        receives, applies = ("Yes" if role in threads else "No" for role in ROLES)
+        return ChannelLine(name, "", receives, applies, None, "", error.message)
     return ChannelLine(
         name,
         status.Master_Binlog_Dir or f"{status.Master_Host}:{status.Master_Port}",

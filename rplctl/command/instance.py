@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rplctl import skip_list
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import Config
-from rplctl.errors import NotConfigured, UsageError, file_error
+from rplctl.errors import NotConfigured, TargetError, UsageError, file_error
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository.base import InfoRepository
@@ -150,6 +150,21 @@ def all_channels(config: Config) -> list[str]:
     from rplctl.repository import list_channels
 
     return sorted(list_channels(config, engine_of(config)))
+
+
+def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
+    """As `all_channels`; while the target cannot be asked those that the folder knows of, which is said: who looks at
+    them, or stops them, needs no target. Raises TargetError when it knows of none.
+    """
+    from rplctl.repository import channels_of_folder
+
+    try:
+        return all_channels(config)
+    except TargetError as error:
+        if not (names := channels_of_folder(config.datadir)):
+            raise
+        says(Note(0, f"the target cannot be asked which channels there are ({error.message}): those known here follow"))
+        return names
 
 
 def one_channel(config: Config, given: str | None) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rplctl.channel import Channel, decode_channel_name
+from rplctl.channel import Channel, decode_channel_name, encode_channel_name
 from rplctl.config import INSTANCE_FILE, Config, read_file
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "InfoRepository",
     "RepositoryKind",
+    "channels_of_folder",
     "compare_and_swap",
     "create_tables",
     "list_channels",
@@ -77,6 +78,19 @@ def list_channels(config: Config, engine: Callable[[], Engine]) -> list[str]:
     for record in (MASTER_INFO, RELAY_LOG_INFO):
         if RepositoryKind.TABLE in _kinds_in_use(config, record):
             found |= {name.casefold(): name for name in _channels_in_table(record, engine)}
+    return sorted(found.values())
+
+
+def channels_of_folder(datadir: Path) -> list[str]:
+    """Those that are known while no table can be asked: with an info file, or with threads that ran here, whose names
+    are in lower case then; sorted.
+    """
+    found = {encode_channel_name(name): name for name in _channels_in_files(datadir)}
+    for path in (datadir / "run").glob("*/*.status.json"):
+        with suppress(ValueError):
+            name = "" if path.parent.name == "@" else decode_channel_name(path.parent.name)
+            if Channel(name, datadir).run_folder == path.parent:
+                found.setdefault(encode_channel_name(name), name)
     return sorted(found.values())
 
 

@@ -128,6 +128,29 @@ def test_a_record_that_is_damaged_keeps_no_new_channel_out_and_hides_no_other(se
     assert "'west': nothing stopped" in done.out and "'south': nothing stopped" in done.out and "'north'" in done.err
 
 
+def test_a_target_that_is_away_hides_and_keeps_only_what_needs_it(several: Program) -> None:
+    """A channel in a TABLE whose threads run is still known, shown as running, and stopped by a stop of all."""
+    north = Channel("north", several.datadir)
+    assert several("switch-repo", "--to", "table", "--channel", "north").code == 0
+    (north.run_folder / "receiver.status.json").write_text("{}")
+    for path in several.datadir.glob("target.db*"):
+        path.unlink()
+    (several.datadir / "target.db").mkdir()
+    with hold_lock(north, "receiver"):
+        done = several("show-channels", "--json")
+        lines = {line["Channel_Name"]: line for line in json.loads(done.out)}
+    assert [(name, line["Slave_IO_Running"]) for name, line in lines.items()] == [
+        *(("east", "No"), ("north", "Yes"), ("west", "No"))
+    ]
+    assert lines["north"]["Last_Error"] and not lines["east"]["Last_Error"]
+    done = several("show-status", "--json")
+    assert [row["Channel_Name"] for row in json.loads(done.out)] == ["east", "west"]
+    assert "Note: the target cannot be asked which channels there are" in done.err and "'north'" in done.err
+    done = several("stop", "--all")
+    assert "channel 'east': nothing stopped" in done.out and "channel 'west': nothing stopped" in done.out
+    assert several("change-master", "--channel", "new", "--master-host", "h").code == 7, "it may be there"
+
+
 def test_a_stop_of_all_comes_back_to_the_channel_that_others_kept_alive(
     several: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
