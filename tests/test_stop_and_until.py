@@ -15,7 +15,7 @@ from rplctl.command.process import stop_running
 from rplctl.relay_log.event_list import events_of
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.status import read_status
-from tests.replica import Replica, wait_until
+from tests.replica import Replica, slowness, wait_until
 from tests.servers import MariadbServer, MysqlServer
 
 pytestmark = pytest.mark.slow
@@ -71,14 +71,6 @@ def ids(replica: Replica) -> list[int]:
     return [row[0] for row in replica.query("SELECT id FROM d__t ORDER BY id")]
 
 
-def slowness() -> float:
-    """Seconds of the clock for one of the processor's: 1 on a quiet machine. What a stop may take grows with it."""
-    began, used = time.monotonic(), time.process_time()
-    while time.process_time() - used < 0.25:
-        pass
-    return max(1.0, (time.monotonic() - began) / 0.25)
-
-
 def seconds_to_stop(replica: Replica) -> float:
     """From SIGTERM until the lock is free, which is what `rplctl stop` waits for; in seconds of a quiet machine."""
     began = time.monotonic()
@@ -87,9 +79,9 @@ def seconds_to_stop(replica: Replica) -> float:
 
 
 def stops_in_two_seconds(replica: Replica, is_there: Callable[[], object]) -> None:
-    """Started anew each time; two attempts more where the machine was busy just then."""
+    """Started anew each time; more attempts where the machine was busy just then."""
     took: list[float] = []
-    while min(took, default=9) >= 2 and len(took) < 3:
+    while min(took, default=9) >= 2 and len(took) < 8:
         replica.run("start", "--applier")
         wait_until(is_there, timeout_s=240, pause_s=0.005)
         took.append(seconds_to_stop(replica))
@@ -278,7 +270,7 @@ def test_a_delayed_transaction_becomes_visible_when_its_time_has_come_and_not_be
     replica.run("change-master", "--master-delay", "4")
     replica.run("start")
     wait_until(lambda: "has read all relay log" in replica.status()["Slave_SQL_Running_State"])
-    assert replica.status()["Seconds_Behind_Master"] == 0
+    wait_until(lambda: replica.status()["Seconds_Behind_Master"] == 0)  # once the receiver is connected
     late: list[float] = []
     waiting = 0
     while (waiting < 2 or min(late) >= 2) and len(late) < 12:  # the machine may be busy otherwise
