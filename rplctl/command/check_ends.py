@@ -71,7 +71,7 @@ def _write(target: object) -> Iterator[Finding]:
 
 
 def _reason(error: BaseException) -> str:
-    return str(getattr(error, "orig", None) or type(error).__name__)[:300]
+    return " ".join(str(getattr(error, "orig", None) or type(error).__name__).split())[:300]
 
 
 def check_source(config: Config, stored: Stored) -> Iterator[Finding]:

@@ -309,7 +309,7 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        reason = str(error.orig)
+        reason = " ".join(str(error.orig).split())  # PostgreSQL's has several lines
         number = re.match(r"\((\d+),", reason)
         errno = int(number[1]) if number else 0
         transient = error.connection_invalidated or _may_pass(error, errno)
