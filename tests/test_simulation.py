@@ -53,7 +53,7 @@ from tests.relay_log.stream import FakeSource
 from tests.simulated_disk import PowerCut, SimulatedDisk
 from tests.torture_page import count_torture
 
-IN_THE_SUITE, AT_ONCE, TORTURE = 250, 125, 5000
+IN_THE_SUITE, AT_ONCE, TORTURE = 500, 125, 5000
 TABLES = ("probe", "rplctl_commit_marker", "slave_relay_log_info", "slave_master_info")
 
 
