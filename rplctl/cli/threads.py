@@ -111,7 +111,7 @@ def start(
     )
     if shared_session:
         return end(_start_shared(options, names_of(options, channel, every=every), request))
-    if len(names_of(options, channel, every=every)) > 1 and (until != Until() or foreground or until_synced):
+    if (until != Until() or foreground or until_synced) and len(names_of(options, channel, every=every)) > 1:
         raise UsageError(
             "Multiple channels exist on the slave. Please provide channel name as an argument.",
             errno=3079,
