@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -18,8 +19,9 @@ import pytest
 
 import rplctl.log_status
 from rplctl.channel import Channel
-from rplctl.command.instance import engine_of
+from rplctl.command.instance import engine_of, one_engine
 from rplctl.command.log_status import log_status
+from rplctl.command.show_status import show_status
 from rplctl.config import OPTIONS, Config
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -422,6 +424,23 @@ def test_15_it_brings_no_option_and_no_file_but_locks(instance: Instance) -> Non
     new = {path for path in instance.config.datadir.rglob("*") if path.is_file()} - before
     assert {path.suffix for path in new} <= {".lock", ".gate"} and {path.stat().st_size for path in new} == {0}
     assert not [name for name in OPTIONS if "log_status" in name or "collect" in name]
+
+
+def test_who_asks_again_and_again_leaves_no_connection_open(tmp_path: Path) -> None:
+    """A collector that calls the functions, not the program."""
+
+    def connections() -> int:
+        links = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return sum(link == str(tmp_path / "target.db") for link in links)
+
+    instance = Instance(tmp_path, master_info_repository="TABLE", relay_log_info_repository="TABLE")
+    with one_engine():
+        create_tables(engine_of(instance.config)(), "")
+        instance.add("north")
+    for _ in range(3):
+        assert log_status(instance.configs).row["CHANNELS"]["channels"]
+        assert show_status(instance.config, "north").Master_Host == "h"
+    assert connections() == 0
 
 
 def test_the_row_is_json(instance: Instance) -> None:

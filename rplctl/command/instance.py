@@ -110,7 +110,12 @@ def engine_of(config: Config) -> Callable[[], Engine]:
 
 @contextmanager
 def one_engine() -> Iterator[None]:
-    """For what looks at many channels: 256 of them are not as many connections, and none stays open."""
+    """For what looks at many channels, or is asked again and again: 256 of them are not as many connections, and none
+    stays open. Within another such block it is that one.
+    """
+    if _shared.get() is not None:
+        yield
+        return
     opened: dict[str, Engine] = {}
     token = _shared.set(opened)
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel
-from rplctl.command.instance import engine_of
+from rplctl.command.instance import engine_of, one_engine
 from rplctl.config import Config
 from rplctl.errors import NotConfigured, RplError, UsageError
 from rplctl.receiver.identity import replica_identity
@@ -37,6 +37,7 @@ class LogStatus:
     waited_s: float  # for locks before that
 
 
+@one_engine()
 def log_status(config: Configs, layout: str = "") -> LogStatus:
     """`config` gives a channel's options. Raises RplError 1227, 3722, LockBusy 1205, NotConfigured."""
     if layout not in FORMATS:

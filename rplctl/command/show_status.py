@@ -13,6 +13,7 @@ from rplctl.channel import Channel
 from rplctl.command.instance import (
     APPLIER,
     RECEIVER,
+    one_engine,
     open_repositories,
     read_master_info,
     read_skip_count,
@@ -121,6 +122,7 @@ class Threads:
     applier: ThreadStatus
 
 
+@one_engine()
 def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
     """Raises NotConfigured 3074/1200, RplError 1201/1872 when a record is damaged."""
     channel = Channel(channel_name, config.datadir)
