@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rplctl.durable import naming, private_folder
+from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy, UsageError, file_error
 
 MAX_CHANNEL_NAME = 64
@@ -128,19 +128,13 @@ def hold_lock(channel: Channel, role: str) -> Iterator[None]:
                 channel=channel.name,
                 hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
             )
-        _note_holder(descriptor, channel, role)
+        try:
+            note(descriptor, channel.lock_path(role), f"{os.getpid()}\n")
+        except OSError as error:
+            raise file_error(error, channel.name) from error
         yield
     finally:
         os.close(descriptor)
-
-
-def _note_holder(descriptor: int, channel: Channel, role: str) -> None:
-    try:
-        with naming(channel.lock_path(role)):
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    except OSError as error:
-        raise file_error(error, channel.name) from error
 
 
 def _acquired(descriptor: int) -> bool:

@@ -35,6 +35,13 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def note(descriptor: int, path: Path, text: str) -> None:
+    """All that an open file holds, for people to read: who has a lock. Not synced. Raises OSError with the path."""
+    with naming(path):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(), 0)
+
+
 def sync(descriptor: int, name: str) -> None:
     """fsync and count. An error is never retried: after it the kernel may have dropped the pages."""
     sync_count[name] += 1

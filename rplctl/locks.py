@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rplctl.durable import naming, private_folder
+from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy
 
 ER_LOCK_WAIT_TIMEOUT = 1205
@@ -89,9 +89,7 @@ class FileLock:
 
     def note(self, text: str) -> None:
         """Write into the file who holds it. Caller does. Raises OSError with the path."""
-        with naming(self.path):
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, text.encode(), 0)
+        note(self._descriptor, self.path, text)
 
     def noted(self) -> str:
         """What its holder wrote last; '' when there never was one."""

@@ -7,9 +7,8 @@ are told of their channels and change nothing for the others; in the end every t
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from rplctl.info import MasterInfo
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO
+from tests.load import Load
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer
 
@@ -38,28 +38,6 @@ WRITE = (
     "BEGIN; UPDATE {0}.counter SET n=n+1; INSERT INTO {0}.t (n, note) SELECT n, REPEAT('äx', n % 20) FROM {0}.counter; "
     "UPDATE {0}.t SET note='seen' WHERE id=(SELECT n-3 FROM {0}.counter); COMMIT"
 )
-
-
-class Load(threading.Thread):
-    """A transaction in each of these databases, over and over, until it is told to stop."""
-
-    def __init__(self, server: MariadbServer, databases: Sequence[str]) -> None:
-        super().__init__(daemon=True)
-        self._server, self._databases = server, databases
-        self._stop_wanted = threading.Event()
-        self.start()
-
-    def run(self) -> None:
-        with closing(self._server.connect()) as connection, connection.cursor() as cursor:
-            while not self._stop_wanted.wait(2):
-                for database in self._databases:
-                    cursor.execute(WRITE.format(database))
-                    while cursor.nextset():
-                        pass
-
-    def finish(self) -> None:
-        self._stop_wanted.set()
-        self.join()
 
 
 class Instance:
@@ -173,7 +151,7 @@ def test_40_of_256_channels_share_one_spark_and_what_is_wrong_with_two_is_their_
     instance: tuple[Instance, Callable[[str, str], list[Any]]],
 ) -> None:
     made, rows_of = instance
-    loads = [Load(made.source, LIVE[part::4]) for part in range(4)]
+    loads = [Load(made.source, [WRITE.format(name) for name in LIVE[part::4]], pause_s=2) for part in range(4)]
     try:
         those = [part for name in LIVE for part in ("--channel", name)]
         made("start", "--shared-session", *those, expect=None)

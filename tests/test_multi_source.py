@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ import pytest
 from rplctl.command.show_status import SlaveStatus, show_status
 from rplctl.config import load_config
 from rplctl.relay_log.index import RelayLogIndex
+from tests.load import Load
 from tests.replica import Replica, wait_until
 from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
 
@@ -33,28 +33,6 @@ WRITE = (
     "BEGIN; UPDATE counter SET n=n+1; INSERT INTO t (n, note, price, at) SELECT n, REPEAT('äx', n % 20), n / 7, "
     "'2024-02-29 12:00:00' FROM counter; UPDATE t SET note='seen' WHERE id=(SELECT n-3 FROM counter); COMMIT"
 )
-
-
-class Load(threading.Thread):
-    """Transactions, one after the other, until it is told to stop."""
-
-    def __init__(self, server: MariadbServer, database: str) -> None:
-        super().__init__(daemon=True)
-        self._server, self._database = server, database
-        self._stop_wanted = threading.Event()
-        self.start()
-
-    def run(self) -> None:
-        connection = self._server.connect(self._database)
-        with connection, connection.cursor() as cursor:
-            while not self._stop_wanted.wait(0.03):
-                cursor.execute(WRITE)
-                while cursor.nextset():
-                    pass
-
-    def finish(self) -> None:
-        self._stop_wanted.set()
-        self.join()
 
 
 class Instance:
@@ -147,7 +125,7 @@ def run_three_sources(
     instance: Instance, sources: Sources, standby: MariadbServer, rows_of: Callable[[str, str], list[Any]]
 ) -> None:
     instance("start --all")
-    loads = {name: Load(server, name) for name, server in sources.items()}
+    loads = {name: Load(server, [WRITE], pause_s=0.03, database=name) for name, server in sources.items()}
     try:
         instance.wait_for_progress("a", "b", "m")
         steady = (("m", "receiver"), ("m", "applier"), ("a", "applier"))
@@ -161,7 +139,7 @@ def run_three_sources(
         told = {line["Channel_Name"]: line for line in json.loads(instance("show-channels --json"))}
         assert [bool(told[name]["Last_Error"]) for name in "abm"] == [True, False, False]
         fail_over(instance, standby)
-        loads["a"] = Load(standby, "a")
+        loads["a"] = Load(standby, [WRITE], pause_s=0.03, database="a")
         instance.wait_for_progress("a", "b", "m")
 
         damage(instance)

@@ -18,7 +18,7 @@ CR_SERVER_LOST = 2013
 _LONGEST_NAME = 64  # characters
 
 
-def take(driver: Any, channel: str, predecessor: int = 0) -> int:
+def take(driver: Any, channel: str, predecessor: int) -> int:
     """The connection's number. `predecessor`: that of before; what a network fault left open on the server is ended.
 
     Raises LockBusy when another connection has the lock, TargetError (transient while our own old one rolls back).
