@@ -20,7 +20,7 @@ from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.applier.superseded import can_be_superseded
 from rplctl.binlog.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
-from rplctl.binlog.fields import Fields, TextForm, encode_rows, fields_of
+from rplctl.binlog.fields import EncodedText, Fields, TextForm, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
@@ -204,7 +204,7 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRo
         if not len(entries):
             return EncodedRows(columns, 0, b"")
         images = (net.final_image if final else net.key_image)[entries]
-        text = encode_rows([_fields(rows, images, c) for c in columns])
+        text = EncodedText([_fields(rows, images, c) for c in columns])
         keys = numbers[entries].tobytes() if numbers is not None and keeps_keys else b""
         return EncodedRows(columns, len(entries), text, keys)
 

@@ -12,7 +12,7 @@ import mmap
 import os
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from rplctl.target.base import (
     BulkRows,
     ChangeKind,
     EncodedRows,
+    Pieces,
     RowChange,
     RowSet,
     TableChunk,
@@ -108,7 +109,7 @@ class Pipeline:
         self._broadcast: Broadcast[Catalog] | None = None
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
         tasks = self.parallelism
-        self._collect(range(tasks), Catalog(), lambda _, catalog: SplitResult(b"".join(encode_chunks([]))))
+        self._collect(range(tasks), Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
@@ -159,15 +160,15 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
         shown = {"kind": kind, **{name: getattr(error, name) for name in fields}}
         return SplitResult(error=shown, unknown=tuple(unknown))
     if sum(map(len, parts)) <= SPOOL_THRESHOLD:
-        return SplitResult(inline=b"".join(parts))
+        return SplitResult(inline=b"".join(pieces_of(parts)))
     path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
-        file.writelines(parts)
+        file.writelines(pieces_of(parts))
     return SplitResult(spooled=str(path))
 
 
-def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview]:
+def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
     """The bytes of a result, in parts:
 
     8 bytes     length of what follows, little-endian
@@ -193,6 +194,11 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview]:
         ]
     )
     return [len(plain).to_bytes(_LENGTH, "little"), plain, *texts]
+
+
+def pieces_of(parts: Sequence[bytes | memoryview | Pieces]) -> Iterator[bytes | memoryview]:
+    for part in parts:
+        yield from (part,) if isinstance(part, bytes | memoryview) else part
 
 
 def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:

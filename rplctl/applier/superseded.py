@@ -56,7 +56,7 @@ def _only(chunk: TableChunk, kept: Kept | None) -> TableChunk:
     if chunk.bulk is None or kept is None:
         return chunk
     rows = chunk.bulk.updates
-    text = np.frombuffer(rows.text, np.uint8)
+    text = np.frombuffer(rows.view, np.uint8)
     ends = np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
     left = text[np.repeat(kept, np.diff(ends, prepend=0))]
     updates = EncodedRows(rows.columns, int(kept.sum()), left.tobytes(), _keys(rows)[kept].tobytes())

@@ -1,12 +1,12 @@
 r"""Rows as text that LOAD DATA and COPY read: fields end with a tab, rows with a newline, `\N` is NULL.
 
 Invariant: a field's bytes come back exactly: backslash, tab, newline, carriage return and NUL are escaped, every other
-byte stands for itself. Cells whose text is their bytes are copied once, from the relay log into the result.
+byte stands for itself. Cells whose text is their bytes are copied once, from the relay log into a piece of the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ _DATED = frozenset(
         ColumnType.TIMESTAMP2,
     }
 )
+PIECE_BYTES = 16 << 20
 _DIGITS = 20  # of the longest 64-bit number, sign included
 _WITH_OWN_LENGTH = frozenset(
     {
@@ -96,19 +97,53 @@ def _are_real_dates(sheet: TextSheet) -> bool:
     return not any(bool(part.all(axis=1).any()) for part in parts)
 
 
-def encode_rows(columns: Sequence[Fields]) -> bytes:
-    """All rows of the columns (at least one), one behind another."""
-    count = len(columns[0].starts)
-    ends = np.zeros(count, np.int64)
-    plain = [_measure(c.data, c.starts, c.lengths, c.plain, ends) for c in columns]
-    np.cumsum(ends, out=ends)
-    out = np.empty(int(ends[-1]) if count else 0, np.uint8)
-    cursor = np.zeros(count, np.int64)
-    cursor[1:] = ends[:-1]
-    for number, column in enumerate(columns):
-        separator = 10 if number == len(columns) - 1 else 9
-        _put(column.data, column.starts, column.lengths, plain[number], np.uint8(separator), out, cursor)
-    return out.tobytes()
+class EncodedText:
+    """All rows of the columns (at least one), one behind another: `len` bytes, made piece by piece while they are
+    iterated over, so that a row of 1 GB is never held.
+    """
+
+    def __init__(self, columns: Sequence[Fields]) -> None:
+        self._columns = columns
+        self._ends = np.zeros(len(columns[0].starts), np.int64)  # of the rows
+        self._plain = [_measure(c.data, c.starts, c.lengths, c.plain, self._ends) for c in columns]
+        np.cumsum(self._ends, out=self._ends)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def __iter__(self) -> Iterator[memoryview]:
+        first, begin = 0, 0
+        while first < len(self._ends):
+            stop = max(first + 1, int(np.searchsorted(self._ends, begin + PIECE_BYTES, "right")))
+            end = int(self._ends[stop - 1])
+            if end - begin <= PIECE_BYTES:
+                yield self._rows(first, stop, begin, end)
+            else:
+                yield from self._large_row(first)
+            first, begin = stop, end
+
+    def _rows(self, first: int, stop: int, begin: int, end: int) -> memoryview:
+        out = np.empty(end - begin, np.uint8)
+        cursor = np.zeros(stop - first, np.int64)
+        cursor[1:] = self._ends[first : stop - 1] - begin
+        for number, column in enumerate(self._columns):
+            self._put(number, column.starts[first:stop], column.lengths[first:stop], out, cursor)
+        return out.data
+
+    def _large_row(self, row: int) -> Iterator[memoryview]:
+        for number, column in enumerate(self._columns):
+            start, length = int(column.starts[row]), int(column.lengths[row])
+            for at in range(0, max(length, 1), PIECE_BYTES // 2):
+                size = min(PIECE_BYTES // 2, length - at)
+                out = np.empty(2 * size + 3, np.uint8)
+                cursor = np.zeros(1, np.int64)
+                begins = np.array([start + at if start >= 0 else IS_NULL], np.int64)
+                self._put(number, begins, np.array([size], np.int32), out, cursor)
+                yield out[: int(cursor[0]) - (at + size < length)].data  # the separator is behind the last piece
+
+    def _put(self, number: int, starts: Ints, lengths: npt.NDArray[np.int32], out: ByteArray, cursor: Ints) -> None:
+        separator = 10 if number == len(self._columns) - 1 else 9
+        _put(self._columns[number].data, starts, lengths, self._plain[number], np.uint8(separator), out, cursor)
 
 
 def _spread(

@@ -15,7 +15,7 @@ import numpy as np
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.column import column_formats
 from rplctl.binlog.distinct import distinct_ranges
-from rplctl.binlog.fields import TextForm, encode_rows, fields_of
+from rplctl.binlog.fields import EncodedText, TextForm, fields_of
 from rplctl.binlog.header import EventType
 from rplctl.binlog.images import walk_images
 from rplctl.binlog.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
@@ -74,7 +74,7 @@ def run_kernels() -> None:
         decode_column(images, everything, column, column_format)
     distinct_ranges(data, starts[is_map], lengths[is_map])
     form = TextForm(lambda value: str(value).encode(), takes_bytes=True)
-    encode_rows([fields_of(images, everything, c, f, form) for c, f in enumerate(formats)])
+    list(EncodedText([fields_of(images, everything, c, f, form) for c, f in enumerate(formats)]))
 
 
 if __name__ == "__main__" and not is_compiled():

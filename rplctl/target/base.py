@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -65,20 +65,34 @@ class RowChange:
     after: RowSet | None  # one row
 
 
+class Pieces(Protocol):
+    """Bytes that are made while they are written."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[memoryview]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
     """Rows as text for LOAD DATA and COPY (`binlog.fields`). `columns` as in RowSet; in updates the key's are last.
 
-    `keys`: of rows that others of the same batch may make good (`applier.superseded`), 8 bytes for each; else empty.
+    `text`: pieces in the task that makes them, `view` behind it. `keys`: of rows that others of the same batch may
+    make good (`applier.superseded`), 8 bytes for each; else empty.
     """
 
     columns: tuple[int, ...]
     count: int
-    text: bytes | memoryview
+    text: bytes | memoryview | Pieces
     keys: bytes = b""
 
     def __len__(self) -> int:
         return self.count
+
+    @property
+    def view(self) -> memoryview:
+        assert isinstance(self.text, bytes | memoryview)
+        return memoryview(self.text)
 
 
 @dataclass(frozen=True, slots=True)

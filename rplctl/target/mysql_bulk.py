@@ -109,7 +109,7 @@ class BulkLoader:
             table,
             b", ".join(places),
         )
-        loaded = self._load(sql + (b" SET " + b", ".join(sets) if sets else b""), rows.text)
+        loaded = self._load(sql + (b" SET " + b", ".join(sets) if sets else b""), rows.view)
         if (loaded.records, loaded.skipped, loaded.warnings) != (rows.count, 0, 0):
             raise CountMismatch(f"load into {model.qualified_name}: {loaded}, expected {rows.count} records")
         return loaded

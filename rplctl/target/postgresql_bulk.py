@@ -118,7 +118,7 @@ class RowWriter:
 
     def insert_encoded(self, model: TableModel, rows: EncodedRows) -> None:
         if rows:
-            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), [rows.text])
+            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), [rows.view])
             _expect(f"insert into {model.qualified_name}", found, len(rows))
 
     def run_change(self, change: RowChange, model: TableModel) -> int:
@@ -179,7 +179,7 @@ class RowWriter:
             name = self._stages[asked] = f"rplctl_stage_{len(self._stages)}"
             self.run(rows_sql.stage(model, columns, name))
         names = ", ".join(f"c{i}" for i in range(len(columns)))
-        lines = [rows.text] if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
+        lines = [rows.view] if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
         self._copy(name, names, lines)
         return name
 

@@ -37,7 +37,7 @@ def piece(
 
 
 def updates_of(pieces: Iterable[list[TableChunk]]) -> list[bytes | memoryview]:
-    return [chunk.bulk.updates.text for chunks in pieces for chunk in chunks if chunk.bulk is not None]
+    return [chunk.bulk.updates.view for chunks in pieces for chunk in chunks if chunk.bulk is not None]
 
 
 def test_an_update_goes_when_a_later_piece_updates_or_deletes_the_row() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rplctl.binlog import fields
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.distinct import distinct_ranges
-from rplctl.binlog.fields import TextForm, encode_rows, fields_of, text_fields
+from rplctl.binlog.fields import EncodedText, TextForm, fields_of, text_fields
 from rplctl.binlog.images import Images
 from rplctl.binlog.jit import byte_view
 from rplctl.binlog.table_map import ColumnType
@@ -38,7 +39,7 @@ def shown(value: Any) -> bytes:
 def test_every_byte_comes_back_and_a_null_is_no_text() -> None:
     everything = bytes(range(256))
     columns = [text_fields([everything, None, b"", b"\\N"]), text_fields([b"a\tb", b"c\nd", None, everything * 3])]
-    assert read_back(encode_rows(columns)) == [
+    assert read_back(b"".join(EncodedText(columns))) == [
         [everything, b"a\tb"],
         [None, b"c\nd"],
         [b"", None],
@@ -70,9 +71,9 @@ def test_every_byte_comes_back_and_a_null_is_no_text() -> None:
 def test_fields_are_the_values_as_text(cells: list[bytes | None], fmt: ColumnFormat, takes_bytes: bool) -> None:
     images: Images = column(cells)
     rows = np.arange(len(cells))
-    fields = fields_of(images, rows, 0, fmt, TextForm(shown, takes_bytes))
+    found = fields_of(images, rows, 0, fmt, TextForm(shown, takes_bytes))
     expected = [[None if value is None else shown(value)] for value in decode_column(images, rows, 0, fmt)]
-    assert read_back(encode_rows([fields])) == expected
+    assert read_back(b"".join(EncodedText([found]))) == expected
 
 
 def test_equal_ranges_are_found_and_different_ones_kept_apart() -> None:
@@ -80,3 +81,15 @@ def test_equal_ranges_are_found_and_different_ones_kept_apart() -> None:
     firsts, kinds = distinct_ranges(data, np.array([0, 3, 6, 9, 0]), np.array([3, 3, 3, 2, 3]))
     assert firsts.tolist() == [0, 1, 3]
     assert kinds.tolist() == [0, 1, 0, 2, 0]
+
+
+def test_rows_larger_than_a_piece_are_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "PIECE_BYTES", 16)
+    large = [bytes(range(256)), None, b"", b"\t" * 8, b"exactly 16 bytes", b"x" * 17]
+    small = [b"1", b"2", b"3", None, b"5", b"a much longer key"]
+    for columns in ([large, small], [small, large], [large]):
+        text = EncodedText([text_fields(column) for column in columns])
+        pieces = [bytes(piece) for piece in text]
+        assert max(map(len, pieces)) <= 2 * 8 + 3
+        assert sum(map(len, pieces)) == len(text)
+        assert read_back(b"".join(pieces)) == [list(row) for row in zip(*columns, strict=True)]

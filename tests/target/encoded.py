@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from rplctl.binlog.fields import encode_rows, text_fields
+from rplctl.binlog.fields import EncodedText, text_fields
 from rplctl.schema.model import TableModel
 from rplctl.target.base import BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
 from rplctl.target.value_form import value_form
@@ -42,4 +42,4 @@ def encoded(columns: tuple[int, ...], rows: Sequence[Row], model: TableModel, ki
     for place, column in enumerate(columns):
         text_of = partial(value_form(kind).field_text, model.columns[column])
         fields.append(text_fields([None if row[place] is None else text_of(row[place]) for row in rows]))
-    return EncodedRows(columns, len(rows), encode_rows(fields))
+    return EncodedRows(columns, len(rows), b"".join(EncodedText(fields)))
