@@ -65,10 +65,16 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
     count = int(stop) - first
     data = batch.data[int(batch.offsets[first]) : int(batch.offsets[stop])]
     if dropped:
-        mask = np.repeat(keep[:count], np.diff(batch.offsets[first : stop + 1])).astype(np.bool_)
-        data = data[mask]
+        data = _kept(data, keep[:count], batch.offsets[first : stop + 1] - batch.offsets[first])
     ends_dropped = count > 0 and not keep[count - 1]
     return Run(int(stop), int(position), data, count - int(dropped), bool(ends_dropped))
+
+
+def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
+    """The events of which `keep` is 1; a mask of their bytes would be as large as they are."""
+    turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # 0 → 1 and 1 → 0 by turns
+    pieces = [data[offsets[a] : offsets[b]] for a, b in turns.reshape(-1, 2).tolist()]
+    return np.concatenate(pieces) if len(pieces) > 1 else (pieces or [data[:0]])[0]
 
 
 def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:

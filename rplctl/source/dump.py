@@ -1,9 +1,10 @@
 """The dump of a live server: one request, then raw events until someone ends it.
 
 PyMySQL has authenticated; from the dump request on its socket is ours: recv() into one large buffer, framing stripped
-there by a kernel for all events at once, no Python per event; the buffer goes out with them. Invariant: the buffer
-holds a logical packet's beginning at offset 0, and memory is taken only by bytes that have arrived. Silence of
-`replica_net_timeout` seconds (heartbeats break it) is a lost connection.
+there by a kernel for all events at once, no Python per event; the buffer goes out with them. An event too large for
+memory is gathered in a file (room.py). Invariant: the buffer holds a logical packet's beginning at offset 0, and memory
+is taken only by bytes that have arrived. Silence of `replica_net_timeout` seconds (heartbeats break it) is a lost
+connection.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rplctl.source.base import (
     lost_connection,
 )
 from rplctl.source.connection import ServerConnection
+from rplctl.source.room import Room
 
 BUFFER_BYTES: Final = 4 << 20
 MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing
@@ -47,7 +49,8 @@ class LiveStream:
     ) -> None:
         self._connection = connection
         self._net_timeout_s = config.replica_net_timeout
-        self._buffer = np.empty(BUFFER_BYTES, np.uint8)
+        self._folder = config.datadir
+        self._room = Room(BUFFER_BYTES, self._folder)
         self._filled = 0
         self._needed = 0  # bytes below which de-framing again is useless
         self._sequence = 1
@@ -85,16 +88,14 @@ class LiveStream:
 
     def _deframe(self) -> EventBatch | None:
         try:
-            found = deframe(self._buffer, self._filled, self._sequence, in_place=True)
+            found = deframe(self._room.buffer, self._filled, self._sequence, in_place=True)
         except BinlogFormatError as error:
             raise SourceError(
                 f"Malformed packet from master: {error.message}", errno=ER_MALFORMED_PACKET, transient=True
             ) from error
         left = self._filled - found.consumed
         if found.consumed:  # what was there is the batch's now
-            rest = self._buffer[found.consumed : self._filled]
-            self._buffer = np.empty(max(BUFFER_BYTES, left), np.uint8)
-            self._buffer[:left] = rest
+            self._move(max(BUFFER_BYTES, left), found.consumed)
         self._filled, self._needed, self._sequence = left, found.needed, found.sequence
         if len(found.offsets) > 1:
             if found.end is not PacketEnd.NONE:
@@ -107,17 +108,18 @@ class LiveStream:
     def _put_back(self, found: Deframed) -> None:
         """The events before an end packet go out first; the packet waits for the next call."""
         packet = len(found.end_payload).to_bytes(3, "little") + bytes([(found.sequence - 1) & 0xFF]) + found.end_payload
-        self._buffer[: len(packet)] = np.frombuffer(packet, np.uint8)
+        self._room.buffer[: len(packet)] = np.frombuffer(packet, np.uint8)
         self._filled, self._needed, self._sequence = len(packet), 0, (found.sequence - 1) & 0xFF
 
     def _receive(self, deadline: float) -> None:
         """Wait for bytes until the deadline, then take what is there, up to a full buffer."""
-        if self._needed > len(self._buffer) or self._filled == len(self._buffer):
+        if self._needed > len(self._room.buffer) or self._filled == len(self._room.buffer):
             self._grow()
         wait = True
-        while self._filled < len(self._buffer):
+        while self._filled < len(self._room.buffer):
+            self._room.extend(self._filled + 1)
             try:
-                count = self._socket.recv_into(self._buffer[self._filled :].data)
+                count = self._socket.recv_into(self._room.buffer[self._filled : self._room.usable].data)
             except (BlockingIOError, ssl.SSLWantReadError):
                 if not wait or not self._readable(deadline):
                     return
@@ -140,17 +142,24 @@ class LiveStream:
 
     def _grow(self) -> None:
         """Double, or at once for the event that has begun: pages that no bytes have come into take no memory."""
-        event_length = int.from_bytes(self._buffer[_EVENT_LENGTH_AT : _EVENT_LENGTH_AT + 4].tobytes(), "little")
+        buffer = self._room.buffer
+        event_length = int.from_bytes(buffer[_EVENT_LENGTH_AT : _EVENT_LENGTH_AT + 4].tobytes(), "little")
         framed = event_length + 1 + 4 * (event_length // _FULL_PACKET + 2)
-        size = min(max(2 * len(self._buffer), framed), MAX_BUFFER_BYTES)
-        if size == len(self._buffer):
+        size = min(max(2 * len(buffer), framed), MAX_BUFFER_BYTES)
+        if size == len(buffer):
             raise SourceError(
                 f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",
                 errno=ER_NET_PACKET_TOO_LARGE,
             )
-        larger = np.empty(size, np.uint8)
-        larger[: self._filled] = self._buffer[: self._filled]
-        self._buffer = larger
+        self._move(size, 0)
+
+    def _move(self, size: int, begin: int) -> None:
+        """What has arrived from `begin` on goes to the beginning of another room."""
+        rest = self._room.buffer[begin : self._filled]
+        room = Room(size, self._folder)
+        room.extend(len(rest))
+        room.buffer[: len(rest)] = rest
+        self._room = room
 
 
 def end_of_dump(payload: bytes) -> SourceError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import threading
 import time
@@ -13,10 +15,10 @@ import pytest
 from rplctl.binlog.header import EventType
 from rplctl.binlog.scan import Deframed, deframe
 from rplctl.config import Config
-from rplctl.errors import SourceError
+from rplctl.errors import RelayLogError, SourceError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceStream, open_source
+from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceStream, open_source, room
 from rplctl.source import dump as dump_module
 from rplctl.source.dump import end_of_dump
 from tests.source.binlogs import event, statements
@@ -25,9 +27,9 @@ from tests.source.fake_server import COM_BINLOG_DUMP, FakeServer, frame, frame_e
 REPLICA = ReplicaIdentity(77, "00000000-0000-0000-0000-000000000077")
 
 
-def dump_of(server: FakeServer, net_timeout: int = 5) -> SourceStream:
+def dump_of(server: FakeServer, net_timeout: int = 5, folder: Path = Path("/nowhere")) -> SourceStream:
     info = MasterInfo(host="127.0.0.1", port=server.port, user_name="rpl")
-    config = Config(Path("/nowhere"), replica_net_timeout=net_timeout)
+    config = Config(folder, replica_net_timeout=net_timeout)
     return open_source(info, "", DumpStart(BinlogPosition("bin.000001", 4)), REPLICA, config)
 
 
@@ -52,14 +54,41 @@ def test_events_come_out_whole_however_the_stream_is_cut(piece: int) -> None:
     assert error.errno == 2013 and error.transient
 
 
-def test_an_event_of_many_packets_is_put_together() -> None:
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_an_event_of_many_packets_is_put_together(
+    in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not in_memory:
+        monkeypatch.setattr(room, "MOST_IN_MEMORY", dump_module.BUFFER_BYTES)
+        monkeypatch.setattr(room, "STEP_BYTES", 5 << 20)
     large = event(EventType.ROWS_QUERY, bytes(range(256)) * (160 << 10), 0)  # 40 MB
     exact = event(EventType.ROWS_QUERY, bytes(0xFFFFFF - 1 - 23), 0)  # one full packet, then an empty one
     events = [*statements(1, start=4), large, exact, *statements(1, start=4, first=2)]
     with FakeServer(frame(events), piece=1 << 20) as server:
-        seen, _ = read_until_error(dump_of(server))
+        seen, _ = read_until_error(dump_of(server, folder=tmp_path))
     assert [len(e) for e in seen] == [len(e) for e in events]
     assert seen == events
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_without_room_for_a_large_event_is_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found out before a byte is written to the mapped file: that would end the process."""
+
+    def full(_descriptor: int, offset: int, _length: int) -> None:
+        if offset:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(room, "MOST_IN_MEMORY", dump_module.BUFFER_BYTES)
+    monkeypatch.setattr(room, "STEP_BYTES", 5 << 20)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    large = event(EventType.ROWS_QUERY, bytes(12 << 20), 0)
+    with FakeServer(frame([large]), piece=1 << 20) as server:
+        stream = dump_of(server, folder=tmp_path)
+        with pytest.raises(RelayLogError, match="No space left on device") as raised:
+            while True:
+                stream.read_batch(0.5)
+        stream.close()
+    assert raised.value.errno == 1595 and raised.value.transient and str(tmp_path) in raised.value.message
 
 
 @pytest.mark.slow

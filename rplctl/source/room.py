@@ -1,0 +1,73 @@
+"""Room for what arrives: memory, or for an event larger than memory should hold a nameless file that is mapped.
+
+Invariant: no byte of a file is written to before the disk has it (a write to a mapping of a full disk ends the
+process), and the disk gives room for little more than what has arrived.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rplctl.errors import RelayLogError
+from rplctl.source.base import Bytes
+
+MOST_IN_MEMORY: Final = 64 << 20
+STEP_BYTES: Final = 64 << 20
+WRITE_FAILURE: Final = 1595  # the relay log needs the same room next
+_DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Room:
+    """`buffer`: `size` bytes, of which the first `usable` may be written to."""
+
+    def __init__(self, size: int, folder: Path) -> None:
+        self._descriptor = -1
+        self.usable = size
+        if size <= MOST_IN_MEMORY:
+            self.buffer: Bytes = np.empty(size, np.uint8)
+            return
+        self.usable = 0
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.truncate(size)
+                self.buffer = np.frombuffer(mmap.mmap(file.fileno(), size), np.uint8)
+                self._descriptor = os.dup(file.fileno())
+        except OSError as error:
+            raise _failure(error, folder) from error
+        self._folder = folder
+
+    def extend(self, needed: int) -> None:
+        """At least `needed` bytes become usable. Raises RelayLogError 1595, transient when the disk is full."""
+        while self.usable < needed:
+            step = min(STEP_BYTES, len(self.buffer) - self.usable)
+            try:
+                os.posix_fallocate(self._descriptor, self.usable, step)
+            except OSError as error:
+                raise _failure(error, self._folder) from error
+            self.usable += step
+
+    def close(self) -> None:
+        """The buffer stays for as long as it is used."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _failure(error: OSError, folder: Path) -> RelayLogError:
+    full = error.errno in _DISK_FULL
+    return RelayLogError(
+        f"Relay log write failure: no room for a large event in {folder}: {error.strerror} ({error.errno})",
+        errno=WRITE_FAILURE,
+        hint="free disk space" if full else "check the disk that holds the relay logs, then rplctl start",
+        transient=full,
+    )
