@@ -1,7 +1,8 @@
 # make demo    show it working, on recorded data: nothing but Python 3.11+ is needed
 # make test    everything: also real MariaDB, MySQL, PostgreSQL and Spark (as root it installs what is missing)
 # make quick   the tests that need no server and no Spark: seconds
-# make torture the long fault matrices and random tests, an hour or more; ends with a page of what was tried
+# make torture the long fault matrices and random tests, an hour or more; ends with a page of what was tried.
+#              EVERY=1 walks every case of the large matrices: several hours
 # make lint    ruff, mypy, import layers        make bench   measurements        make clean   all that is made here
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -32,7 +33,7 @@ quick: $(READY)
 	@$(PYTEST) -m 'not slow and not spark and not mariadb and not mysql and not postgresql'
 
 torture: $(READY) servers
-	@$(BIN)/python -m pytest -m torture --timeout 7200
+	@$(PYTEST) -m torture --timeout 7200
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests.private_server import PrivateServer, ServerUnavailable
 from tests.replica import Replica
 from tests.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
-from tests.torture_page import write_page
+from tests.torture_page import PROPERTY, drained, run_seed, write_page
 
 # A run starts hundreds of Pythons: each would compile all of rplctl again where nothing may be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -50,8 +50,31 @@ NOT_QUICK = {"slow", "spark", *MARKER_OF_FIXTURE.values()}  # what `make quick` 
 LONG_TESTS: set[str] = set()
 
 
+def wants_torture(config: pytest.Config) -> bool:
+    return "torture" in config.option.markexpr.replace("not torture", "")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if wants_torture(config):
+        run_seed()  # before there are workers
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Each report tells what the test's matrices did: it gets here from a worker, too, and from one that dies later."""
+    report = yield
+    if call.when == "call" and (counted := drained()):
+        report.user_properties.append((PROPERTY, counted))
+    return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    LONG_TESTS.update(getattr(node, "workeroutput", {}).get("long tests", ()))
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    if "torture" in config.option.markexpr.replace("not torture", ""):
+    if wants_torture(config):
         terminalreporter.section("torture")
         outcomes = ("passed", "failed", "error", "skipped")
         reports = {outcome: terminalreporter.getreports(outcome) for outcome in outcomes}
@@ -60,6 +83,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     LONG_TESTS.update(item.nodeid for item in items if item.get_closest_marker("torture"))
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["long tests"] = sorted(LONG_TESTS)
     for marker in ("huge", "torture"):  # gigabytes and minutes: only when asked for
         if marker not in config.option.markexpr:
             items[:] = [item for item in items if item.get_closest_marker(marker) is None]

@@ -27,7 +27,7 @@ from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import RECORDS
 from tests.command.test_deadlock import together
 from tests.source.binlogs import FIRST_EVENT, statements, write_log
-from tests.torture_page import count_torture
+from tests.torture_page import count_torture, walk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 RECEIVER = StartRequest(roles=("receiver",))
@@ -131,11 +131,11 @@ def test_one_wins_and_the_other_is_told_why(operators: Operators) -> None:
 @pytest.mark.torture
 def test_one_wins_in_every_pair(operators: Operators) -> None:
     pairs = [*itertools.combinations_with_replacement(operators.all, 2)] * 5
-    random.Random(2775).shuffle(pairs)
+    cases = list(itertools.product(pairs, (False, True)))
+    random.Random(2775).shuffle(cases)
     wrong = []
-    for one, two in pairs:
-        for is_running in (False, True):
-            wrong += race(operators, one, two, is_running)
+    for (one, two), is_running in walk("admin races", "pairs", cases):
+        wrong += race(operators, one, two, is_running)
     assert wrong == []
 
 

@@ -75,6 +75,12 @@ def base() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receiver with a full disk tries again after a minute."""
+    monkeypatch.setattr("rplctl.receiver.receiver.Receiver._pause_s", lambda *_: 0.05)
+
+
 def config_at(folder: Path) -> Config:
     return Config(folder, max_relay_log_size=4096)
 

@@ -48,7 +48,7 @@ from rplctl.repository import create_tables, open_master_info, open_relay_log_in
 from rplctl.target import open_target
 from tests.replica import wait_until
 from tests.servers import MariadbServer
-from tests.torture_page import count_torture
+from tests.torture_page import count_torture, walk
 
 DATABASE, TABLE = "power_cut", "power_cut__probe"
 IMAGE_MB, SERVER_ID = 96, 4711
@@ -310,9 +310,10 @@ def test_a_power_cut_at_any_moment_loses_and_repeats_nothing(
         "max_relay_log_size": 8192,
         "server_id": SERVER_ID,
     }
-    at_random = random.Random(f"{kind} {lies} {images}")
+    what = f"{kind}{', fsyncs that lie' * lies}"
     seen = []
-    for number in range(images):
+    for number in walk("power cuts", f"disks, {what}", range(images)) if images > 1 else (0,):
+        at_random = random.Random(f"{what} {images} {number}")
         image, acked = tmp_path / f"{number}.img", tmp_path / f"{number}.acked"
         with under_load(mariadb) as source, mounted(made_image(image), tmp_path / "disk") as disk:
             config = Config(disk / "data", **options)
@@ -337,7 +338,7 @@ def test_a_power_cut_at_any_moment_loses_and_repeats_nothing(
                     known = acked.read_text().split()[-1]
                     os.kill(pid, signal.SIGCONT)
                     seen.append(judged(source, copy, tmp_path / "after", options, known))
-                    count_torture("power cuts", f"{kind}{', fsyncs that lie' * lies}", 0)
+                    count_torture("power cuts", what, 0)
             os.close(descriptor)
         image.unlink()
     assert any(seen), "nothing had been applied at any of the moments"

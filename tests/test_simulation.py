@@ -51,7 +51,7 @@ from rplctl.target import open_target
 from rplctl.target.base import Target
 from tests.relay_log.stream import FakeSource
 from tests.simulated_disk import PowerCut, SimulatedDisk
-from tests.torture_page import count_torture
+from tests.torture_page import count_torture, walk
 
 IN_THE_SUITE, AT_ONCE, TORTURE = 500, 125, 5000
 TABLES = ("probe", "rplctl_commit_marker", "slave_relay_log_info", "slave_master_info")
@@ -393,9 +393,9 @@ def seeds() -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("some", seeds(), ids=lambda some: f"{some.start}-{some.stop - 1}")
-def test_seeds_of_faults_lose_and_repeat_nothing(simulate: Any, some: range) -> None:
+def test_seeds_of_faults_lose_and_repeat_nothing(simulate: Any, some: range, request: pytest.FixtureRequest) -> None:
     cuts = applied = 0
-    for seed in some:
+    for seed in walk("simulation", "seeds", some) if request.node.get_closest_marker("torture") else some:
         try:
             world = simulate(seed)
         except BaseException as error:

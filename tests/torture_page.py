@@ -1,13 +1,19 @@
-"""The page that ends `make torture`: cases, crash points, invariants, violations; of a part of the run, too, and then
-it says so.
+"""How dense `make torture` walks its matrices, and the page that ends it: cases, crash points, invariants, violations;
+of a part of the run, too, and then it says so.
+
+`make torture` walks every 8th case of the matrices that would take hours, from an offset of the run's own seed, so that
+the next run walks other cases; `make torture EVERY=1` is the whole product, `SEED=` a run again.
 """
 
 from __future__ import annotations
 
+import os
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 from rplctl.failpoint import CRASH_POINTS
 
@@ -34,9 +40,56 @@ CHECKED = {  # by each case of a matrix
     "system calls": ("I4", "I5", "I6", "I7"),
 }
 
-# What the matrices did: (matrix, crash point or call) → cases, and violations found.
+PROPERTY = "torture"  # of a test's report: what its matrices did
+Case = TypeVar("Case")
+
+# What the matrices of the test that runs did: (matrix, crash point or call) → cases; matrix → violations found;
+# (matrix, part) → cases chosen, and of how many.
 TORTURE: Counter[tuple[str, str]] = Counter()
 VIOLATIONS: Counter[str] = Counter()
+CHOSEN: Counter[tuple[str, str]] = Counter()
+OF: Counter[tuple[str, str]] = Counter()
+
+
+def every() -> int:
+    """Each how manieth case is walked."""
+    return int(os.environ.get("EVERY") or 8)
+
+
+def run_seed() -> str:
+    """The same for all workers of a run, which inherit it."""
+    return os.environ.setdefault("SEED", str(int(time.time())))
+
+
+def walk(matrix: str, part: str, cases: Sequence[Case]) -> list[Case]:
+    """The cases of this run: every k-th, one at least."""
+    step = every()
+    first = Random(f"{run_seed()} {matrix} {part}").randrange(max(1, min(step, len(cases))))
+    found = list(cases[first::step])
+    CHOSEN[matrix, part] += len(found)
+    OF[matrix, part] += len(cases)
+    return found
+
+
+def _counters() -> tuple[Counter[Any], ...]:
+    return TORTURE, VIOLATIONS, CHOSEN, OF
+
+
+def drained() -> list[list[Any]]:
+    """What was counted since the last call, as plain values that a report can carry from one process to another."""
+    found: list[list[Any]] = []
+    for number, counter in enumerate(_counters()):
+        found += [[number, key, count] for key, count in counter.items()]
+        counter.clear()
+    return found
+
+
+def gather(reports: Mapping[str, Sequence[Any]]) -> None:
+    """Count what the reports of all tests carry."""
+    for report in (report for found in reports.values() for report in found):
+        for name, values in getattr(report, "user_properties", ()):
+            for number, key, count in values if name == PROPERTY else ():
+                _counters()[number][key if isinstance(key, str) else tuple(key)] += count
 
 
 def count_torture(matrix: str, point: str, violations: int, cases: int = 1) -> None:
@@ -48,8 +101,9 @@ def count_torture(matrix: str, point: str, violations: int, cases: int = 1) -> N
 
 def write_page(write: Callable[[str], Any], collected: Iterable[str], reports: Mapping[str, Sequence[Any]]) -> None:
     """`collected`: the long tests; `reports`: pytest's by outcome."""
-    every = set(collected)
-    of_long = {outcome: {r.nodeid for r in found if r.nodeid in every} for outcome, found in reports.items()}
+    gather(reports)
+    long = set(collected)
+    of_long = {outcome: {r.nodeid for r in found if r.nodeid in long} for outcome, found in reports.items()}
     run = set().union(*of_long.values())
     bad = sorted(of_long["failed"] | of_long["error"])
     counted = sum(VIOLATIONS.values())
@@ -59,12 +113,15 @@ def write_page(write: Callable[[str], Any], collected: Iterable[str], reports: M
         f"{sum(TORTURE.values())} cases, {len(hit)} of {len(CRASH_POINTS)} crash points hit, "
         f"{len(_checks())} invariants checked, {verdict}"
     )
-    write(f"{len(every)} long tests: " + ", ".join(f"{len(ids)} {outcome}" for outcome, ids in of_long.items()))
+    write(f"{_density()}: make torture EVERY={every()} SEED={run_seed()}")
+    write(f"{len(long)} long tests: " + ", ".join(f"{len(ids)} {outcome}" for outcome, ids in of_long.items()))
     for outcome in ("failed", "error", "skipped"):
         for name in sorted(of_long[outcome]):
             write(f"    {outcome}: {name}")
-    if run != every:
-        write(f"A PART ONLY: {len(every - run)} long tests were not run")
+    if run != long:
+        write(f"A PART ONLY: {len(long - run)} long tests were not run")
+        for name in sorted(long - run) if run else ():
+            write(f"    not run: {name}")
     if hit < CRASH_POINTS:
         write(f"crash points not hit in this run: {', '.join(sorted(CRASH_POINTS - hit))}")
     for invariant, count in sorted(_checks().items()):
@@ -74,6 +131,12 @@ def write_page(write: Callable[[str], Any], collected: Iterable[str], reports: M
         write(f"{matrix}: {sum(points.values())} cases, {VIOLATIONS[matrix]} violations, {' '.join(CHECKED[matrix])}")
         listed = ", ".join(f"{point} {count}" for point, count in points.items())
         write(textwrap.fill(listed, 118, initial_indent="    ", subsequent_indent="    "))
+    for (matrix, part), count in sorted(CHOSEN.items()):
+        write(f"walked of {matrix}, {part}: {count} of {OF[matrix, part]}")
+
+
+def _density() -> str:
+    return "every case of the matrices" if every() == 1 else f"each {every()}th case of the matrices that take hours"
 
 
 def _checks() -> Counter[str]:

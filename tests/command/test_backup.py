@@ -13,6 +13,7 @@ import pytest
 
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
+from tests.torture_page import walk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -123,4 +124,5 @@ def test_a_backup_at_any_moment_goes_on_without_loss_and_without_repetition(
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_backups_at_a_hundred_moments(mariadb: MariadbServer, tmp_path: Path, layout: str) -> None:
-    backups_under_load(mariadb, tmp_path, layout, 34, lambda: random.uniform(0, 1.5))
+    moments = len(walk("backups", f"moments, {layout}", range(34)))
+    backups_under_load(mariadb, tmp_path, layout, moments, lambda: random.uniform(0, 1.5))

@@ -1,5 +1,5 @@
 """The commit protocol's fault matrix: crash point × mode × kind of group × sync period × pass × GTIDs × second kill ×
-what the power cut left of relay-log.info. Every pair of values that can meet does; `-m torture` has the full product.
+what the power cut left of relay-log.info. Every pair of values that can meet does; `make torture` walks the product.
 
 Each case is a real process, killed with SIGKILL in a channel that goes on from case to case. Checked after each:
 rows and position agree, and every transaction is there once and whole; what was acknowledged is there, and at most one
@@ -39,7 +39,7 @@ from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
 from rplctl.target.base import Target
 from tests.servers import MariadbServer
-from tests.torture_page import count_torture
+from tests.torture_page import count_torture, walk
 
 PROBE = "rplctl_matrix"
 OLDER = "relay-log.info.older"
@@ -241,7 +241,7 @@ LONG = pytest.mark.torture
 @pytest.mark.parametrize("mode", ["transaction", "marker"])
 @pytest.mark.timeout(3600)
 def test_no_crash_point_breaks_an_invariant_on_sqlite(folder: Path, mode: str, everything: bool) -> None:
-    cases = list(product(mode)) if everything else chosen(mode, SUITE[mode])
+    cases = walk("commit matrix", mode, list(product(mode))) if everything else chosen(mode, SUITE[mode])
     assert Bench(folder, mode).walk(cases) == {}
 
 
@@ -254,7 +254,7 @@ def test_no_crash_point_breaks_an_invariant_in_two_phases(
     mariadb: MariadbServer, folder: Path, mode: str, everything: bool
 ) -> None:
     mariadb.sql("DROP DATABASE IF EXISTS rplctl")
-    cases = list(product(mode)) if everything else chosen(mode, SUITE[mode])
+    cases = walk("commit matrix", mode, list(product(mode))) if everything else chosen(mode, SUITE[mode])
     try:
         assert Bench(folder, mode, mariadb.url()).walk(cases) == {}
         assert mariadb.sql("XA RECOVER") == []

@@ -29,9 +29,10 @@ from tests.proxy import Fate, Proxy
 from tests.receiver.running import RunningReceiver, log_events
 from tests.replica import wait_until
 from tests.servers import MariadbServer
-from tests.torture_page import count_torture
+from tests.torture_page import count_torture, walk
 
 pytestmark = [pytest.mark.slow]
+LONG = [pytest.mark.torture, pytest.mark.timeout(7200)]
 
 FIRST_LOG = "binlog.000001"
 DUMP_THREADS = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
@@ -121,13 +122,14 @@ def cut_cases(folder: Path, proxy: Proxy, source: MariadbServer, cuts: list[int]
         count_torture("network", f"dump cut by {how}", 0)
 
 
-@pytest.mark.parametrize("every", [197, pytest.param(1, marks=[pytest.mark.torture, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("everything", [False, pytest.param(True, marks=LONG)], ids=["some", "all"])
 def test_a_dump_cut_after_any_byte_goes_on_behind_the_last_whole_transaction(
-    tmp_path: Path, proxy: Proxy, source: MariadbServer, every: int
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, everything: bool
 ) -> None:
     length = length_of_dump(tmp_path / "whole", proxy, source)
     assert length > 1500
-    cut_cases(tmp_path, proxy, source, list(range(0, length, every)))
+    cuts = range(length)
+    cut_cases(tmp_path, proxy, source, walk("network", "dump cuts", cuts) if everything else list(cuts[::197]))
 
 
 @pytest.mark.parametrize(("how", "words"), [("fin", "closed"), ("rst", "reset"), ("hold", "nothing received")])
@@ -203,11 +205,13 @@ def test_single_bytes_give_the_same_relay_log(tmp_path: Path, proxy: Proxy, sour
     assert receiver.relayed() == log_events(source.binlog_files)
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=LONG)])
 @pytest.mark.parametrize("gtid", [0, 2])
 def test_dump_threads_killed_under_load_lose_and_repeat_nothing(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, kills: int, gtid: int
 ) -> None:
+    if kills > 10:
+        kills = len(walk("network", f"kills of dump threads, GTID {gtid}", range(kills)))
     chance = random.Random(kills)
     done = threading.Event()
 
@@ -333,13 +337,13 @@ def any_request(_data: bytes) -> bool:
     return True
 
 
-@pytest.mark.parametrize("every", [211, pytest.param(1, marks=[pytest.mark.torture, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("everything", [False, pytest.param(True, marks=LONG)], ids=["some", "all"])
 @pytest.mark.parametrize("how", ["fin", "rst"])
 def test_a_handshake_cut_after_any_byte_is_tried_again(
-    tmp_path: Path, proxy: Proxy, source: MariadbServer, how: str, every: int
+    tmp_path: Path, proxy: Proxy, source: MariadbServer, how: str, everything: bool
 ) -> None:
     """From the answer to the login to the last question before the dump: no error is final, nothing is half set up."""
-    cuts = range(0, 1100, every)
+    cuts = walk("network", f"handshake cuts by {how}", range(1100)) if everything else list(range(0, 1100, 211))
     proxy.fates.extend(Fate(cut, how, any_request) for cut in cuts)
     with receiver_of(tmp_path / "data", proxy) as receiver:
         receiver.catch_up(source)
