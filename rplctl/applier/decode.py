@@ -145,10 +145,10 @@ def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
     count = len(images.ops)
     unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
     cascades_logged = bool((rows.events.flags & CASCADES_LOGGED).all())
-    key = key_of(model)
+    key, has_views = key_of(model), form.takes_views and _has_large_cell(images)
     if not key:
         return TableChunk(model.database, model.name, [], [], [], [], list(row_changes(rows)), count, unchecked,
-                          cascades_logged)  # fmt: skip
+                          cascades_logged, has_views=has_views)  # fmt: skip
     if _lacks_key(images, key):
         raise Inconsistent("an image without the columns of the key")
     if not form.knows_defaults:
@@ -182,6 +182,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
         change_count=count,
         foreign_keys_off=unchecked,
         cascades_logged=cascades_logged,
+        has_views=has_views,
     )
 
 
@@ -312,4 +313,4 @@ def _keys(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...])
 def _column(rows: TableRows, images: Ints, column: int) -> list[Value]:
     form = value_form(rows.target_kind)
     how = form.format_for(rows.formats[column], rows.model.columns[column])
-    return form.stored(decode_column(rows.images, images, column, how))
+    return form.stored(decode_column(rows.images, images, column, how, views=form.takes_views))

@@ -13,7 +13,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from rplctl.target.base import (
     RowChange,
     RowSet,
     TableChunk,
+    Value,
     no_such_table,
 )
 
@@ -174,9 +175,21 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
     8 bytes     length of what follows, little-endian
     …           chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no
                 code on loading; of an encoded text only its length
-    …           the encoded texts, in the tuples' order: whoever reads them needs no copy
+    …           the encoded texts and large values, in the tuples' order: whoever reads them needs no copy; in the
+                place of such a value is a tuple of its length
     """
-    texts = [rows.text for chunk in chunks if chunk.bulk is not None for rows in chunk.bulk.parts]
+    texts: list[bytes | memoryview | Pieces] = []
+    for chunk in chunks:
+        if chunk.bulk is not None:
+            texts += [rows.text for rows in chunk.bulk.parts]
+
+    def lifted(value: Value) -> Any:
+        if not isinstance(value, memoryview):
+            return value
+        texts.append(value)
+        return (len(value),)
+
+    chunks = [_mapped(chunk, lifted) if chunk.has_views else chunk for chunk in chunks]
     plain = marshal.dumps(
         [
             (
@@ -188,7 +201,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
                     [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 ),
                 c.bulk and [(e.columns, e.count, len(e.text), e.keys) for e in c.bulk.parts],
-                (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width),
+                (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width, c.has_views),
             )
             for c in chunks
         ]
@@ -212,7 +225,28 @@ def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
             parts.append(EncodedRows(columns, count, view[at : at + length], row_keys))
             at += length
         found.append(_chunk(name, keys, rows, BulkRows(*parts) if bulk else None, facts))
-    return found
+
+    def put_back(value: Any) -> Value:
+        nonlocal at
+        if not isinstance(value, tuple):
+            return value  # type: ignore[no-any-return]
+        at += value[0]
+        return view[at - value[0] : at]
+
+    return [_mapped(chunk, put_back) if chunk.has_views else chunk for chunk in found]
+
+
+def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
+    """`change` of each value that may be a large one."""
+
+    def row_set(rows: RowSet) -> RowSet:
+        return RowSet(rows.columns, [tuple(map(change, row)) for row in rows.rows])
+
+    def row_change(o: RowChange) -> RowChange:
+        return RowChange(o.kind, o.before and row_set(o.before), o.after and row_set(o.after))
+
+    updates, inserts = [*map(row_set, chunk.updates)], [*map(row_set, chunk.inserts)]
+    return replace(chunk, updates=updates, inserts=inserts, ordered=[*map(row_change, chunk.ordered)])
 
 
 def _chunk(
@@ -220,10 +254,10 @@ def _chunk(
     keys: tuple[Any, Any],
     rows: tuple[Any, Any, Any],
     bulk: BulkRows | None,
-    facts: tuple[int, bool, bool, int],
+    facts: tuple[int, bool, bool, int, bool],
 ) -> TableChunk:
     updates, inserts, ordered = rows
-    change_count, foreign_keys_off, cascades_logged, width = facts
+    change_count, foreign_keys_off, cascades_logged, width, has_views = facts
     return TableChunk(
         *name,
         *keys,
@@ -235,6 +269,7 @@ def _chunk(
         cascades_logged,
         bulk,
         width,
+        has_views,
     )
 
 

@@ -73,6 +73,15 @@ def raw_cells(cells: Cells) -> list[bytes]:
     return [raw[start:end] for start, end in zip(ends, ends[1:], strict=False)]
 
 
+def cell_views(cells: Cells) -> list[bytes | memoryview]:
+    """As `raw_cells`; large ones stay where they are."""
+    if not len(cells) or int(cells.lengths.max()) <= LARGE_CELL:
+        return [*raw_cells(cells)]
+    spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
+    views = (cells.data[start : start + length].data for start, length in spans)
+    return [view if len(view) > LARGE_CELL else bytes(view) for view in views]
+
+
 @kernel
 def _load(data: Any, starts: Any, lengths: Any, big_endian: Any) -> Any:
     values = np.zeros(len(starts), np.uint64)

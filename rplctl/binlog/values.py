@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from rplctl.binlog import temporal
 from rplctl.binlog.address import inet4_text, inet6_text, uuid_text
-from rplctl.binlog.cells import Cells, cells_of, gather, raw_cells, signed_cells, unsigned_cells
+from rplctl.binlog.cells import Cells, cell_views, cells_of, gather, raw_cells, signed_cells, unsigned_cells
 from rplctl.binlog.charset import decode_text, is_single_byte, is_utf8
 from rplctl.binlog.column import ColumnFormat, char_length, fraction_digits
 from rplctl.binlog.decimal import decimal_sheet
@@ -39,8 +39,9 @@ INTEGER_WIDTH: Final = {
 }
 
 
-def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat) -> list[Any]:
-    """The values of `column` in the images numbered `rows` (-1: None), one each.
+def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *, views: bool = False) -> list[Any]:
+    """The values of `column` in the images numbered `rows` (-1: None), one each. `views`: large bytes as views of
+    `images.data`.
 
     Raises BinlogFormatError for bytes that are no value of the column, ENUM or SET without labels, a JSON diff without
     a before image.
@@ -48,6 +49,8 @@ def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat) ->
     cells = cells_of(images, np.asarray(rows, np.int64), column)
     if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():
         values = _documents(images, cells, column)
+    elif views and _is_plain_bytes(fmt):
+        values = cell_views(cells)
     else:
         values = _decode(cells, fmt)
     if len(values) == cells.total:
@@ -71,6 +74,11 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     if decode is None:
         raise BinlogFormatError(f"Unknown column type {kind}", errno=1610)
     return decode(cells, fmt)
+
+
+def _is_plain_bytes(fmt: ColumnFormat) -> bool:
+    is_binary = (fmt.charset is None or fmt.charset == "binary") and fmt.sql_type not in TEXT_OF_BYTES
+    return is_binary and _DECODERS.get(fmt.real_type) in (_strings, _blobs) and fmt.real_type != ColumnType.STRING
 
 
 def _listed(array: npt.NDArray[Any]) -> list[Any]:

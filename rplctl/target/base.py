@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rplctl.binlog.query import ExecuteLoadQuery, Query
     from rplctl.schema.plan import Catalog, DdlPlan
 
-Value = int | float | str | bytes | None
+Value = int | float | str | bytes | memoryview | None  # a view is of large bytes where they lie in a file
 Row = tuple[Value, ...]
 
 
@@ -118,6 +118,7 @@ class TableChunk:
     `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
     `bulk`: many rows, encoded by the task; the lists are empty then.
     `width`: columns of the source's table, where the target's may have another number of them.
+    `has_views`: among the values may be views of large bytes.
     """
 
     database: str
@@ -132,6 +133,7 @@ class TableChunk:
     cascades_logged: bool = False  # what foreign keys made of them on the source is in the log too (MySQL 9.6)
     bulk: BulkRows | None = None
     width: int = 0
+    has_views: bool = False
 
     @property
     def net_count(self) -> int:
@@ -339,6 +341,7 @@ def describe_key(image: RowSet | None, model: TableModel) -> str:
 
 
 def _shown(value: Value) -> str:
+    value = bytes(value[: _MOST_SHOWN + 1]) if isinstance(value, memoryview) else value
     long = isinstance(value, str | bytes) and len(value) > _MOST_SHOWN
     return f"{value[:_MOST_SHOWN]!r}…" if long else repr(value)  # type: ignore[index]
 

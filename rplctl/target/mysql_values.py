@@ -32,8 +32,8 @@ def literal(value: Value, column: Column) -> bytes:
             return b"%d" % value
         case float():
             return double_literal(value).encode("ascii")
-        case bytes():
-            return _bytes_literal(value)
+        case bytes() | memoryview():
+            return _bytes_literal(bytes(value))
         case str():
             return value.encode("ascii") if column.type == "decimal" else _text_literal(value)
 

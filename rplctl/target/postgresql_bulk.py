@@ -15,6 +15,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.postgresql_type import table
 from rplctl.target import postgresql_rows as rows_sql
 from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
+from rplctl.target.postgresql_large import has_large, in_pieces
 from rplctl.target.postgresql_values import LargeBytes, copy_lines, parameters
 
 Parameters = dict[str, str | LargeBytes | None]
@@ -78,9 +79,11 @@ class RowWriter:
             staged = self._staged(model, update.columns + key, update.rows)
             return _expect(what, self.run(rows_sql.update_staged(model, update.columns, staged)), len(update.rows))
         sql = rows_sql.update_row(model, update.columns, rows_sql.by_key(model, width))
+        values = [self._parameters(model, update.columns + key, [row]) for row in update.rows]
+        if any(has_large(row.values()) for row in values):
+            return _expect(what, sum(self.run(sql, row) for row in values), len(update.rows))
         with self._driver().cursor() as cursor:  # in their order: a key is left before it is taken
-            values = (self._parameters(model, update.columns + key, [row]) for row in update.rows)
-            cursor.executemany(sql.encode(), list(values))
+            cursor.executemany(sql.encode(), values)
             _expect(what, cursor.rowcount, len(update.rows))
 
     def remove_encoded(self, model: TableModel, bulk: BulkRows) -> None:
@@ -154,7 +157,10 @@ class RowWriter:
         return self._is_many(count) and self._may_stage()
 
     def run(self, sql: str, values: Parameters | None = None) -> int:
-        return self._driver().execute(sql.encode(), values).rowcount
+        if values is None or not has_large(values.values()):
+            return self._driver().execute(sql.encode(), values).rowcount
+        with in_pieces(self._driver(), sql, values) as (sql, sent):
+            return self._driver().execute(sql.encode(), sent).rowcount
 
     def _count(self, sql: str, values: Parameters | None = None) -> int:
         found = self._driver().execute(sql.encode(), values).fetchone()

@@ -97,7 +97,7 @@ class _LargeBytesDumper(psycopg.adapt.Dumper):
     format = psycopg.pq.Format.BINARY
     oid = psycopg.adapters.types["bytea"].oid
 
-    def dump(self, obj: LargeBytes) -> bytes:
+    def dump(self, obj: LargeBytes) -> bytes | memoryview:
         return obj.raw
 
 

@@ -69,4 +69,6 @@ def _violated(model: TableModel, index: str) -> Key | None:
 def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:
     """(column, text) of the first date that is in no calendar."""
     pairs = zip(image.columns, image.rows[0], strict=True)
-    return next(((c, str(value)) for c, value in pairs if is_odd_date(value, model.columns[c])), None)
+    return next(
+        ((c, value) for c, value in pairs if isinstance(value, str) and is_odd_date(value, model.columns[c])), None
+    )

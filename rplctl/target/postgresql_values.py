@@ -34,7 +34,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 class LargeBytes:
     """Bytes that go as they are: in hex half of what PostgreSQL takes would fit, and memory would hold all twice."""
 
-    raw: bytes
+    raw: bytes | memoryview
 
 
 def parameter(value: Value, column: Column) -> str | None:
@@ -49,14 +49,14 @@ def parameter(value: Value, column: Column) -> str | None:
 
 def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[str | LargeBytes | None]:
     """As `parameter`, of a row; large values as bytes. Raises TargetError, 1153 for what no message holds."""
-    if sum(len(value) for value in values if isinstance(value, str | bytes)) > MOST_MESSAGE_BYTES:
+    if sum(len(value) for value in values if isinstance(value, str | bytes | memoryview)) > MOST_MESSAGE_BYTES:
         raise TargetError(
             "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL takes no row of 1 GB",
             errno=1153,
             hint="leave the table out (replicate_ignore_table) or use another kind of target",
         )
     for value, column in zip(values, columns, strict=True):
-        is_large = isinstance(value, bytes) and len(value) > LARGEST_HEX
+        is_large = isinstance(value, bytes | memoryview) and len(value) > LARGEST_HEX
         yield LargeBytes(value) if is_large else parameter(value, column)  # type: ignore[arg-type]
 
 
@@ -94,7 +94,7 @@ def _text_of(column: Column) -> Callable[[Value], str]:
 
 
 def _plain_text(value: Value) -> str:
-    return "\\x" + value.hex() if isinstance(value, bytes) else str(value)
+    return "\\x" + value.hex() if isinstance(value, bytes | memoryview) else str(value)
 
 
 def _bits(width: int) -> Callable[[Value], str]:

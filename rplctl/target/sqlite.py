@@ -39,12 +39,12 @@ from rplctl.target.base import (
     no_such_table,
 )
 from rplctl.target.sqlite_cascades import follow_foreign_keys, forget_foreign_keys
+from rplctl.target.sqlite_large import Place, execute_rows
 from rplctl.target.sqlite_lock import BEGIN, begin_when_unlocked
 
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 _TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
-
 _TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
 
 
@@ -190,10 +190,11 @@ class SqliteTarget:
                 self._expect(self._delete(model), chunk.deletes, len(chunk.deletes))
             for chunk, model in work:
                 for update in chunk.updates:
-                    self._update(model, update)
+                    self._update(model, update, chunk.has_views)
             for chunk, model in work:
                 for insert in chunk.inserts:
-                    self._expect(self._insert(model, insert.columns), insert.rows, len(insert.rows))
+                    place = Place(model, insert.columns) if chunk.has_views else None
+                    self._expect(self._insert(model, insert.columns), insert.rows, len(insert.rows), place)
         except sqlite3.IntegrityError as error:
             raise CountMismatch(str(error)) from error
         except sqlite3.Error as error:
@@ -202,18 +203,18 @@ class SqliteTarget:
             for change in chunk.ordered:
                 self.apply_change(change, model)
 
-    def _expect(self, sql: str, rows: Sequence[Row], count: int) -> None:
-        if rows and (found := self._driver.executemany(sql, rows).rowcount) != count:
+    def _expect(self, sql: str, rows: Sequence[Row], count: int, place: Place | None = None) -> None:
+        if rows and (found := execute_rows(self._driver, sql, rows, place)) != count:
             raise CountMismatch(f"{sql}: {found} rows, expected {count}")
 
-    def _update(self, model: TableModel, update: RowSet) -> None:
+    def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
-        driver = self._driver
+        driver, key = self._driver, key_of(model)
         driver.execute("SAVEPOINT rplctl_update")
         try:
-            self._expect(self._update_by_key(model, update.columns), update.rows, len(update.rows))
+            place = Place(model, update.columns, key) if has_views else None
+            self._expect(self._update_by_key(model, update.columns), update.rows, len(update.rows), place)
         except sqlite3.IntegrityError:
-            key = key_of(model)
             if len(update.columns) + len(key) != len(model.columns):
                 raise  # not whole rows, or rows that move: the applier goes on one transaction at a time
             driver.execute("ROLLBACK TO rplctl_update")
@@ -234,7 +235,8 @@ class SqliteTarget:
     def _run_change(self, change: RowChange, model: TableModel) -> int:
         if change.kind is ChangeKind.INSERT:
             assert change.after is not None
-            return self._driver.execute(self._insert(model, change.after.columns), change.after.rows[0]).rowcount
+            place = Place(model, change.after.columns)
+            return execute_rows(self._driver, self._insert(model, place.columns), change.after.rows, place)
         assert change.before is not None
         where, parameters = self._where(model, change.before)
         name = table(model)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from rplctl.target.base import Value
+
 LARGEST_INTEGER = (1 << 63) - 1
 
 
-def storable(values: list[int | float | str | bytes | None]) -> list[int | float | str | bytes | None]:
+def storable(values: list[Value]) -> list[Value]:
     """Integers past SQLite's 64-bit range become their decimal text: exact, in a column without numeric affinity."""
     kind = next((type(v) for v in values if v is not None), None)  # a column has one type
     if kind is not int:

@@ -31,6 +31,7 @@ class ValueForm:
     there has typed values (DECIMAL, DATE, BLOB) that its text does not tell; such documents want the event itself.
     `knows_defaults`: it fills in what an INSERT leaves out, generated columns too.
     `describes_itself`: its tables are their own models, and need not be exactly the source's.
+    `takes_views`: large bytes may stay where they lie.
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
     `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are
     `binlog.fields.TextForm`'s.
@@ -41,6 +42,7 @@ class ValueForm:
     keeps_json_types: bool = False
     knows_defaults: bool = False
     describes_itself: bool = False
+    takes_views: bool = False
     moves_keys: bool = False
     encodes: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
     field_text: Callable[[Column, Value], bytes] = lambda _column, value: str(value).encode()
@@ -89,10 +91,11 @@ def _postgresql_text(column: Column, value: Value) -> bytes:
 
 
 _FORMS: Final[dict[str, ValueForm]] = {
-    "sqlite": ValueForm(lambda fmt, _column: fmt, storable, moves_keys=True),
+    "sqlite": ValueForm(lambda fmt, _column: fmt, storable, takes_views=True, moves_keys=True),
     "postgresql": ValueForm(
         lambda fmt, _column: fmt,
         lambda values: values,
+        takes_views=True,
         moves_keys=True,
         encodes=lambda _formats, model: not any(column.generated for column in model.columns),
         field_text=_postgresql_text,

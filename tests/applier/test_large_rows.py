@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.binlog import fields
 from rplctl.errors import TargetError
+from rplctl.target import postgresql_large, sqlite_large
 from rplctl.target.base import ChangeKind, RowChange, RowSet
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
@@ -29,7 +31,11 @@ FLUSH BINARY LOGS;
 UPDATE t SET a=REPEAT(CHAR(255, 0, 9), {MB}), n=9 WHERE id=5;
 UPDATE t SET n=10 WHERE id=1;
 UPDATE t SET id=6 WHERE id=2;
-DELETE FROM t WHERE id=4
+DELETE FROM t WHERE id=4;
+CREATE TABLE k (n INT, a LONGBLOB);
+INSERT INTO k VALUES (1, REPEAT('x\\0', {2 * MB})), (2, REPEAT('y', {2 * MB})), (3, NULL);
+UPDATE k SET a=REPEAT(CHAR(255, 0, 9), {MB}) WHERE n IN (1, 3);
+DELETE FROM k WHERE n=2
 """
 Apply = Callable[[str], Instance]
 
@@ -43,8 +49,10 @@ def apply(tmp_path: Path, mariadb: MariadbServer) -> Apply:
     logs = [groups_of(path) for path in mariadb.binlog_files]
 
     def made(url: str) -> Instance:
-        rewrite = "large->large_copy" if url.startswith("mysql") else ""  # DDL keeps its own names, as on mysqld
-        instance = Instance(tmp_path / "replica", logs[0], target=url, replicate_rewrite_db=rewrite)
+        options = {}
+        if url.startswith("mysql"):  # DDL keeps its own names, as on mysqld; what has no key is sent in statements
+            options = {"replicate_rewrite_db": "large->large_copy", "replicate_ignore_table": "large_copy.k,large.k"}
+        instance = Instance(tmp_path / "replica", logs[0], target=url, **options)
         for log in logs:
             instance.apply(log)
         return instance
@@ -60,10 +68,22 @@ def digests(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
     return sorted(tuple(map(shown, row)) for row in rows)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb"])
+@pytest.mark.parametrize(
+    ("kind", "in_pieces"),
+    [("sqlite", False), ("sqlite", True), ("postgresql", False), ("postgresql", True), ("mariadb", True)],
+)
 def test_rows_above_the_targets_packet_arrive_whole(
-    kind: str, apply: Apply, mariadb: MariadbServer, postgresql: PostgresqlServer
+    kind: str,
+    in_pieces: bool,
+    apply: Apply,
+    mariadb: MariadbServer,
+    postgresql: PostgresqlServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if in_pieces:
+        monkeypatch.setattr(sqlite_large, "MOST_BOUND", MB)
+        monkeypatch.setattr(postgresql_large, "MOST_BOUND", MB)
+        monkeypatch.setattr(fields, "PIECE_BYTES", MB)
     (most,) = mariadb.sql("SELECT @@max_allowed_packet")[0]
     url = {"sqlite": "", "postgresql": new_database(postgresql), "mariadb": mariadb.url()}[kind]
     mariadb.sql(f"SET GLOBAL max_allowed_packet={MB}; CREATE DATABASE IF NOT EXISTS rplctl")
@@ -75,7 +95,11 @@ def test_rows_above_the_targets_packet_arrive_whole(
             found = [tuple(row) for row in mariadb.sql(f"SELECT id, MD5(a), MD5(b), n FROM {table}")]
         else:
             found = digests(instance.query(f"SELECT id, a, b, n FROM {table}"))
+            keyless = digests(instance.query(f"SELECT n, a FROM {table[:-1]}k"))
+            assert keyless == [tuple(row) for row in mariadb.sql("SELECT n, MD5(a) FROM large.k ORDER BY n")]
         assert found == sorted(tuple(row) for row in expected)
+        if kind == "postgresql":
+            assert instance.query("SELECT count(*) FROM pg_largeobject_metadata") == [(0,)]
         instance.target.close()
     finally:
         mariadb.sql(f"SET GLOBAL max_allowed_packet={most}")

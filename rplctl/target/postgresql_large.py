@@ -1,0 +1,47 @@
+"""Large parameters of a statement to PostgreSQL piece by piece: each becomes a large object that the statement reads.
+
+The protocol has a parameter in one message, which the driver would hold twice. Invariant: the large objects live in the
+statement's transaction only. (Manual: "Server-Side Functions" of Large Objects; every role may use them.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+
+from rplctl.target.postgresql_values import LargeBytes
+
+MOST_BOUND: Final = 16 << 20
+_PIECE: Final = 4 << 20
+
+Parameters = Mapping[str, str | LargeBytes | None]
+
+
+def has_large(values: Iterable[str | LargeBytes | None]) -> bool:
+    return any(isinstance(value, LargeBytes) and len(value.raw) > MOST_BOUND for value in values)
+
+
+@contextmanager
+def in_pieces(driver: psycopg.Connection[Any], sql: str, values: Parameters) -> Iterator[tuple[str, Parameters]]:
+    """The statement and its parameters, to be executed within the block: large ones have been sent by then."""
+    objects: dict[str, str] = {}
+    for name, value in values.items():
+        if isinstance(value, LargeBytes) and has_large([value]):
+            objects[name] = _sent(driver, memoryview(value.raw))
+            sql = sql.replace(f"%({name})s", f"lo_get(%({name})s::oid)")
+    yield sql, {**values, **objects}
+    for oid in objects.values():
+        driver.execute(b"SELECT lo_unlink(%s::oid)", (oid,))
+
+
+def _sent(driver: psycopg.Connection[Any], view: memoryview) -> str:
+    """The large object's number."""
+    found = driver.execute(b"SELECT lo_from_bytea(0, ''::bytea)").fetchone()
+    assert found is not None
+    oid = str(found[0])
+    for at in range(0, len(view), _PIECE):
+        driver.execute(b"SELECT lo_put(%s::oid, %s::int8, %s)", (oid, str(at), LargeBytes(view[at : at + _PIECE])))
+    return oid

@@ -1,0 +1,53 @@
+"""Large bytes are written behind their row, unless something is computed from them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from rplctl.schema.model import Check, Column, Key, KeyPart, TableModel
+from rplctl.target import sqlite_large
+from rplctl.target.base import Row
+from rplctl.target.sqlite_large import Place, execute_rows
+
+COLUMNS = (Column("id", "int"), Column("a", "longblob"), Column("n", "int"), Column("b", "longblob"))
+MODEL = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
+INSERT = 'INSERT INTO "d__t" ("id", "a", "n", "b") VALUES (?1, ?2, ?3, ?4)'
+UPDATE = 'UPDATE "d__t" SET "b"=?1, "n"=?2 WHERE "id"=?'
+A, B = bytes(range(256)) * 9000, b"\0b" * 900_000
+
+
+@pytest.mark.parametrize(
+    ("more", "in_pieces"),
+    [
+        ("", 2),
+        ("CREATE INDEX i ON d__t (n)", 2),
+        ("CREATE INDEX i ON d__t (B)", 1),
+        ("CREATE INDEX i ON d__t (length(b))", 0),
+        ("CREATE INDEX i ON d__t (n) WHERE b > x'00'", 0),
+        ("CREATE TRIGGER r AFTER INSERT ON d__t BEGIN INSERT INTO seen VALUES (hex(substr(NEW.b, 1, 2))); END", 0),
+        ("ALTER TABLE d__t ADD g AS (length(b))", 0),
+        ("check", 0),
+    ],
+)
+def test_large_values_arrive_whole(more: str, in_pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_large, "MOST_BOUND", 1 << 20)
+    model = replace(MODEL, checks=(Check("c", "n > 0"),)) if more == "check" else MODEL
+    with closing(sqlite3.connect(":memory:")) as driver:
+        driver.execute("CREATE TABLE d__t (id INTEGER PRIMARY KEY, a BLOB, n INT, b BLOB)")
+        driver.execute("CREATE TABLE seen (x)")
+        driver.execute(more if more != "check" else "")
+        statements: list[str] = []
+        driver.set_trace_callback(statements.append)
+        rows: list[Row] = [(7, memoryview(A), 1, memoryview(B)), (8, b"small", 2, None)]
+        assert execute_rows(driver, INSERT, rows, Place(model, (0, 1, 2, 3))) == 2
+        assert sum(sql.count("zeroblob") for sql in statements) == in_pieces
+        place = Place(model, (3, 2), (0,))
+        assert execute_rows(driver, UPDATE, [(memoryview(A), 5, 8)], place) == 1
+        assert execute_rows(driver, UPDATE, [(memoryview(A), 5, 9)], place) == 0
+        assert driver.execute("SELECT id, a, n, b FROM d__t").fetchall() == [(7, A, 1, B), (8, b"small", 5, A)]
+        if "TRIGGER" in more:
+            assert driver.execute("SELECT x FROM seen").fetchall() == [("0062",), ("",)]
