@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from rplctl.binlog.json import text_of_57
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.schema.model import TableModel
@@ -70,7 +71,7 @@ class Tolerance:
     def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
         """Apply one change. What did not fit in IDEMPOTENT mode is returned: it was overwritten or passed over."""
         if self.is_strict:
-            target.apply_change(change, model)
+            _apply(target, change, model)
             return None
         try:
             self._try(target, change, model)
@@ -84,7 +85,7 @@ class Tolerance:
 
     def _try(self, target: Target, change: RowChange, model: TableModel) -> None:
         with undone_on_error(target, wanted=target.kind == "postgresql"):  # where an error ends the transaction
-            target.apply_change(change, model)
+            _apply(target, change, model)
 
     def _overwrite(self, target: Target, change: RowChange, model: TableModel) -> None:
         """The row takes the place of all rows that have one of its unique keys; columns that only the target has stay.
@@ -102,6 +103,29 @@ class Tolerance:
                     raise
             self._try(target, RowChange(ChangeKind.DELETE, image, None), model)
         self._try(target, change, model)
+
+
+def _apply(target: Target, change: RowChange, model: TableModel) -> None:
+    """A row of a table without a key is looked for once more as a dump of MySQL 5.7 has it, as its replicas find it."""
+    try:
+        target.apply_change(change, model)
+    except TargetError as error:
+        loaded = _as_loaded(change, model) if error.errno == NOT_FOUND else change
+        if loaded == change:
+            raise
+        try:
+            target.apply_change(loaded, model)
+        except TargetError as still:
+            raise (error if still.errno == NOT_FOUND else still) from None
+
+
+def _as_loaded(change: RowChange, model: TableModel) -> RowChange:
+    if change.before is None or key_of(model):
+        return change
+    (row,), columns = change.before.rows, change.before.columns
+    kinds = [model.columns[c].type for c in columns]
+    values = tuple(text_of_57(v) if k == "json" and isinstance(v, str) else v for k, v in zip(kinds, row, strict=True))
+    return replace(change, before=RowSet(columns, [values]))
 
 
 def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:

@@ -39,6 +39,7 @@ _MOST_PLAIN_DIGITS: Final = 15  # DBL_DIGITS: larger and smaller numbers are pri
 _BASE64_LINE: Final = 76
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_DOUBLES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)\.0(?![\deE])')  # whole ones, and strings as they are
 _LEG: Final = re.compile(r'\.(?P<bare>[^.\["]+)|\."(?P<quoted>(?:[^"\\]|\\.)*)"|\[(?P<index>\d+)\]')
 REPLACE, INSERT, REMOVE = 0, 1, 2
 
@@ -144,6 +145,11 @@ def parse_json(raw: bytes) -> Node:
     if not raw:
         return "null"
     return _Reader(raw).value(raw[0], 1, 0)
+
+
+def text_of_57(text: str) -> str:
+    """A document as MySQL 5.7 prints it: the DOUBLE 3.0 is 3 there."""
+    return _DOUBLES.sub(lambda found: found[1] or found[0], text)
 
 
 def print_json(node: Node) -> str:

@@ -113,3 +113,21 @@ def test_many_are_counted_and_the_first_shown() -> None:
     assert (passed.count, len(passed.messages)) == (25, 10)
     assert passed.messages[3] == "passed over at 3: row 3 (1032)"
     assert "25 errors passed over in this batch (1032: 12, 1062: 13)" in passed.summary()
+
+
+def test_a_row_without_a_key_is_found_as_mysql_57_prints_its_json(target: Target) -> None:
+    model = TableModel("d", "k", (Column("n", "int"), Column("j", "json")))
+    target.connection.exec_driver_sql('CREATE TABLE "d__k" (n INT, j TEXT)')
+    target.connection.exec_driver_sql("INSERT INTO d__k VALUES (1, '[3]'), (2, '[3.0]'), (2, '[3]')")
+
+    def moved(n: int, text: str) -> RowChange:
+        return RowChange(ChangeKind.UPDATE, RowSet((0, 1), [(n, text)]), RowSet((0, 1), [(n, "[]")]))
+
+    Tolerance().apply_row(target, moved(1, "[3.0]"), model)
+    Tolerance().apply_row(target, moved(2, "[3.0]"), model)
+    found = [tuple(r) for r in target.connection.exec_driver_sql("SELECT n, j FROM d__k ORDER BY n, j")]
+    assert found == [(1, "[]"), (2, "[3]"), (2, "[]")]
+    for change in (moved(1, "[3.0]"), moved(2, "[4.0]")):
+        with pytest.raises(TargetError) as raised:
+            Tolerance().apply_row(target, change, model)
+        assert raised.value.errno == 1032 and ".0]" in raised.value.position

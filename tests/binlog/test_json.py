@@ -19,6 +19,7 @@ from rplctl.binlog.json import (
     parse_json,
     print_json,
     quoted,
+    text_of_57,
 )
 from rplctl.errors import BinlogFormatError
 
@@ -110,3 +111,10 @@ def test_doubles_print_as_the_server_does(value: float, text: str) -> None:
 
 def test_strings_are_escaped_as_the_server_does() -> None:
     assert quoted('a"\\/\b\f\n\r\t\x01\x7fé') == '"a\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x7fé"'
+
+
+def test_mysql_57_prints_whole_doubles_without_their_fraction() -> None:
+    """As a 5.7 server shows these documents (SELECT CAST(j AS CHAR)); strings are left alone."""
+    text = '{"a": 3.0, "b": [-2.0, 1.5, 1e30, 10.0], "c": "3.0, 4.0", "d\\"1.0": 0.0}'
+    assert text_of_57(text) == '{"a": 3, "b": [-2, 1.5, 1e30, 10], "c": "3.0, 4.0", "d\\"1.0": 0}'
+    assert text_of_57("3.0") == "3" and text_of_57("3.05") == "3.05" and text_of_57('"3.0"') == '"3.0"'
