@@ -23,6 +23,7 @@ from rplctl.applier.decode import Inconsistent, net_chunks
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.row_stream import read_run, unknown_tables
+from rplctl.binlog.cells import LARGE_CELL
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
@@ -176,7 +177,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
     …           chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no
                 code on loading; of an encoded text only its length
     …           the encoded texts and large values, in the tuples' order: whoever reads them needs no copy; in the
-                place of such a value is a tuple of its length
+                place of such a value is a tuple: its length, whether it is text
     """
     texts: list[bytes | memoryview | Pieces] = []
     for chunk in chunks:
@@ -184,10 +185,14 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
             texts += [rows.text for rows in chunk.bulk.parts]
 
     def lifted(value: Value) -> Any:
-        if not isinstance(value, memoryview):
-            return value
-        texts.append(value)
-        return (len(value),)
+        match value:
+            case memoryview():
+                texts.append(value)
+            case str() if len(value) > LARGE_CELL:
+                texts.append(value.encode("utf-8", "surrogatepass"))
+            case _:
+                return value
+        return len(texts[-1]), isinstance(value, str)
 
     chunks = [_mapped(chunk, lifted) if chunk.has_views else chunk for chunk in chunks]
     plain = marshal.dumps(
@@ -230,8 +235,10 @@ def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
         nonlocal at
         if not isinstance(value, tuple):
             return value  # type: ignore[no-any-return]
-        at += value[0]
-        return view[at - value[0] : at]
+        length, is_text = value
+        at += length
+        raw = view[at - length : at]
+        return str(raw, "utf-8", "surrogatepass") if is_text else raw
 
     return [_mapped(chunk, put_back) if chunk.has_views else chunk for chunk in found]
 

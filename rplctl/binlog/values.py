@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from rplctl.binlog import temporal
 from rplctl.binlog.address import inet4_text, inet6_text, uuid_text
-from rplctl.binlog.cells import Cells, cell_views, cells_of, gather, raw_cells, signed_cells, unsigned_cells
+from rplctl.binlog.cells import LARGE_CELL, Cells, cell_views, cells_of, gather, raw_cells, signed_cells, unsigned_cells
 from rplctl.binlog.charset import decode_text, is_single_byte, is_utf8
 from rplctl.binlog.column import ColumnFormat, char_length, fraction_digits
 from rplctl.binlog.decimal import decimal_sheet
@@ -191,6 +191,8 @@ def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 def _texts(cells: Cells, charset: str) -> list[Any]:
     """One decode for all when each byte is a character, else one each."""
+    if len(cells) and int(cells.lengths.max()) > LARGE_CELL:
+        return [decode_text(bytes(view), charset) for view in cell_views(cells)]
     if is_utf8(charset) or is_single_byte(charset):
         buffer, offsets = gather(cells)
         raw = buffer.tobytes()

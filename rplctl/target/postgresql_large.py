@@ -12,16 +12,20 @@ from typing import Any, Final
 
 import psycopg
 
+from rplctl.target import postgresql_values
 from rplctl.target.postgresql_values import LargeBytes
 
-MOST_BOUND: Final = 16 << 20
 _PIECE: Final = 4 << 20
 
 Parameters = Mapping[str, str | LargeBytes | None]
 
 
 def has_large(values: Iterable[str | LargeBytes | None]) -> bool:
-    return any(isinstance(value, LargeBytes) and len(value.raw) > MOST_BOUND for value in values)
+    return any(isinstance(value, LargeBytes) and _is_large(value) for value in values)
+
+
+def _is_large(value: LargeBytes) -> bool:
+    return value.is_text or len(value.raw) > postgresql_values.LARGEST_PARAMETER
 
 
 @contextmanager
@@ -29,9 +33,10 @@ def in_pieces(driver: psycopg.Connection[Any], sql: str, values: Parameters) -> 
     """The statement and its parameters, to be executed within the block: large ones have been sent by then."""
     objects: dict[str, str] = {}
     for name, value in values.items():
-        if isinstance(value, LargeBytes) and has_large([value]):
+        if isinstance(value, LargeBytes) and _is_large(value):
             objects[name] = _sent(driver, memoryview(value.raw))
-            sql = sql.replace(f"%({name})s", f"lo_get(%({name})s::oid)")
+            read = f"lo_get(%({name})s::oid)"
+            sql = sql.replace(f"%({name})s", f"convert_from({read}, 'UTF8')" if value.is_text else read)
     yield sql, {**values, **objects}
     for oid in objects.values():
         driver.execute(b"SELECT lo_unlink(%s::oid)", (oid,))

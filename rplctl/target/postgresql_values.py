@@ -23,6 +23,7 @@ from rplctl.schema.postgresql_type import DATED, ZERO_DATE, is_zero_date
 from rplctl.target.base import Row, Value
 
 LARGEST_HEX = 1 << 20  # bytes; longer ones are sent as bytes
+LARGEST_PARAMETER = 16 << 20  # characters or bytes; longer ones are sent in pieces
 MOST_MESSAGE_BYTES = (1 << 30) - (1 << 16)  # PostgreSQL ends the connection at longer ones
 ROWS_PER_PIECE = 2000  # rows of COPY text that are in memory at a time
 
@@ -35,6 +36,7 @@ class LargeBytes:
     """Bytes that go as they are: in hex half of what PostgreSQL takes would fit, and memory would hold all twice."""
 
     raw: bytes | memoryview
+    is_text: bool = False  # as UTF-8; only where it is more than LARGEST_PARAMETER
 
 
 def parameter(value: Value, column: Column) -> str | None:
@@ -56,8 +58,12 @@ def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[s
             hint="leave the table out (replicate_ignore_table) or use another kind of target",
         )
     for value, column in zip(values, columns, strict=True):
-        is_large = isinstance(value, bytes | memoryview) and len(value) > LARGEST_HEX
-        yield LargeBytes(value) if is_large else parameter(value, column)  # type: ignore[arg-type]
+        if isinstance(value, bytes | memoryview) and len(value) > LARGEST_HEX:
+            yield LargeBytes(value)
+            continue
+        text = parameter(value, column)
+        is_large = text is not None and len(text) > LARGEST_PARAMETER
+        yield LargeBytes(text.encode(), is_text=True) if is_large and text is not None else text
 
 
 def copy_lines(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ import pytest
 
 from rplctl.binlog import fields
 from rplctl.errors import TargetError
-from rplctl.target import postgresql_large, sqlite_large
+from rplctl.target import postgresql_values, sqlite_large
 from rplctl.target.base import ChangeKind, RowChange, RowSet
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
@@ -32,9 +32,9 @@ UPDATE t SET a=REPEAT(CHAR(255, 0, 9), {MB}), n=9 WHERE id=5;
 UPDATE t SET n=10 WHERE id=1;
 UPDATE t SET id=6 WHERE id=2;
 DELETE FROM t WHERE id=4;
-CREATE TABLE k (n INT, a LONGBLOB);
-INSERT INTO k VALUES (1, REPEAT('x\\0', {2 * MB})), (2, REPEAT('y', {2 * MB})), (3, NULL);
-UPDATE k SET a=REPEAT(CHAR(255, 0, 9), {MB}) WHERE n IN (1, 3);
+CREATE TABLE k (n INT, a LONGBLOB, b LONGTEXT CHARACTER SET utf8mb4);
+INSERT INTO k VALUES (1, REPEAT('x\\0', {2 * MB}), NULL), (2, REPEAT('y', {2 * MB}), REPEAT('ö', {MB})), (3, NULL, 'b');
+UPDATE k SET a=REPEAT(CHAR(255, 0, 9), {MB}), b=REPEAT('🦄', {MB // 2}) WHERE n IN (1, 3);
 DELETE FROM k WHERE n=2
 """
 Apply = Callable[[str], Instance]
@@ -82,7 +82,7 @@ def test_rows_above_the_targets_packet_arrive_whole(
 ) -> None:
     if in_pieces:
         monkeypatch.setattr(sqlite_large, "MOST_BOUND", MB)
-        monkeypatch.setattr(postgresql_large, "MOST_BOUND", MB)
+        monkeypatch.setattr(postgresql_values, "LARGEST_PARAMETER", MB)
         monkeypatch.setattr(fields, "PIECE_BYTES", MB)
     (most,) = mariadb.sql("SELECT @@max_allowed_packet")[0]
     url = {"sqlite": "", "postgresql": new_database(postgresql), "mariadb": mariadb.url()}[kind]
@@ -95,8 +95,8 @@ def test_rows_above_the_targets_packet_arrive_whole(
             found = [tuple(row) for row in mariadb.sql(f"SELECT id, MD5(a), MD5(b), n FROM {table}")]
         else:
             found = digests(instance.query(f"SELECT id, a, b, n FROM {table}"))
-            keyless = digests(instance.query(f"SELECT n, a FROM {table[:-1]}k"))
-            assert keyless == [tuple(row) for row in mariadb.sql("SELECT n, MD5(a) FROM large.k ORDER BY n")]
+            keyless = digests(instance.query(f"SELECT n, a, b FROM {table[:-1]}k"))
+            assert keyless == [tuple(row) for row in mariadb.sql("SELECT n, MD5(a), MD5(b) FROM large.k ORDER BY n")]
         assert found == sorted(tuple(row) for row in expected)
         if kind == "postgresql":
             assert instance.query("SELECT count(*) FROM pg_largeobject_metadata") == [(0,)]
