@@ -26,7 +26,7 @@ from rplctl.applier.logged import CatchUp, stage
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pace import Pace
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
-from rplctl.applier.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.plan import Batch, BatchKind, plan_batches, refuse_unknown
 from rplctl.applier.row_stream import EventRun, named_tables, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.applier.superseded import without_superseded
@@ -36,7 +36,7 @@ from rplctl.commit.ledger import CommitMode, Ledger
 from rplctl.commit.models import load_models, store_models
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
-from rplctl.errors import BinlogFormatError, RplError, TargetError
+from rplctl.errors import RplError, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog
@@ -107,7 +107,7 @@ class BatchApplier:
         """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
         times, then one transaction at a time, so that it stops at the one that cannot be had. Raises Stopped.
 
-        `meanwhile`: called when all is decoded and only the target is busy; not at all if that moment does not come.
+        `meanwhile`: called when the last of it begins to be decoded; not at all if that moment does not come.
         """
         self._meanwhile = meanwhile
         begun = self.info
@@ -195,6 +195,8 @@ class BatchApplier:
         changes, size = 0, events.end - events.start
         following = self._jobs(events)
         job = next(following, None)
+        if job is not None and job[-1].end == events.end:
+            self._last_begins()
         while job is not None:
             if self._statements is not None:
                 self.catalog = self._statements.know([])  # a statement may have changed tables since
@@ -204,14 +206,19 @@ class BatchApplier:
             found = sum(chunk.change_count for chunk in chunks)
             changes += found
             self.pace.job_decoded(found, sum(chunk.net_count for chunk in chunks))
-            if (job := next(following, None)) is not None:
+            done = job[-1].end - events.start
+            job = next(following, None)
+            if job is not None:
                 self._begin(job)
-            else:
-                self.pace.decoded(size, changes)
-                meanwhile, self._meanwhile = self._meanwhile, lambda: None
-                meanwhile()
+            if job is None or job[-1].end == events.end:
+                self.pace.decoded(size, changes * size // done)
+                self._last_begins()
             yield chunks
             del chunks  # before the next ones come
+
+    def _last_begins(self) -> None:
+        meanwhile, self._meanwhile = self._meanwhile, lambda: None
+        meanwhile()
 
     def learn_tables(self, batch: Batch) -> None:
         """Before the first batch is decoded: a job that meets a table which the catalog lacks is a job lost."""
@@ -377,24 +384,3 @@ class BatchApplier:
                 error.position = str(batch.source_position)
             raise
         self.info = new
-
-
-def refuse_unknown(batch: Batch) -> None:
-    """Raises for a group that nobody may apply: lost events on the source, an event type that we do not know (D12)."""
-    kind = batch.scan.kind[batch.first]
-    dump = batch.groups.data[batch.start : min(batch.end, batch.start + 64)].tobytes()
-    at = str(batch.scan.source_position(batch.first))
-    if kind == GroupKind.INCIDENT:
-        raise RplError(
-            "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
-            errno=1590,
-            position=at,
-            hint="load the tables again from the source, then `rplctl skip` the incident",
-        )
-    if kind == GroupKind.UNKNOWN:
-        raise BinlogFormatError(
-            f"Unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
-            errno=1594,
-            position=at,
-            hint="this version of rplctl does not know the event; `rplctl skip` passes over its transaction",
-        )

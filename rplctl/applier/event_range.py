@@ -42,6 +42,7 @@ class EventRange:
     start: int
     end: int
     description: FormatDescription
+    groups: Ints  # where each group begins, from `start` on; of an unfolded one its start
 
 
 def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
@@ -76,7 +77,8 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
         with path.open("wb") as file:
             _unfold(lying, file)
         data = np.memmap(path, np.uint8, "r")
-        yield EventRange(path, data, 0, len(data), replace(batch.description, checksum_algorithm=CHECKSUM_OFF))
+        plain = replace(batch.description, checksum_algorithm=CHECKSUM_OFF)
+        yield EventRange(path, data, 0, len(data), plain, np.zeros(1, np.int64))
 
 
 @contextmanager
@@ -92,7 +94,8 @@ def spool_file(folder: Path) -> Iterator[Path]:
 
 def lying_range(batch: Batch) -> EventRange:
     """The batch's events in the relay log."""
-    return EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description)
+    groups = batch.scan.start[batch.first : batch.last]
+    return EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description, groups)
 
 
 def _unfolded(batch: Batch) -> tuple[Ints, Ints]:

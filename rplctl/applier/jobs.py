@@ -5,12 +5,15 @@ Invariant: jobs follow each other in the log and cover the range; each is as lar
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
 
 from rplctl.applier.event_range import EventRange
 from rplctl.applier.pace import Pace
 from rplctl.applier.pipeline import Split
-from rplctl.binlog.scan import RowSplit, split_rows
+from rplctl.binlog.split import RowSplit, refuse_short_table_ids, split_rows
 
 SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
 LARGEST_SPLIT = 64 << 20  # bytes that a task holds decoded
@@ -21,7 +24,7 @@ def jobs(events: EventRange, pace: Pace, cores: int, task: Callable[..., Split])
 
     `task` makes a Split of (path, start, end, table maps, description).
     """
-    pieces = split_rows(events.data, events.start, events.end, SMALLEST_SPLIT, events.description)
+    pieces = list(_pieces(events))
     while pieces:
         start = pieces[0].start
         size = pace.job_bytes(events.end - start)
@@ -33,3 +36,16 @@ def jobs(events: EventRange, pace: Pace, cores: int, task: Callable[..., Split])
             task(str(events.path), share[0].start, share[-1].end, share[0].table_map_offsets, events.description)
             for share in shares
         ]
+
+
+def _pieces(events: EventRange) -> Iterator[RowSplit]:
+    """Groups together as far as SMALLEST_SPLIT; only a group that is much longer is read, and cut inside."""
+    refuse_short_table_ids(events.description)
+    wanted = np.arange(events.start, events.end, SMALLEST_SPLIT)
+    bounds = np.append(events.groups, events.end)
+    cuts = np.unique(bounds[np.searchsorted(bounds, np.append(wanted, events.end))]).tolist()
+    for start, end in itertools.pairwise(cuts):
+        if end - start < 2 * SMALLEST_SPLIT:
+            yield RowSplit(start, end, ())
+        else:
+            yield from split_rows(events.data, start, end, SMALLEST_SPLIT, events.description)

@@ -17,6 +17,7 @@ import numpy as np
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.header import EventType
 from rplctl.binlog.scan import GroupKind, GroupScan
+from rplctl.errors import BinlogFormatError, RplError
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
@@ -202,3 +203,24 @@ def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int,
         return stop, 0.0
     first = int(early[0])
     return first, float(scan.timestamp[first]) + delay - now
+
+
+def refuse_unknown(batch: Batch) -> None:
+    """Raises for a group that nobody may apply: lost events on the source, an event type that we do not know (D12)."""
+    kind = batch.scan.kind[batch.first]
+    dump = batch.groups.data[batch.start : min(batch.end, batch.start + 64)].tobytes()
+    at = str(batch.scan.source_position(batch.first))
+    if kind == GroupKind.INCIDENT:
+        raise RplError(
+            "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
+            errno=1590,
+            position=at,
+            hint="load the tables again from the source, then `rplctl skip` the incident",
+        )
+    if kind == GroupKind.UNKNOWN:
+        raise BinlogFormatError(
+            f"Unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
+            errno=1594,
+            position=at,
+            hint="this version of rplctl does not know the event; `rplctl skip` passes over its transaction",
+        )

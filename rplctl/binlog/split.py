@@ -39,8 +39,8 @@ def split_rows(
     At the next transaction once a piece is that large; a quarter above it, before any TABLE_MAP or row event.
     Raises BinlogFormatError for broken lengths.
     """
-    if description is not None and description.fixed_length(EventType.TABLE_MAP) == _SHORT_TABLE_ID:
-        raise format_error("4-byte table ids (MySQL 5.1.3 and older) are not supported", b"")
+    if description is not None:
+        refuse_short_table_ids(description)
     view = byte_view(data)
     split_bytes = max(split_bytes, 1)
     piece_room, map_room = (end - start) // split_bytes + 2, 256
@@ -60,6 +60,11 @@ def split_rows(
         first_map += map_count
         pieces.append(RowSplit(bounds[index], bounds[index + 1], offsets))
     return pieces
+
+
+def refuse_short_table_ids(description: FormatDescription) -> None:
+    if description.fixed_length(EventType.TABLE_MAP) == _SHORT_TABLE_ID:
+        raise format_error("4-byte table ids (MySQL 5.1.3 and older) are not supported", b"")
 
 
 @lean_kernel
