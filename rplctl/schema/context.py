@@ -62,6 +62,11 @@ class DdlContext:
         return bool(self.sql_mode & (STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
 
     @property
+    def pads_char(self) -> bool:
+        """True when a CHAR that becomes another text or binary type keeps its trailing blanks."""
+        return bool(self.sql_mode & PAD_CHAR_TO_FULL_LENGTH)
+
+    @property
     def timestamp_range(self) -> tuple[str, str]:
         """First and last second of a TIMESTAMP, in UTC; the source made others the zero date, or refused them."""
         later = self.is_mariadb and self.version_number >= 110500

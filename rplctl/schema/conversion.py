@@ -12,7 +12,7 @@ convert empty tables and NULLs only. A strict source (sql_mode STRICT_…) refus
 | DECIMAL → DECIMAL, integer, text | zeros added; digits other than zero cut off: stop · text: same |
 | DECIMAL → DOUBLE | to 15 digits |
 | FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
-| text → text | same, cut to the length; CHAR without trailing blanks |
+| text → text | same, cut to the length; CHAR without trailing blanks (under PAD_CHAR_TO_FULL_LENGTH with them) |
 | text ↔ binary | UTF-8 bytes; other charsets only ASCII; BINARY padded with zeros |
 | ENUM → ENUM, SET → SET | by label; a label that is gone, a new order of a SET: stop |
 | ENUM → text, text → ENUM, ENUM → integer | label · only exact labels · index |
@@ -24,13 +24,14 @@ convert empty tables and NULLs only. A strict source (sql_mode STRICT_…) refus
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
 from rplctl.schema.default_value import NotComputable, implicit_default
-from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
+from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.sqlite_type import literal, text_literal
 from rplctl.schema.text_number import sqlite_number
+from rplctl.schema.type_family import family, keeps_blanks, sqlite_padded
 
 ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "
                             "cp866 greek hebrew koi8r koi8u macce macroman keybcs2 geostd8 armscii8 tis620 dec8 hp8 "
@@ -58,7 +59,12 @@ class _Case:
 def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conversion:
     """The conversion of one column's stored values; the identity when nothing changes."""
     rule = _RULES.get((family(old), family(new)), _impossible)
-    found = rule(_Case(old, new, value, context))
+    case = _Case(old, new, value, context)
+    found = rule(case)
+    if keeps_blanks(old, new, context):
+        found = rule(replace(case, value=sqlite_padded(old, value)))
+        conditions = f"instr({value}, char(0)) > 0", found.impossible
+        found = _only(case, found.expression, " OR ".join(filter(None, conditions)))
     if not new.nullable and old.nullable and not context.is_strict:
         try:
             zero = literal(implicit_default(new))
@@ -66,18 +72,6 @@ def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conver
         except NotComputable as error:
             return Conversion(found.expression, f"{value} IS NULL", str(error))
     return found
-
-
-def family(column: Column) -> str:
-    """Types that convert alike have one name."""
-    kind = column.type
-    if kind in INTEGER_BITS:
-        return "integer"
-    if kind in TEXT_BYTES or kind == "varchar":
-        return "text"
-    if kind in BLOB_BYTES or kind in ("varbinary", "binary"):
-        return "binary"
-    return "geometry" if kind in GEOMETRY_TYPES else kind
 
 
 def _impossible(case: _Case) -> Conversion:

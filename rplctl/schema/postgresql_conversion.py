@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
-from rplctl.schema.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, family, integer_range
+from rplctl.schema.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, integer_range
 from rplctl.schema.default_value import NotComputable, implicit_default
 from rplctl.schema.model import BLOB_BYTES, TEXT_BYTES, Column
 from rplctl.schema.postgresql_type import ZERO_DATE, declared, literal, text_literal
 from rplctl.schema.text_number import postgresql_number
+from rplctl.schema.type_family import family, keeps_blanks
 
 _BEYOND_BIGINT = 1 << 63
 _CANONICAL_INTEGER = "'^(0|-?[1-9][0-9]{0,29})$'"
@@ -37,6 +38,7 @@ class _Case:
 def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conversion:
     """The conversion of one column's stored values; the identity when nothing changes."""
     rule = _RULES.get((family(old), family(new)), _impossible)
+    value = f"rpad({value}, {old.length or 1})" if keeps_blanks(old, new, context) else value
     found = rule(_Case(old, new, value, context))
     if not new.nullable and old.nullable and not context.is_strict:
         try:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.conversion import convert, family, integer_range
+from rplctl.schema.conversion import convert, integer_range
 from rplctl.schema.cursor import Cursor
 from rplctl.schema.generated import integer_terms
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import AlterStep
 from rplctl.schema.sqlite_type import quote, text_literal
+from rplctl.schema.type_family import family
 
 _MOST_DIGITS = 18  # of a literal: below 2^63
 

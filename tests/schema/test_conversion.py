@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rplctl.errors import RplError
-from rplctl.schema.context import STRICT_TRANS_TABLES, DdlContext
+from rplctl.schema.context import PAD_CHAR_TO_FULL_LENGTH, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.conversion import convert
 from rplctl.schema.model import Column
 from tests.schema.replica_table import ReplicaTables
@@ -103,6 +103,24 @@ def test_timestamp_and_datetime_differ_by_the_session_time_zone(
     replica.insert("t", [(value,)])
     replica.run(f"ALTER TABLE t MODIFY v {other} NULL")
     assert replica.rows("t") == [(expected,)]
+
+
+PADDED = "ALTER TABLE t MODIFY a VARCHAR(9), MODIFY b TEXT, MODIFY c VARBINARY(9), MODIFY e CHAR(6), MODIFY f INT"
+UNPADDED_ROWS = [("é", "x", "x", "x", "7"), ("full", "full", "full", "", "0"), (None,) * 5]
+PADDED_ROWS = [("é   ", "x   ", b"x   ", "x", 7), ("full", "full", b"full", "", 0), (None,) * 5]
+
+
+def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type() -> None:
+    """As MariaDB 10.11 and MySQL 5.7, 8.4 and 9 did it."""
+    replica = ReplicaTables(DdlContext(PAD_CHAR_TO_FULL_LENGTH))
+    replica.run("CREATE TABLE t (a CHAR(4), b CHAR(4), c CHAR(4), e CHAR(4), f CHAR(4)) CHARACTER SET utf8mb4")
+    replica.insert("t", UNPADDED_ROWS)
+    replica.run(PADDED)
+    assert replica.rows("t") == sorted(PADDED_ROWS, key=repr)
+    replica.run("CREATE TABLE n (a CHAR(4))")
+    replica.insert("n", [("a\0",)])
+    with pytest.raises(RplError, match="char → text of column 'a' would change a value"):
+        replica.run("ALTER TABLE n MODIFY a TEXT")
 
 
 def test_an_unknown_time_zone_stops_unless_the_table_is_empty() -> None:

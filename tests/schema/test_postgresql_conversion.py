@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from rplctl.errors import RplError
-from rplctl.schema.context import DdlContext
+from rplctl.schema.context import PAD_CHAR_TO_FULL_LENGTH, DdlContext
 from tests.schema.postgresql_tables import PostgresqlTables
-from tests.schema.test_conversion import CASES, computed_since, decoded, named_rows
+from tests.schema.test_conversion import CASES, PADDED, PADDED_ROWS, UNPADDED_ROWS, computed_since, decoded, named_rows
 from tests.servers import PostgresqlServer
 
 
@@ -67,3 +67,12 @@ def test_altered_rows_are_what_the_source_has(
             model = replica.catalog.tables["sd", name]
             assert [column.name for column in model.columns] == found["columns"]
             assert plain(replica.rows(name)) == plain(decoded(found["rows"]))
+
+
+def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type(replica: PostgresqlTables) -> None:
+    replica.context = DdlContext(PAD_CHAR_TO_FULL_LENGTH)
+    replica.run("CREATE DATABASE sd CHARACTER SET utf8mb4")
+    replica.run("CREATE TABLE t (a CHAR(4), b CHAR(4), c CHAR(4), e CHAR(4), f CHAR(4)) CHARACTER SET utf8mb4")
+    replica.insert("t", UNPADDED_ROWS)
+    replica.run(PADDED)
+    assert plain(replica.rows("t")) == plain(PADDED_ROWS)
