@@ -30,6 +30,7 @@ from rplctl.schema.sqlite_type import quote
 
 LONGEST_NAME = 63  # bytes (NAMEDATALEN - 1)
 MOST_COLUMNS = 1600
+_SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 ZERO_DATE = "-infinity"
 DATED = frozenset({"date", "datetime", "timestamp"})
 
@@ -121,7 +122,9 @@ def index_of(model: TableModel, key: Key) -> str:
 
 
 def check_names(model: TableModel) -> None:
-    """Raises TargetError 1059 for a name that PostgreSQL would cut off, 1117 for too many columns."""
+    """Raises TargetError: 1059 for a name that PostgreSQL would cut off, 1166 for a column named as one of its own, 1117
+    for too many columns.
+    """
     names = [model.database, model.name, *(column.name for column in model.columns)]
     for name in names:
         if len(name.encode()) > LONGEST_NAME:
@@ -130,6 +133,13 @@ def check_names(model: TableModel) -> None:
                 errno=1059,
                 hint="leave the table out (replicate_ignore_table, replicate_rewrite_db), or rename it on the source",
             )
+    if taken := next((column.name for column in model.columns if column.name in _SYSTEM_COLUMNS), ""):
+        raise TargetError(
+            f"Incorrect column name '{taken}': every table of PostgreSQL has a column of its own with this name"
+            f" ({model.qualified_name})",
+            errno=1166,
+            hint="rename it on the source, leave the table out (replicate_ignore_table) or use another kind of target",
+        )
     if len(model.columns) > MOST_COLUMNS:
         raise TargetError(
             f"Too many columns: {model.qualified_name} has {len(model.columns)}, PostgreSQL takes {MOST_COLUMNS}",

@@ -14,6 +14,9 @@ Text compares bytewise whatever the column's collation: every key the source acc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
 
@@ -45,6 +48,19 @@ def stored_value(column: Column, value: Value) -> Value:
 
 def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def row_number(columns: Iterable[Column]) -> str:
+    """The name by which a table's rows are numbered: one that none of its columns has. Raises TargetError 1166."""
+    taken = {column.name.lower() for column in columns}
+    for name in ("rowid", "_rowid_", "oid"):
+        if name not in taken:
+            return name
+    raise TargetError(
+        "Incorrect column name 'rowid': beside _rowid_ and oid nothing is left to tell SQLite's rows apart",
+        errno=1166,
+        hint="rename one of the three on the source, or leave the table out (replicate_ignore_table)",
+    )
 
 
 def text_literal(text: str) -> str:

@@ -25,7 +25,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.schema.sqlite import emit, guards, table
-from rplctl.schema.sqlite_type import quote
+from rplctl.schema.sqlite_type import quote, row_number
 from rplctl.target.base import (
     ChangeKind,
     CountMismatch,
@@ -264,11 +264,11 @@ class SqliteTarget:
         key = key_of(model)
         if key and all(column in at for column in key):
             return _equal(model, key), tuple(image.rows[0][at[column]] for column in key)
-        name = table(model)
         terms = [f"{quote(model.columns[i].name)} IS ?" for i in image.columns]
         # in brackets: SQLite takes no chain of more than 1,000 terms
         match = " AND ".join(f"({' AND '.join(terms[at : at + 100])})" for at in range(0, len(terms), 100))
-        return f"rowid IN (SELECT rowid FROM {name} WHERE {match} LIMIT 1)", image.rows[0]
+        row = row_number(model.columns)
+        return f"{row} IN (SELECT {row} FROM {table(model)} WHERE {match} LIMIT 1)", image.rows[0]
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         try:

@@ -16,7 +16,7 @@ from typing import Final
 
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
-from rplctl.schema.sqlite_type import quote
+from rplctl.schema.sqlite_type import quote, row_number
 from rplctl.target.base import Row, Value
 
 MOST_BOUND: Final = 16 << 20
@@ -60,7 +60,8 @@ def _execute(driver: sqlite3.Connection, sql: str, row: Row, place: Place) -> in
     rowid = cursor.lastrowid
     if place.key:
         where = " AND ".join(f"{quote(model.columns[c].name)}=?" for c in place.key)
-        (rowid,) = driver.execute(f"SELECT rowid FROM {quote(name)} WHERE {where}", row[len(columns) :]).fetchone()
+        found = f"SELECT {row_number(model.columns)} FROM {quote(name)} WHERE {where}"
+        (rowid,) = driver.execute(found, row[len(columns) :]).fetchone()
     assert rowid is not None
     for number, view in large.items():
         with driver.blobopen(name, model.columns[columns[number]].name, rowid) as blob:

@@ -332,6 +332,16 @@ def test_system_versioned_tables_hold_current_and_historical_rows(replica: Postg
     assert replica.rows("t") == [(1, 2)]
 
 
+def test_names_of_postgresqls_own_columns_are_refused_with_the_way_out(replica: PostgresqlTables) -> None:
+    for name in ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"):
+        with pytest.raises(TargetError, match=f"'{name}'.*sd.t") as caught:
+            replica.run(f"CREATE TABLE t (id INT PRIMARY KEY, {name} DOUBLE)")
+        assert caught.value.errno == 1166 and "rename it on the source" in caught.value.hint
+    replica.run("CREATE TABLE t (id INT PRIMARY KEY, XMIN DOUBLE, oid INT)")
+    with pytest.raises(TargetError, match="'xmax'"):
+        replica.run("ALTER TABLE t ADD xmax DOUBLE")
+
+
 def test_names_that_postgresql_would_cut_off_are_refused(replica: PostgresqlTables) -> None:
     for sql in (f"CREATE TABLE {'ü' * 32} (a INT)", f"CREATE TABLE t ({'c' * 64} INT)"):
         with pytest.raises(TargetError, match="too long") as caught:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,6 @@ from tests.target.encoded import in_bulk
 
 KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"
 IN_BULK: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
-UNKEYED = "CREATE TABLE t (a INT, b VARCHAR(20))"
 
 
 @pytest.fixture(
@@ -159,8 +158,9 @@ def test_a_freed_unique_value_can_be_taken_in_the_same_batch(target: Target) -> 
     assert rows(target) == [(2, "b", None), (3, "a", None)]
 
 
-def test_without_a_key_exactly_one_equal_row_is_changed(target: Target) -> None:
-    model = make(target, UNKEYED)
+@pytest.mark.parametrize("names", ["ab", ("rowid", "oid"), ("_rowid_", "RowId")])
+def test_without_a_key_exactly_one_equal_row_is_changed(target: Target, names: Sequence[str]) -> None:
+    model = make(target, "CREATE TABLE t ({} INT, {} VARCHAR(20))".format(*names))
     assert key_of(model) == ()
     twice = [RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(1, None)]))] * 2
     gone = RowChange(ChangeKind.DELETE, RowSet((0, 1), [(1, None)]), None)

@@ -51,3 +51,17 @@ def test_large_values_arrive_whole(more: str, in_pieces: int, monkeypatch: pytes
         assert driver.execute("SELECT id, a, n, b FROM d__t").fetchall() == [(7, A, 1, B), (8, b"small", 5, A)]
         if "TRIGGER" in more:
             assert driver.execute("SELECT x FROM seen").fetchall() == [("0062",), ("",)]
+
+
+def test_columns_that_are_named_as_the_number_of_a_row_do_not_lead_to_another_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sqlite_large, "MOST_BOUND", 1 << 20)
+    columns = (Column("k", "varchar"), Column("rowid", "int"), Column("b", "longblob"))
+    model = TableModel("d", "t", columns, (Key("PRIMARY", "primary", (KeyPart("k"),)),))
+    with closing(sqlite3.connect(":memory:")) as driver:
+        driver.execute("CREATE TABLE d__t (k TEXT PRIMARY KEY, rowid INT, b BLOB)")
+        driver.executemany("INSERT INTO d__t VALUES (?, ?, zeroblob(?))", [("x", 2, len(B)), ("y", 1, 0)])
+        update = 'UPDATE "d__t" SET "b"=?1 WHERE "k"=?'
+        assert execute_rows(driver, update, [(memoryview(B), "y")], Place(model, (2,), (0,))) == 1
+        assert driver.execute("SELECT k, b = zeroblob(length(b)) FROM d__t").fetchall() == [("x", 1), ("y", 0)]
