@@ -122,8 +122,8 @@ def index_of(model: TableModel, key: Key) -> str:
 
 
 def check_names(model: TableModel) -> None:
-    """Raises TargetError: 1059 for a name that PostgreSQL would cut off, 1166 for a column named as one of its own, 1117
-    for too many columns.
+    """Raises TargetError: 1059 for a name that PostgreSQL would cut off, 1166 for a column named as one of its own,
+    1117 for too many columns.
     """
     names = [model.database, model.name, *(column.name for column in model.columns)]
     for name in names:
