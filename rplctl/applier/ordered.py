@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rplctl.applier.cascaded import Cascade, cascade_of
 from rplctl.applier.decode import row_changes
 from rplctl.applier.event_range import spool_file
 from rplctl.applier.filter import ReplicationFilter
@@ -100,6 +101,7 @@ class OrderedRange:
         self._tolerance = Tolerance.from_config(config)
         rules = ReplicationFilter.from_config(config)
         self._accepts = rules.accepts_table if rules.has_table_rules else None
+        self._cascades_of, self._cascades = catalog, dict[str, Cascade]()
         self._checked: set[str] = set()  # tables whose columns were compared with the model
         self.result = OrderedResult()
 
@@ -173,8 +175,12 @@ class OrderedRange:
             if rows.model.qualified_name not in self._checked:
                 self._target.check_table(rows.model)
                 self._checked.add(rows.model.qualified_name)
+            cascade, follows = self._cascade(rows), False
             for change in self._changes(rows, run, number):
                 try:
+                    if cascade is not None and cascade.follows(change):
+                        cascade.refuse_unknown(self._target, _end_position(run, number))
+                        follows = True
                     misfit = self._tolerance.apply_row(self._target, change, rows.model)
                 except TargetError as error:
                     raise _row_error(error, change, rows.model, run, number) from error
@@ -182,6 +188,18 @@ class OrderedRange:
                 if misfit is not None:
                     shown = _row_error(misfit, change, rows.model, run, number)
                     self.result.passed_over.add(shown, shown.position)
+            if follows and cascade is not None:
+                cascade.refresh(self._target)
+
+    def _cascade(self, rows: TableRows) -> Cascade | None:
+        """What foreign keys make of other rows; None where the log has that, or the target is a server."""
+        if self._statements is not None or rows.events.kind[0] == INSERT or rows.events.flags[0] & _WITHOUT_ACTIONS:
+            return None
+        if self._cascades_of is not self._catalog:
+            self._cascades_of, self._cascades = self._catalog, {}
+        if (found := self._cascades.get(rows.model.qualified_name)) is None:
+            found = self._cascades[rows.model.qualified_name] = cascade_of(self._catalog, rows.model)
+        return found
 
     def _changes(self, rows: TableRows, run: EventRun, number: int) -> Iterator[RowChange]:
         """One by one; foreign keys that this transaction cannot follow on the target stop it."""

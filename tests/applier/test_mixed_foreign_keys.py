@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.errors import RplError
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.postgresql_state import new_database
@@ -57,6 +58,30 @@ INSERT INTO child VALUES (70,33);
 DELETE FROM parent WHERE id=33
 """
 TABLES = ("parent", "child", "grandchild")
+GENERATED = """
+DROP DATABASE IF EXISTS {0};
+CREATE DATABASE {0};
+USE {0};
+SET binlog_row_image=MINIMAL;
+CREATE TABLE parent (id INT PRIMARY KEY, n INT);
+CREATE TABLE child (id INT PRIMARY KEY, pid INT, j JSON, g INT AS (pid * 2 - 1) VIRTUAL, UNIQUE KEY (pid),
+  FOREIGN KEY (pid) REFERENCES parent (id) ON DELETE SET NULL ON UPDATE CASCADE);
+CREATE TABLE grandchild (n INT, cid INT, j JSON, g INT AS (cid) VIRTUAL, h INT AS (n) VIRTUAL,
+  FOREIGN KEY (cid) REFERENCES child (pid) ON DELETE CASCADE ON UPDATE CASCADE);
+INSERT INTO parent VALUES (1,1),(2,2),(3,3),(4,4);
+INSERT INTO child (id, pid, j) VALUES (10,1,'[1]'),(20,2,'[2]'),(30,3,NULL);
+INSERT INTO grandchild (n, cid, j) VALUES (1,1,'[1]'),(2,2,'[2]'),(3,3,'[3]'),(3,3,'[3]');
+UPDATE parent SET id=11, n=n+1 WHERE id=1;
+UPDATE grandchild SET j='[11]' WHERE cid=11;
+BEGIN;
+UPDATE parent SET id=id+20 WHERE id IN (2, 3);
+UPDATE grandchild SET j='[22]' WHERE n=2;
+DELETE FROM grandchild WHERE n=3 LIMIT 1;
+DELETE FROM parent WHERE id=23;
+COMMIT;
+UPDATE child SET j='[]' WHERE id=30;
+UPDATE parent SET n=99
+"""
 
 
 @pytest.fixture
@@ -89,4 +114,47 @@ def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: 
     assert instance.query(f"SELECT * FROM {there} WHERE cid IS NOT NULL ORDER BY id") == [
         (71, 71), (80, 80), (200, 20), (400, 40), (500, 50)
     ]  # fmt: skip
+    instance.target.close()
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+def test_generated_columns_follow_what_foreign_keys_change(
+    mariadb: MariadbServer, target_url: str, tmp_path: Path
+) -> None:
+    """Virtual columns over a foreign key's: MariaDB logs nothing of them where the key acts."""
+    name = f"generated_{target_url.split(':')[0].split('+')[0]}"
+    mariadb.sql("FLUSH BINARY LOGS")
+    mariadb.sql(GENERATED.format(name))
+    groups = groups_of(mariadb.binlog_files[-1])
+    instance = Instance(tmp_path / "replica", groups, target=target_url)
+    instance.apply(groups)
+    for table, columns in {"parent": "id, n", "child": "id, pid, g", "grandchild": "n, cid, g, h"}.items():
+        expected = [
+            tuple(None if value is None else int(value) for value in row)
+            for row in mariadb.sql(f"SELECT {columns} FROM {name}.{table}")
+        ]
+        there = f"{name}__{table}" if target_url.startswith("sqlite") else f"{name}.{table}"
+        assert sorted(instance.query(f"SELECT {columns} FROM {there}"), key=repr) == sorted(expected, key=repr)
+    instance.target.close()
+
+
+def test_a_generated_column_that_only_the_source_can_compute_stops_what_a_foreign_key_changes(
+    mariadb: MariadbServer, tmp_path: Path
+) -> None:
+    tables = "CREATE TABLE parent (id INT PRIMARY KEY, n INT); CREATE TABLE child (id INT PRIMARY KEY, pid INT, "
+    tables += "g CHAR(9) AS (CONCAT('no ', pid)), FOREIGN KEY (pid) REFERENCES parent (id) ON UPDATE CASCADE)"
+    mariadb.sql("FLUSH BINARY LOGS")
+    mariadb.sql(f"DROP DATABASE IF EXISTS made; CREATE DATABASE made; USE made; {tables}")
+    mariadb.sql("INSERT INTO made.parent VALUES (1,1); UPDATE made.parent SET id=2; UPDATE made.parent SET n=3")
+    mariadb.sql("INSERT INTO made.child (id, pid) VALUES (5,2); UPDATE made.parent SET n=4")
+    groups = groups_of(mariadb.binlog_files[-1])
+    mariadb.sql("UPDATE made.parent SET id=7")
+    more = groups_of(mariadb.binlog_files[-1])
+    instance = Instance(tmp_path / "replica", groups)
+    instance.apply(groups)
+    assert instance.query("SELECT id, pid, g FROM made__child") == [(5, 2, "no 2")]
+    with pytest.raises(RplError, match="generated column 'g'") as raised:
+        instance.apply_from(more, len(groups.scan))
+    assert raised.value.errno == 1364 and raised.value.position
+    assert instance.query("SELECT id, n FROM made__parent") == [(2, 4)]
     instance.target.close()

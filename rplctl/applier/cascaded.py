@@ -1,0 +1,113 @@
+"""Generated columns of the rows that a foreign key changed on the target: they are plain columns there.
+
+Servers compute a virtual column anew when ON UPDATE CASCADE or SET NULL changes what it is made of, and (but for MySQL
+9.6 and later) log nothing of it. Invariant: behind a change of a parent each such column is what the source has, or the
+change is refused before it is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rplctl.errors import RplError
+from rplctl.schema import postgresql_type, sqlite
+from rplctl.schema.generated import integer_expressions
+from rplctl.schema.model import ForeignKey, TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.schema.sqlite_type import quote
+from rplctl.target.base import ChangeKind, RowChange, Target
+
+_ACTS = frozenset({"CASCADE", "SET NULL"})
+_NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """What follows changes of one parent. `referenced`: its columns that foreign keys with actions point at;
+    `stale`: the generated columns of other rows that they may leave behind, by table.
+    """
+
+    referenced: frozenset[int]
+    stale: tuple[tuple[TableModel, tuple[int, ...]], ...]
+
+    def follows(self, change: RowChange) -> bool:
+        """Whether foreign keys act on the change; an old value that the image lacks may have been another."""
+        if not self.stale or change.before is None:
+            return False
+        if change.kind is ChangeKind.DELETE or change.after is None:
+            return True
+        before = dict(zip(change.before.columns, change.before.rows[0], strict=True))
+        after = dict(zip(change.after.columns, change.after.rows[0], strict=True))
+        return any(c in after and (c not in before or before[c] != after[c]) for c in self.referenced)
+
+    def refuse_unknown(self, target: Target, position: str) -> None:
+        """Raises RplError 1364 when rows have a column whose expression is not computed here."""
+        for model, columns in self.stale:
+            keys = {name.casefold() for key in model.foreign_keys if _acts(key) for name in key.columns}
+            for column in columns:
+                if column in integer_expressions(model):
+                    continue
+                filled = " OR ".join(f"{quote(c.name)} IS NOT NULL" for c in model.columns if c.name.casefold() in keys)
+                asked = f"SELECT 1 FROM {_table(target, model)} WHERE {filled} LIMIT 1"
+                if target.connection.exec_driver_sql(asked).first() is not None:
+                    raise _unknown(model, model.columns[column].name, position)
+
+    def refresh(self, target: Target) -> None:
+        differs = "IS NOT" if target.kind == "sqlite" else "IS DISTINCT FROM"
+        for model, columns in self.stale:
+            for column in columns:
+                if (parts := integer_expressions(model).get(column)) is None:
+                    continue
+                cast = "" if target.kind == "sqlite" else "::numeric"
+                terms = (p if isinstance(p, str) else quote(model.columns[p].name) + cast for p in parts)
+                name, expression = quote(model.columns[column].name), f"({' '.join(terms)})"
+                target.connection.exec_driver_sql(
+                    f"UPDATE {_table(target, model)} SET {name} = {expression} WHERE {name} {differs} {expression}"
+                )
+
+
+def cascade_of(catalog: Catalog, parent: TableModel) -> Cascade:
+    """Of changes of this table's rows."""
+    reached = {(parent.database, parent.name)}
+    models = [model for model in catalog.tables.values() if any(map(_acts, model.foreign_keys))]
+    while more := {(m.database, m.name) for m in models if any(_points(k, reached) for k in m.foreign_keys)} - reached:
+        reached |= more
+    stale = tuple((model, found) for model in models if (found := tuple(_made_of_keys(model, reached))))
+    keys = [key for model in models for key in model.foreign_keys if _points(key, {(parent.database, parent.name)})]
+    names = {name.casefold() for key in keys for name in key.ref_columns}
+    referenced = frozenset(n for n, column in enumerate(parent.columns) if column.name.casefold() in names)
+    return Cascade(referenced, stale if keys else ())
+
+
+def _acts(key: ForeignKey) -> bool:
+    return bool({key.on_delete, key.on_update} & _ACTS)
+
+
+def _points(key: ForeignKey, tables: set[tuple[str, str]]) -> bool:
+    return _acts(key) and (key.ref_database, key.ref_table) in tables
+
+
+def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[int]:
+    """Generated columns over those that a foreign key to a table reached changes."""
+    keys = {name.casefold() for key in model.foreign_keys if _points(key, reached) for name in key.columns}
+    for number, column in enumerate(model.columns):
+        words = _NAME.findall(column.generated or "")
+        if keys & {(quoted or plain).replace("``", "`").casefold() for quoted, plain in words}:
+            yield number
+
+
+def _table(target: Target, model: TableModel) -> str:
+    return sqlite.table(model) if target.kind == "sqlite" else postgresql_type.table(model)
+
+
+def _unknown(model: TableModel, column: str, position: str) -> RplError:
+    return RplError(
+        f"A foreign key changes rows of table {model.qualified_name}, and the generated column '{column}' with them, "
+        "whose value only the source knows",
+        errno=1364,
+        position=position,
+        hint="make the transaction's changes on the target by hand, then `rplctl skip`; or leave the table out "
+        "(replicate_ignore_table)",
+    )
