@@ -26,7 +26,7 @@ from rplctl.applier.logged import CatchUp, stage
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pace import Pace
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
-from rplctl.applier.plan import Batch, BatchKind, plan_batches, refuse_unknown
+from rplctl.applier.plan import Batch, BatchKind, check_passed_over, plan_batches, refuse_unknown
 from rplctl.applier.row_stream import EventRun, named_tables, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.applier.superseded import without_superseded
@@ -133,6 +133,7 @@ class BatchApplier:
         return self._one_by_one(batch.left(begun, self.info))
 
     def _apply(self, batch: Batch) -> int:
+        check_passed_over(batch)
         if batch.kind is BatchKind.SKIP:
             # a dump by GTID begins with the log's start again: no transaction, so the position does not go back for it
             if batch.transaction_count or not batch.source_position.is_before(self.info.exec_position):

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.binlog.format_description import FormatDescription
+from rplctl.applier.row_stream import intact_events
+from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.binlog.header import EventType
 from rplctl.binlog.scan import GroupKind, GroupScan
 from rplctl.errors import BinlogFormatError, RplError
@@ -35,6 +36,9 @@ _GROUPED_KINDS = np.array([GroupKind.STATEMENT, GroupKind.ORDERED, GroupKind.ROL
 STATEMENTS_PER_COMMIT = 100  # of WL#3970's "10, 100": bounds how long STOP and the target's other users wait
 _XID_LENGTH = 27  # without the checksum
 _EMPTY_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROLLED_BACK])
+_BEGINNINGS = frozenset(  # of a transaction
+    {EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID, EventType.QUERY}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +209,34 @@ def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int,
     return first, float(scan.timestamp[first]) + delay - now
 
 
+def check_passed_over(batch: Batch) -> None:
+    """Before a position moves past what no task decodes: a damaged type makes control events of anything, and cuts a
+    transaction short if it looks like the end of its log. What the operator skips is let through.
+
+    Raises BinlogFormatError 1594, 1743.
+    """
+    data, end, kinds = batch.groups.data, batch.end, batch.scan.kind[batch.first : batch.last]
+    if batch.kind is BatchKind.SKIP and np.isin(kinds, _EMPTY_KINDS).all():
+        _check_intact(batch, batch.start, end)
+    if kinds[-1] == GroupKind.CONTROL and data[int(batch.scan.start[batch.last - 1]) + 4] in _BEGINNINGS:
+        following = end + int.from_bytes(data[end + 9 : end + 13].tobytes(), "little")
+        if end < following <= len(data):
+            _check_intact(batch, end, following)
+
+
+def _check_intact(batch: Batch, start: int, end: int) -> None:
+    description = batch.scan.description_at(start)
+    algorithm = description.checksum_algorithm if description is not None else CHECKSUM_OFF
+    intact_events(batch.groups.data, start, end, algorithm)
+
+
 def refuse_unknown(batch: Batch) -> None:
-    """Raises for a group that nobody may apply: lost events on the source, an event type that we do not know (D12)."""
+    """Raises for a group that nobody may apply: lost events on the source, an event type that we do not know (D12); if
+    they are none, but damaged, as `check_passed_over`.
+    """
     kind = batch.scan.kind[batch.first]
+    if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN):
+        _check_intact(batch, batch.start, batch.end)
     dump = batch.groups.data[batch.start : min(batch.end, batch.start + 64)].tobytes()
     at = str(batch.scan.source_position(batch.first))
     if kind == GroupKind.INCIDENT:

@@ -120,26 +120,36 @@ def named_tables(data: ByteArray, start: int, end: int, description: FormatDescr
     return unknown_tables(EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description), Catalog())
 
 
-def read_run(
-    data: ByteArray, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
-) -> EventRun:
-    """The events of data[start:end], checksums verified, compressed ones expanded; `context` are offsets of table maps
-    in force at `start`. Raises BinlogFormatError 1743 on a wrong checksum."""
+def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
+    """(offsets in the file, with `end`; type codes) of the events of data[start:end], checksums verified.
+
+    `checksum_algorithm`: in force at `start`. Raises BinlogFormatError 1594, 1743.
+    """
     piece = data[start:end]
     offsets, types = event_offsets(piece)
     if int(offsets[-1]) != end - start:
         raise BinlogFormatError("the relay log ends inside an event", errno=1594, position=str(start + offsets[-1]))
-    if description.checksum_length and (bad := verify_events(piece, offsets)) >= 0:
+    if (bad := verify_events(piece, offsets, checksum_algorithm)) >= 0:
         raise BinlogFormatError(
             "Replication event checksum verification failed while reading from a relay log.",
             errno=1743,
             position=str(start + int(offsets[bad])),
             hint="rplctl stop; rplctl recover --refetch; rplctl start (throws the relay logs away, fetches them again)",
         )
+    return offsets + start, types
+
+
+def read_run(
+    data: ByteArray, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
+) -> EventRun:
+    """The events of data[start:end], checksums verified, compressed ones expanded; `context` are offsets of table maps
+    in force at `start`. Raises BinlogFormatError 1594, and 1743 on a wrong checksum.
+    """
+    offsets, types = intact_events(data, start, end, description.checksum_algorithm)
     lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]
     run = EventRun(
         data,
-        np.concatenate([np.array(context, np.int64), offsets[:-1] + start]),
+        np.concatenate([np.array(context, np.int64), offsets[:-1]]),
         np.concatenate([np.array(lengths, np.int64), np.diff(offsets)]),
         np.concatenate([np.full(len(context), EventType.TABLE_MAP, np.uint8), types]),
         description,
