@@ -175,14 +175,13 @@ def digests(sql: Callable[[str], Sequence[Sequence[Any]]], piece: str, size: int
 @pytest.mark.huge
 @pytest.mark.timeout(4000)
 @pytest.mark.parametrize(
-    ("target", "body", "size", "times", "options"),
+    ("target", "body", "size", "options"),
     [
-        ("sqlite", NOISE, 200 * MB, 3.2, "--log-bin-compress=OFF"),
-        ("sqlite", NOISE, 900 * MB, 3.2, "--log-bin-compress=ON"),
-        ("postgresql", NOISE, 1023 * MB, 2.2, "--log-bin-compress=OFF"),
-        ("mariadb", NOISE, 600 * MB, 2.2, "--log-bin-compress=OFF"),
-        ("mariadb", ZEROS, 600 * MB, 4.2, "--log-bin-compress=OFF"),
-        ("mariadb", NOISE, 1000 * MB, 2.2, "--log-bin-compress=OFF"),
+        ("sqlite", NOISE, 200 * MB, "--log-bin-compress=OFF"),
+        ("sqlite", NOISE, 900 * MB, "--log-bin-compress=ON"),
+        ("postgresql", NOISE, 1023 * MB, "--log-bin-compress=OFF"),
+        ("mariadb", ZEROS, 600 * MB, "--log-bin-compress=OFF"),
+        ("mariadb", NOISE, 1000 * MB, "--log-bin-compress=OFF"),
     ],
 )
 def test_one_row_up_to_the_servers_limit_goes_through(
@@ -193,10 +192,9 @@ def test_one_row_up_to_the_servers_limit_goes_through(
     target: str,
     body: str,
     size: int,
-    times: float,
     options: str,
 ) -> None:
-    """A row is held whole: `times` its size besides what all else takes (man 7 rplctl-types)."""
+    """It is held nowhere: from the source to the target it goes through files, piece by piece (man 7 rplctl-types)."""
     large = ("--max-allowed-packet=1G", "--innodb-log-file-size=3G")
     source = mariadb_factory(*large, options)
     source.sql("CREATE DATABASE huge; CREATE TABLE huge.big (id INT PRIMARY KEY, body LONGBLOB)")
@@ -221,7 +219,7 @@ def test_one_row_up_to_the_servers_limit_goes_through(
     finally:
         replica.close()
     record_property("measured", f"{memory.peak / MB:.0f} MB")
-    assert memory.peak < 1_000 * MB + times * size, f"{memory.peak / MB:.0f} MB"
+    assert memory.peak < 1_000 * MB, f"{memory.peak / MB:.0f} MB"
 
 
 def target_options(folder: Path, server: PrivateServer) -> tuple[str, ...]:
