@@ -20,7 +20,8 @@ B, killed processes
     B12  receiver/test_receiver.py::test_mariadb_is_received_whole, ::test_mysql_is_received_whole
     B14  test_power_cut.py::test_a_power_cut_at_any_moment, test_simulation.py::test_seeds_of_faults
 C, disks and files
-    C01 C02 C12  test_recovery.py::test_torn_at_every_byte, ::test_a_torn_page_from, ::test_one_flipped_bit
+    C01 C02 C12  test_recovery.py::test_torn_at_every_byte, ::test_a_torn_page_from, ::test_one_flipped_bit,
+         applier/test_damaged_type.py::test_it_stops_at_its_transaction
     C03  test_recovery.py::test_lost_relay_logs, ::test_a_damaged_index, ::test_the_stored_read_position,
          ::test_by_gtid_with_nothing_executed, ::test_relay_logs_that_have_changed_places,
          test_failures.py::test_by_gtid_relay_logs_lost
