@@ -59,7 +59,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     "flips",
     [
         [*LIKE_STOP, *random.Random(3970).sample(FLIPS, 9)],
-        pytest.param(random.Random(4621).sample(FLIPS, 600), marks=pytest.mark.torture),
+        pytest.param(random.Random(4621).sample(FLIPS, 200), marks=pytest.mark.torture),
     ],
     ids=["some", "many"],
 )
