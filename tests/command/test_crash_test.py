@@ -254,6 +254,7 @@ def test_interrupted_it_leaves_nothing_behind(mariadb: MariadbServer, program: P
         [sys.executable, "-m", "rplctl", "--datadir", str(program.datadir), "crash-test", *where],
         env={**os.environ, "TMPDIR": str(folder)},
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # which a run in the background ignores
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
