@@ -106,8 +106,8 @@ def length_of_dump(folder: Path, proxy: Proxy, source: MariadbServer) -> int:
 
 
 def cut_cases(folder: Path, proxy: Proxy, source: MariadbServer, cuts: list[int]) -> None:
-    for cut in cuts:
-        how = ("fin", "rst")[cut % 2]
+    for number, cut in enumerate(cuts):
+        how = ("fin", "rst")[number % 2]
         proxy.fates.append(Fate(cut, how))
         proxy.is_cut.clear()
         proxy.dump_requests.clear()
