@@ -306,7 +306,7 @@ class BatchApplier:
             (key.ref_database, key.ref_table)
             for model in self.catalog.tables.values()
             for key in model.foreign_keys
-            if {key.on_delete, key.on_update} & {"CASCADE", "SET NULL"}
+            if key.acts
         }
 
     def _ordered(self, batch: Batch, *, may_be_cut: bool = True) -> int:

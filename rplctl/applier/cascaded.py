@@ -19,7 +19,6 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.sqlite_type import quote
 from rplctl.target.base import ChangeKind, RowChange, Target
 
-_ACTS = frozenset({"CASCADE", "SET NULL"})
 _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 
 
@@ -45,7 +44,7 @@ class Cascade:
     def refuse_unknown(self, target: Target, position: str) -> None:
         """Raises RplError 1364 when rows have a column whose expression is not computed here."""
         for model, columns in self.stale:
-            keys = {name.casefold() for key in model.foreign_keys if _acts(key) for name in key.columns}
+            keys = {name.casefold() for key in model.foreign_keys if key.acts for name in key.columns}
             for column in columns:
                 if column in integer_expressions(model):
                     continue
@@ -71,7 +70,7 @@ class Cascade:
 def cascade_of(catalog: Catalog, parent: TableModel) -> Cascade:
     """Of changes of this table's rows."""
     reached = {(parent.database, parent.name)}
-    models = [model for model in catalog.tables.values() if any(map(_acts, model.foreign_keys))]
+    models = [model for model in catalog.tables.values() if any(key.acts for key in model.foreign_keys)]
     while more := {(m.database, m.name) for m in models if any(_points(k, reached) for k in m.foreign_keys)} - reached:
         reached |= more
     stale = tuple((model, found) for model in models if (found := tuple(_made_of_keys(model, reached))))
@@ -81,12 +80,8 @@ def cascade_of(catalog: Catalog, parent: TableModel) -> Cascade:
     return Cascade(referenced, stale if keys else ())
 
 
-def _acts(key: ForeignKey) -> bool:
-    return bool({key.on_delete, key.on_update} & _ACTS)
-
-
 def _points(key: ForeignKey, tables: set[tuple[str, str]]) -> bool:
-    return _acts(key) and (key.ref_database, key.ref_table) in tables
+    return key.acts and (key.ref_database, key.ref_table) in tables
 
 
 def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[int]:

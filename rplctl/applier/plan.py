@@ -2,7 +2,8 @@
 
 Invariant: a batch begins and ends at group (transaction) boundaries, lies in one relay log file, and is either BULK
 (only row transactions: net changes, one Spark job) or SINGLE (one group that must be carried out in order: DDL,
-statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing past them is ever decoded.
+statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing past them is ever decoded. What no task
+decodes is verified here (`check_passed_over`), before a position moves past it.
 """
 
 from __future__ import annotations

@@ -107,6 +107,11 @@ class ForeignKey:
     on_delete: str = ""  # '' = not written; CASCADE, SET NULL, RESTRICT, NO ACTION, SET DEFAULT
     on_update: str = ""
 
+    @property
+    def acts(self) -> bool:
+        """Whether a change of the row it points at changes rows."""
+        return bool({self.on_delete, self.on_update} & {"CASCADE", "SET NULL"})
+
 
 @dataclass(frozen=True, slots=True)
 class Check:

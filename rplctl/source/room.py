@@ -10,6 +10,7 @@ import errno
 import mmap
 import os
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +26,9 @@ _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Room:
-    """`buffer`: `size` bytes, of which the first `usable` may be written to."""
+    """`buffer`: `size` bytes, of which the first `usable` may be written to; it stays for as long as it is used."""
 
     def __init__(self, size: int, folder: Path) -> None:
-        self._descriptor = -1
         self.usable = size
         if size <= MOST_IN_MEMORY:
             self.buffer: Bytes = np.empty(size, np.uint8)
@@ -39,6 +39,7 @@ class Room:
                 file.truncate(size)
                 self.buffer = np.frombuffer(mmap.mmap(file.fileno(), size), np.uint8)
                 self._descriptor = os.dup(file.fileno())
+                weakref.finalize(self, os.close, self._descriptor)
         except OSError as error:
             raise _failure(error, folder) from error
         self._folder = folder
@@ -52,15 +53,6 @@ class Room:
             except OSError as error:
                 raise _failure(error, self._folder) from error
             self.usable += step
-
-    def close(self) -> None:
-        """The buffer stays for as long as it is used."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __del__(self) -> None:
-        self.close()
 
 
 def _failure(error: OSError, folder: Path) -> RelayLogError:

@@ -307,8 +307,7 @@ class PostgresqlTarget:
         if not self._foreign_keys_wanted and self._may_rest_foreign_keys:
             return False
         return any(
-            (key.ref_database, key.ref_table) == (model.database, model.name)
-            and {key.on_delete, key.on_update} & {"CASCADE", "SET NULL"}
+            (key.ref_database, key.ref_table) == (model.database, model.name) and key.acts
             for other in models.values()
             for key in other.foreign_keys
         )
