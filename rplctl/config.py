@@ -154,6 +154,7 @@ class Config:
     replicate_wild_ignore_table: str = name_list("leave tables like these (% and _) out", "patterns")
     replicate_rewrite_db: str = name_list("databases that have another name here", "rewrites")
     replicate_same_server_id: bool = option(False, "keep events that carry our own server id")
+    config_file: Path | None = field(default=None, kw_only=True, compare=False)  # --config, to read the options again
 
     @property
     def target_url(self) -> str:
@@ -170,8 +171,8 @@ def _option_table() -> dict[str, Option]:
     types = get_type_hints(Config)
     table = {}
     for f in fields(Config):
-        if f.default is not MISSING:
-            row: Mapping[str, Any] = f.metadata
+        row: Mapping[str, Any] = f.metadata
+        if row and f.default is not MISSING:
             table[f.name] = Option(f.name, types[f.name], f.default, **row)
     return table
 
@@ -212,7 +213,7 @@ def load_config(
                 raise ConfigError(f"environment variable {o.environment} holds a password", hint=_PASSWORD_HINT)
     for name, value in (overrides or {}).items():
         merged[name] = check_value(name, value, "command line")
-    return Config(datadir, **merged)  # type: ignore[arg-type]  # check_value saw to the types
+    return Config(datadir, **merged, config_file=config_file)  # type: ignore[arg-type]  # check_value saw to the types
 
 
 _PASSWORD_HINT = 'leave it out of the URL and set target_password = "file:PATH", or: rplctl init --target-password-file'

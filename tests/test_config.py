@@ -270,4 +270,4 @@ def test_every_option_is_described_and_its_default_is_legal() -> None:
     for o in OPTIONS.values():
         assert o.help and not o.help.endswith(".")
         assert config.check_value(o.name, o.default, "test") == o.default
-    assert set(OPTIONS) | {"datadir"} == set(asdict(Config(Path("/x"))))
+    assert set(OPTIONS) | {"datadir", "config_file"} == set(asdict(Config(Path("/x"))))

@@ -106,7 +106,6 @@ def start(
         foreground,
         seconds(max_time, "--max-time"),
         spark_master,
-        options.config_file,
         crash_points,
     )
     if shared_session:

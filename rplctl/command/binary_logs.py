@@ -34,7 +34,7 @@ def purge_binary_logs(
         raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
     moment = _moment(before) if before else 0.0
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(config, channel) as config:
         read_master_info(open_repositories(config, channel_name), channel_name)
         files = binary_log_files(config, channel)
         if files is None:

@@ -33,7 +33,7 @@ def change_filter(
     given = {name: check_value(name, value, "command line") for name, value in rules.items()}
     channel = Channel(channel_name, config.datadir)
     read_master_info(open_repositories(config, channel_name), channel_name)
-    with administer(channel):
+    with administer(config, channel) as config:
         if APPLIER in running(channel):
             raise UsageError(
                 "This operation cannot be performed with a running slave sql thread; "

@@ -72,7 +72,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
     """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
     check_channel_name(channel_name)
     channel = Channel(channel_name, config.datadir)
-    with administer(channel, makes=True):
+    with administer(config, channel, makes=True) as config:
         finish_pending_change(config, channel)
         threads = running(channel)
         _check_running(channel_name, changes, threads)
@@ -210,7 +210,7 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
         raise RepositoryConflict(
             f"MasterInfo of channel '{channel}' is in {there.where}, and master_info_repository names {here.where}",
             channel=channel,
-            hint=f"if it was switched a moment ago, try again; else rplctl switch-repo --to {str(here.kind).lower()}",
+            hint=f"rplctl switch-repo --to {str(here.kind).lower()}",
         )
 
 

@@ -62,7 +62,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
     if server not in set(Server):
         raise UsageError(f"--server {server}: write one of {', '.join(Server)}")
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(config, channel) as config:
         if not dry_run:
             finish_pending_change(config, channel)
         refuse_while_running(channel)

@@ -66,7 +66,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
     channel = Channel(channel_name, config.datadir)
-    with administer(channel, makes=True):
+    with administer(config, channel, makes=True) as config:
         finish_pending_change(config, channel)
         refuse_while_running(channel)
         found = _read(kind, path, channel)

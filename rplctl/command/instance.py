@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rplctl import skip_list
 from rplctl.channel import Channel, hold_lock, lock_holder
-from rplctl.config import Config
+from rplctl.config import INSTANCE_FILE, Config, load_config, read_file
 from rplctl.errors import NotConfigured, TargetError, UsageError, file_error
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
@@ -52,17 +52,34 @@ class Repositories:
 
 
 @contextmanager
-def administer(channel: Channel, *, makes: bool = False) -> Iterator[None]:
-    """The channel is ours to change for the block; with `makes` its instance folder need not be there. Raises LockBusy,
-    1205 while the instance is locked for a backup; NotConfigured; a file that the system refuses as RplError.
+def administer(config: Config, channel: Channel, *, makes: bool = False) -> Iterator[Config]:
+    """The channel is ours to change for the block, by the options that are yielded; with `makes` its instance folder
+    need not be there. Raises LockBusy, 1205 while the instance is locked for a backup; NotConfigured; a file that the
+    system refuses as RplError.
     """
     try:
         if not makes and not channel.datadir.exists():
             raise not_configured(channel.name, channel.datadir)
         with files_may_change(channel.datadir), channels_stay(channel.datadir), hold_lock(channel, ADMIN):
-            yield
+            yield _kinds_now(config, channel.name)
     except OSError as error:
         raise file_error(error, channel.name) from error
+
+
+def _kinds_now(config: Config, channel: str) -> Config:
+    """With the kinds of the channel's repositories as `switch-repo` left them: it may have ended while a command waited
+    for the channel. Raises ConfigError.
+    """
+    path = config.datadir / INSTANCE_FILE
+    section = read_file(path).get("channel", {}).get(channel, {}) if path.exists() else {}
+    if not {"master_info_repository", "relay_log_info_repository"} & set(section):
+        return config
+    now = load_config(config.datadir, channel, config_file=config.config_file)
+    return replace(
+        config,
+        master_info_repository=now.master_info_repository,
+        relay_log_info_repository=now.relay_log_info_repository,
+    )
 
 
 @contextmanager

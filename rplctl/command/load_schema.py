@@ -39,7 +39,7 @@ def load_schema(
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(config, channel) as config:
         if APPLIER in running(channel):
             raise UsageError(
                 "This operation cannot be performed with a running slave sql thread; "

@@ -43,7 +43,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     if count is not None and count < 0:
         raise UsageError(f"skip {count}: a number of transactions, 0 to take it back")
     wanted = _parts(gtids)
-    with administer(channel):
+    with administer(config, channel) as config:
         read_master_info(open_repositories(config, channel_name), channel_name)
         if APPLIER in running(channel):
             raise UsageError(
@@ -112,7 +112,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
     from rplctl.relay_log.purge import purge_all
 
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(config, channel) as config:
         if refetch and not dry_run:
             refuse_while_running(channel)
         if RECEIVER in running(channel) and not dry_run:

@@ -74,7 +74,7 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
     from rplctl.relay_log.purge import purge_applied
 
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(config, channel) as config:
         repositories = open_repositories(config, channel_name)
         read_master_info(repositories, channel_name)
         relay = repositories.relay_log_info

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from rplctl import failpoint
@@ -33,7 +32,7 @@ from rplctl.command.instance import (
 from rplctl.command.journal import append_journal
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
 from rplctl.command.source_end import SourceEnd, source_end
-from rplctl.config import CONFIG_VARIABLE, INSTANCE_FILE, Config, load_config, read_file
+from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.durable import remove_leftovers
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -87,7 +86,6 @@ class StartRequest:
     foreground: bool = False
     max_time_s: float | None = None
     spark_master: str = ""
-    config_file: Path | None = None
     crash_points: str = ""
 
 
@@ -124,7 +122,7 @@ class Prepared:
 
     def spawn(self, role: str) -> Child:
         arguments = [self.told] if role == APPLIER else []
-        variables = variables_of(self.request)
+        variables = variables_of(self.config, self.request)
         return spawn(self.channel, role, arguments, keep_variable=self.keep_variable, variables=variables)
 
     def take_back(self) -> None:
@@ -143,7 +141,7 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
     """Raises NotConfigured, UsageError 1277, RepositoryConflict, and what the threads end with at once."""
     check_request(request)
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(config, channel) as config:
         ready = prepare(config, channel, request)
         started: list[Child] = []
         try:
@@ -168,7 +166,6 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
 def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
     """All that comes before the threads. Caller holds the admin lock."""
     until = request.until.as_json()
-    config = _switched_meanwhile(config, channel.name, request)
     master = _prepare(config, channel)
     if "gtids" in until:
         _refuse_assigned_gtids(open_repositories(config, channel.name).relay_log_info.read(), channel.name)
@@ -214,10 +211,10 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
         )
 
 
-def variables_of(request: StartRequest) -> dict[str, str]:
+def variables_of(config: Config, request: StartRequest) -> dict[str, str]:
     given = {failpoint.ENVIRONMENT: request.crash_points}
-    if request.config_file:
-        given[CONFIG_VARIABLE] = str(request.config_file.resolve())
+    if config.config_file:
+        given[CONFIG_VARIABLE] = str(config.config_file.resolve())
     return {name: value for name, value in given.items() if value}
 
 
@@ -229,22 +226,6 @@ def check_request(request: StartRequest) -> None:
         raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=1277)
     if request.max_time_s is not None and not (request.foreground or request.until_synced):
         raise UsageError("--max-time needs --foreground or --until-synced", hint="rplctl stop ends a started channel")
-
-
-def _switched_meanwhile(config: Config, channel: str, request: StartRequest) -> Config:
-    """The kinds of the repositories as the threads are going to read them: a switch-repo may have ended while we waited
-    for the channel.
-    """
-    path = config.datadir / INSTANCE_FILE
-    section = read_file(path).get("channel", {}).get(channel, {}) if path.exists() else {}
-    if not {"master_info_repository", "relay_log_info_repository"} & set(section):
-        return config
-    now = load_config(config.datadir, channel, config_file=request.config_file)
-    return replace(
-        config,
-        master_info_repository=now.master_info_repository,
-        relay_log_info_repository=now.relay_log_info_repository,
-    )
 
 
 def _prepare(config: Config, channel: Channel) -> MasterInfo:

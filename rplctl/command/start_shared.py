@@ -78,7 +78,7 @@ def _spawn_appliers(those: Sequence[Prepared]) -> list[Child]:
         return []
     keep_password = any(one.keep_variable == PASSWORD_VARIABLE for one in those)
     told = {one.channel: one.told for one in those}
-    return spawn_shared(told, keep_password=keep_password, variables=variables_of(those[0].request))
+    return spawn_shared(told, keep_password=keep_password, variables=variables_of(those[0].config, those[0].request))
 
 
 def _end(one: Prepared, children: Sequence[Child]) -> None:

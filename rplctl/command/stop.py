@@ -77,7 +77,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
     from rplctl.relay_log.purge import purge_all
 
     channel = Channel(channel_name, config.datadir)
-    with administer(channel):
+    with administer(config, channel) as config:
         refuse_while_running(channel)
         finish_pending_change(config, channel)
         repositories = open_repositories(config, channel_name)

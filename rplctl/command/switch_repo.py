@@ -42,7 +42,7 @@ def switch_repo(
     names = ("master-info", "relay-log-info") if repository == "both" else (repository,)
     channel = Channel(channel_name, config.datadir)
     engine = engine_of(config)
-    with administer(channel):
+    with administer(config, channel) as config:
         if not dry_run:
             refuse_while_running(channel)  # what is prepared belongs to the applier then
         finish_pending_change(config, channel)
