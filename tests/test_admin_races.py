@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -157,6 +158,23 @@ def test_a_change_that_waited_for_a_switch_goes_by_what_the_switch_left(operator
     reset(before, "")
     assert operators.places() == [["TABLE"], []]
     assert operators.wrong() == []
+
+
+def test_who_looks_beside_switches_sees_the_channel(operators: Operators) -> None:
+    """With options from before, as a command that began a moment ago has them."""
+    before = operators.config()
+    switches = [operators.all[to] for to in ("to table", "to file")] * 4
+
+    def look() -> None:
+        while switching.is_alive():
+            stop(before, "")
+            status = show_status(before, "")
+            assert (status.Master_Binlog_Dir, status.Relay_Log_File) == (str(operators.archive), "relay-bin.000001")
+
+    switching = Thread(target=lambda: [switch() for switch in switches])
+    switching.start()
+    assert together(look, look) == [None, None]
+    switching.join()
 
 
 def test_a_change_with_options_that_name_the_other_kind_makes_no_second_record(operators: Operators) -> None:

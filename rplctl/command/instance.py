@@ -61,14 +61,14 @@ def administer(config: Config, channel: Channel, *, makes: bool = False) -> Iter
         if not makes and not channel.datadir.exists():
             raise not_configured(channel.name, channel.datadir)
         with files_may_change(channel.datadir), channels_stay(channel.datadir), hold_lock(channel, ADMIN):
-            yield _kinds_now(config, channel.name)
+            yield kinds_now(config, channel.name)
     except OSError as error:
         raise file_error(error, channel.name) from error
 
 
-def _kinds_now(config: Config, channel: str) -> Config:
-    """With the kinds of the channel's repositories as `switch-repo` left them: it may have ended while a command waited
-    for the channel. Raises ConfigError.
+def kinds_now(config: Config, channel: str) -> Config:
+    """With the kinds of the channel's repositories as `switch-repo` left them: it may have ended since the options were
+    read. Raises ConfigError.
     """
     path = config.datadir / INSTANCE_FILE
     section = read_file(path).get("channel", {}).get(channel, {}) if path.exists() else {}
@@ -234,7 +234,7 @@ def refuse_unknown(config: Config, channel: str) -> None:
     """A channel is known when either record is in either place. Raises NotConfigured 3074 or 1200."""
     from rplctl.repository.switch import may_have_table
 
-    for kind in ("FILE", "TABLE"):
+    for kind in ("FILE", "TABLE", "FILE"):  # a switch beside us writes the one before it removes the other
         if kind == "TABLE" and not may_have_table(config):  # looking would make the target's file
             continue
         places = replace(config, master_info_repository=kind, relay_log_info_repository=kind)

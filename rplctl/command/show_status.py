@@ -13,6 +13,7 @@ from rplctl.channel import Channel
 from rplctl.command.instance import (
     APPLIER,
     RECEIVER,
+    kinds_now,
     one_engine,
     open_repositories,
     read_master_info,
@@ -20,6 +21,7 @@ from rplctl.command.instance import (
     running,
 )
 from rplctl.config import Config, split_list
+from rplctl.errors import NotConfigured
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
@@ -125,6 +127,20 @@ class Threads:
 @one_engine()
 def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
     """Raises NotConfigured 3074/1200, RplError 1201/1872 when a record is damaged."""
+    while True:
+        config = kinds_now(config, channel_name)
+        try:
+            status = _status_at(config, channel_name, time.time() if now is None else now)
+        except NotConfigured:
+            if kinds_now(config, channel_name) == config:
+                raise
+            continue  # a switch removed the record before we read it
+        if kinds_now(config, channel_name) == config:
+            return status
+
+
+def _status_at(config: Config, channel_name: str, now: float) -> SlaveStatus:
+    """Of the repositories that `config` names."""
     channel = Channel(channel_name, config.datadir)
     repositories = open_repositories(config, channel_name)
     master = read_master_info(repositories, channel_name)
@@ -142,7 +158,7 @@ def show_status(config: Config, channel_name: str, now: float | None = None) -> 
         **_receiver(threads.receiver, RECEIVER in pids),
         **_applier(threads.applier, relay, APPLIER in pids),
         "Relay_Log_Info_Repository": _repository(stored),
-        "Seconds_Behind_Master": seconds_behind(master, relay, threads, time.time() if now is None else now),
+        "Seconds_Behind_Master": seconds_behind(master, relay, threads, now),
     }
     return SlaveStatus(**values)  # type: ignore[arg-type]  # one key per field, checked at the call
 

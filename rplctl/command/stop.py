@@ -20,6 +20,7 @@ from rplctl.command.instance import (
     clear_status,
     not_configured,
     open_repositories,
+    refuse_unknown,
     refuse_while_running,
     running,
     target_has_table,
@@ -28,6 +29,7 @@ from rplctl.command.journal import append_journal
 from rplctl.command.process import STOP_TIMEOUT_S, order_of_stop, stop_running
 from rplctl.config import Config
 from rplctl.durable import remove_file
+from rplctl.errors import TargetError
 from rplctl.position import FIRST_EVENT_POSITION
 
 
@@ -44,8 +46,8 @@ def stop(
 ) -> StopResult:
     """Stop the threads that run. Raises NotConfigured, RplError when they belong to another user."""
     channel = Channel(channel_name, config.datadir)
-    if not running(channel) and not open_repositories(config, channel_name).master_info.exists():
-        raise not_configured(channel_name, config.datadir)
+    if not running(channel):
+        _refuse_unknown(config, channel)
     with channels_stay(channel.datadir):
         outcome = {role: stop_running(channel, role, timeout_s) for role in order_of_stop(roles)}
     stopped = tuple(role for role, killed in outcome.items() if killed is not None)
@@ -57,6 +59,15 @@ def stop(
     if not stopped:
         notes.append(Note(3084, f"Replication thread(s) for channel '{channel_name}' are already stopped."))
     return StopResult(channel_name, stopped, killed, tuple(notes))
+
+
+def _refuse_unknown(config: Config, channel: Channel) -> None:
+    """A channel whose records are in a target that is away has a folder here: that it does not run is known."""
+    try:
+        refuse_unknown(config, channel.name)
+    except TargetError as error:
+        if not (error.transient and channel.run_folder.is_dir()):
+            raise
 
 
 @dataclass(frozen=True, slots=True)
