@@ -7,15 +7,16 @@ GTID (33) body: u8 flags, 16 bytes UUID, i64 number. MARIADB_GTID (162) body: u6
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from rplctl.applier.plan import Batch
 from rplctl.binlog.events import parse_gtid
 from rplctl.binlog.format_description import FormatDescription
-from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.binlog.gtid import Intervals, MariadbGtidState, MysqlGtidSet, Source
 from rplctl.binlog.gtid_event import MysqlGtid
 from rplctl.binlog.header import HEADER_LENGTH, EventType
 from rplctl.binlog.jit import ByteArray
@@ -24,6 +25,9 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.info import RelayLogInfo
 from rplctl.source.replica_id import replica_name
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _UUID: Final = slice(HEADER_LENGTH + 1, HEADER_LENGTH + 17)
 _NUMBER: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
@@ -92,54 +96,85 @@ def executed_after(executed: str, batch: Batch, given: Assigned | None = None) -
 def _executed_after(executed: str, batch: Batch) -> str:
     offsets = batch.scan.gtid_offset[batch.first : batch.last]
     offsets = offsets[offsets >= 0]
-    if not len(offsets):
+    found = numbers_by_source(batch.groups.data, offsets, batch.description)
+    if not found:
         return executed
-    data = batch.groups.data
+    if any(isinstance(source, int) for source in found):
+        return str(_with_mariadb(executed, batch.groups.data, offsets, found))
+    spans = {source: _spans(numbers) for source, (_, numbers) in found.items() if isinstance(source, tuple)}
+    return str(MysqlGtidSet.parse(executed).union(MysqlGtidSet(spans)))
+
+
+def numbers_by_source(
+    data: ByteArray, offsets: Ints, description: FormatDescription | None
+) -> dict[Source | int, tuple[Ints, Ints]]:
+    """Of the GTID events at these offsets, by MySQL's (uuid, tag) or MariaDB's domain: which of them, ascending, and
+    their numbers. Anonymous ones are left out.
+    """
     types = data[offsets + 4]
-    if (types == EventType.MARIADB_GTID).any():
-        return str(_with_mariadb(executed, data, offsets))
-    numbered = np.isin(types, (EventType.GTID, EventType.GTID_TAGGED))
-    return (
-        str(_with_mysql(executed, data, offsets[numbered], types[numbered], batch.description))
-        if numbered.any()
-        else executed
-    )
-
-
-def _with_mariadb(executed: str, data: ByteArray, offsets: Ints) -> MariadbGtidState:
-    """The last GTID of each domain, in the order of the log."""
-    state = MariadbGtidState.parse(executed)
-    domains = _unsigned(data, offsets + HEADER_LENGTH + 8, 4)
-    for domain in np.unique(domains):
-        last = int(offsets[np.flatnonzero(domains == domain)[-1]])
-        sequence = int.from_bytes(data[last + HEADER_LENGTH : last + HEADER_LENGTH + 8].tobytes(), "little")
-        state = state.add(int(domain), int.from_bytes(data[last + 5 : last + 9].tobytes(), "little"), sequence)
-    return state
-
-
-def _with_mysql(
-    executed: str, data: ByteArray, offsets: Ints, types: ByteArray, description: FormatDescription
-) -> MysqlGtidSet:
-    found = MysqlGtidSet.parse(executed)
-    untagged = offsets[types == EventType.GTID]
-    identifiers = [data[at + 20 : at + 36].tobytes() for at in untagged.tolist()]
-    numbers = _unsigned(data, untagged + HEADER_LENGTH + 17, 8)
-    for identifier in set(identifiers):
-        mine = np.sort(numbers[[i for i, one in enumerate(identifiers) if one == identifier]])
-        breaks = np.flatnonzero(np.diff(mine) != 1)
-        firsts = mine[np.concatenate(([0], breaks + 1))]
-        lasts = mine[np.concatenate((breaks, [len(mine) - 1]))]
-        spans = ":".join(f"{a}-{b}" if a != b else f"{a}" for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True))
-        found = found.union(MysqlGtidSet.parse(f"{uuid.UUID(bytes=identifier)}:{spans}"))
-    for at in offsets[types == EventType.GTID_TAGGED].tolist():
+    found: dict[Source | int, tuple[Ints, Ints]] = {}
+    which = np.flatnonzero(types == EventType.MARIADB_GTID)
+    domains = unsigned(data, offsets[which] + HEADER_LENGTH + 8, 4)
+    for domain in np.unique(domains).tolist():
+        mine = which[domains == domain]
+        found[domain] = mine, unsigned(data, offsets[mine] + HEADER_LENGTH, 8)
+    which = np.flatnonzero(types == EventType.GTID)
+    uuids = data[offsets[which][:, np.newaxis] + np.arange(_UUID.start, _UUID.stop)]
+    while len(which):
+        is_mine = (uuids == uuids[0]).all(axis=1)
+        mine = which[is_mine]
+        source = (str(uuid.UUID(bytes=uuids[0].tobytes())), "")
+        found[source] = mine, unsigned(data, offsets[mine] + _NUMBER.start, 8)
+        which, uuids = which[~is_mine], uuids[~is_mine]
+    tagged: dict[Source, list[tuple[int, int]]] = {}
+    for number in np.flatnonzero(types == EventType.GTID_TAGGED).tolist():
+        at = int(offsets[number])
         length = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
+        assert description is not None
         gtid = parse_gtid(data[at : at + length].tobytes(), description)
         assert isinstance(gtid, MysqlGtid)
-        found = found.add(gtid.server_uuid, gtid.number, gtid.tag)
+        tagged.setdefault((gtid.server_uuid, gtid.tag), []).append((number, gtid.number))
+    for source, pairs in tagged.items():
+        events, numbers = np.array(pairs, np.int64).T
+        if source in found:  # without a tag, but of the newer type
+            order = np.argsort(np.append(found[source][0], events))
+            events = np.append(found[source][0], events)[order]
+            numbers = np.append(found[source][1], numbers)[order]
+        found[source] = events, numbers
     return found
 
 
-def _unsigned(data: ByteArray, offsets: Ints, width: int) -> Ints:
+def is_within(numbers: Ints, intervals: Intervals) -> npt.NDArray[np.bool_]:
+    """`intervals`: ascending and apart."""
+    firsts, lasts = np.array(intervals, np.int64).reshape(-1, 2).T
+    before = np.searchsorted(firsts, numbers, "right") - 1
+    found: npt.NDArray[np.bool_] = (before >= 0) & (numbers <= np.append(lasts, 0)[before])
+    return found
+
+
+def _with_mariadb(
+    executed: str, data: ByteArray, offsets: Ints, found: Mapping[Source | int, tuple[Ints, Ints]]
+) -> MariadbGtidState:
+    """The last GTID of each domain, in the order of the log."""
+    state = MariadbGtidState.parse(executed)
+    for domain, (events, _) in found.items():
+        if isinstance(domain, int):
+            last = int(offsets[events[-1]])
+            sequence = int.from_bytes(data[last + HEADER_LENGTH : last + HEADER_LENGTH + 8].tobytes(), "little")
+            state = state.add(domain, int.from_bytes(data[last + 5 : last + 9].tobytes(), "little"), sequence)
+    return state
+
+
+def _spans(numbers: Ints) -> Intervals:
+    mine = np.unique(numbers)
+    breaks = np.flatnonzero(np.diff(mine) != 1)
+    firsts = mine[np.append(0, breaks + 1)]
+    lasts = mine[np.append(breaks, len(mine) - 1)]
+    return tuple(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def unsigned(data: ByteArray, offsets: Ints, width: int) -> Ints:
+    """The little-endian numbers of `width` bytes at these offsets."""
     values = np.zeros(len(offsets), np.int64)
     for byte in range(width):
         values |= data[offsets + byte].astype(np.int64) << (8 * byte)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.applier.until import gtid_at
-from rplctl.binlog.events import MariadbGtid
+from rplctl.applier.gtids import is_within, numbers_by_source, unsigned
 from rplctl.binlog.gtid import MysqlGtidSet, is_executed
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.skip_list import read_gtids, write_count, write_gtids
@@ -26,15 +25,22 @@ class SkipList:
         if not self._gtids:
             return []
         mysql = MysqlGtidSet.parse(",".join(gtid for gtid in self._gtids if ":" in gtid))
-        found = []
-        for number in np.flatnonzero(groups.scan.gtid_offset[:stop] >= 0).tolist():
-            gtid = gtid_at(groups, int(groups.scan.gtid_offset[number]))
-            if isinstance(gtid, MariadbGtid):
-                if f"{gtid.domain}-{gtid.server_id}-{gtid.sequence}" in self._gtids:
-                    found.append(number)
-            elif not gtid.is_anonymous and mysql.contains(gtid.server_uuid, gtid.number, gtid.tag):
-                found.append(number)
-        return found
+        mariadb = [gtid.split("-") for gtid in self._gtids if ":" not in gtid]
+        offsets = groups.scan.gtid_offset[:stop]
+        with_gtid = np.flatnonzero(offsets >= 0)
+        found: list[int] = []
+        by_source = numbers_by_source(groups.data, offsets[with_gtid], groups.format_description)
+        for source, (events, numbers) in by_source.items():
+            if isinstance(source, tuple):
+                listed = is_within(numbers, mysql.intervals.get(source, ()))
+            else:
+                servers = unsigned(groups.data, offsets[with_gtid[events]] + 5, 4)
+                mine = [(int(server), int(number)) for domain, server, number in mariadb if int(domain) == source]
+                listed = np.zeros(len(events), np.bool_)
+                for server, number in mine:
+                    listed |= (servers == server) & (numbers == number)
+            found += with_gtid[events[listed]].tolist()
+        return sorted(found)
 
     def committed(self, executed: str) -> tuple[str, ...]:
         """Forget, and return, what is behind us."""

@@ -7,14 +7,15 @@ MariaDB's GTIDs (`domain-server-sequence`) are taken as positions per domain, as
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from rplctl.applier.gtids import is_within, numbers_by_source
 from rplctl.applier.options import Until
-from rplctl.binlog.events import MariadbGtid, parse_gtid
-from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.binlog.gtid_event import Gtid
+from rplctl.binlog.gtid import MAX_SEQUENCE, Intervals, MariadbGtidState, MysqlGtidSet, Source
 from rplctl.info import RelayLogInfo
-from rplctl.position import RelayLogPosition
+from rplctl.position import BinlogPosition, RelayLogPosition, log_number
 from rplctl.relay_log.reader import RelayGroups
 
 
@@ -23,12 +24,7 @@ def groups_before(groups: RelayGroups, until: Until, executed: str) -> int:
     if until.relay_position is not None:
         return _before_relay_position(groups, until.relay_position)
     if until.source_position is not None:
-        at = groups.start_source
-        for number in range(len(groups.scan)):
-            if not at.is_before(until.source_position):
-                return number
-            at = groups.scan.source_position(number)
-        return len(groups.scan)
+        return _before_source_position(groups, until.source_position)
     if until.gtids:
         return _before_gtids(groups, until, executed)
     return len(groups.scan)
@@ -54,42 +50,47 @@ def _before_relay_position(groups: RelayGroups, until: RelayLogPosition) -> int:
     return len(groups.scan) if begins.is_before(until) else 0
 
 
+def _before_source_position(groups: RelayGroups, until: BinlogPosition) -> int:
+    if not groups.start_source.is_before(until):
+        return 0
+    scan = groups.scan
+    log = np.array([log_number(name) for name in scan.log_names])[scan.source_log[:-1]]
+    ends, (until_log, until_pos) = scan.source_end[:-1], until.order_key()
+    beyond = np.flatnonzero((log > until_log) | ((log == until_log) & (ends >= until_pos)))
+    return int(beyond[0]) + 1 if len(beyond) else len(scan)
+
+
 def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
     """BEFORE: up to the first listed group. AFTER: up to and with the group that completes the set."""
-    for number in np.flatnonzero(groups.scan.gtid_offset >= 0).tolist():
-        gtid = gtid_at(groups, int(groups.scan.gtid_offset[number]))
-        if until.kind == "sql_before_gtids":
-            if _is_listed(gtid, until.gtids):
-                return int(number)
-            continue
-        executed = _with(executed, gtid)
-        if _is_applied(until.gtids, executed):
-            return int(number) + 1
-    return len(groups.scan)
+    scan = groups.scan
+    with_gtid = np.flatnonzero(scan.gtid_offset >= 0)
+    found = numbers_by_source(groups.data, scan.gtid_offset[with_gtid], groups.format_description)
+    places = []  # of each source: the group that begins or completes what is listed of it
+    for source, intervals, count in _listed(until, executed):
+        events, numbers = found.get(source, (with_gtid[:0], with_gtid[:0]))
+        is_listed = is_within(numbers, intervals)
+        _, first = np.unique(numbers[is_listed], return_index=True)
+        listed = np.sort(with_gtid[events[is_listed][first]])
+        places.append(int(listed[count - 1]) if len(listed) >= count else len(scan))
+    if until.kind == "sql_before_gtids":
+        return min(places, default=len(scan))
+    return min(max(places, default=-1) + 1, len(scan))
 
 
-def gtid_at(groups: RelayGroups, at: int) -> Gtid:
-    """The GTID event at an offset of the scan's file."""
-    length = int.from_bytes(groups.data[at + 9 : at + 13].tobytes(), "little")
-    assert groups.format_description is not None
-    return parse_gtid(groups.data[at : at + length].tobytes(), groups.format_description)
-
-
-def _is_listed(gtid: Gtid, gtids: str) -> bool:
-    if isinstance(gtid, MariadbGtid):
-        wanted = MariadbGtidState.parse(gtids).domains.get(gtid.domain)
-        return wanted is not None and gtid.sequence >= wanted[1]
-    return MysqlGtidSet.parse(gtids).contains(gtid.server_uuid, gtid.number, gtid.tag)
-
-
-def _with(executed: str, gtid: Gtid) -> str:
-    if isinstance(gtid, MariadbGtid):
-        return str(MariadbGtidState.parse(executed).add(gtid.domain, gtid.server_id, gtid.sequence))
-    return (
-        executed
-        if gtid.is_anonymous
-        else str(MysqlGtidSet.parse(executed).add(gtid.server_uuid, gtid.number, gtid.tag))
-    )
+def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Intervals, int]]:
+    """(source, numbers, how many of these it takes); of SQL_AFTER_GTIDS what is not executed yet."""
+    is_after = until.kind == "sql_after_gtids"
+    if ":" in until.gtids:
+        wanted = MysqlGtidSet.parse(until.gtids)
+        if is_after:
+            wanted = wanted.subtract(MysqlGtidSet.parse(executed))
+        for name, intervals in wanted.intervals.items():
+            yield name, intervals, sum(last - first + 1 for first, last in intervals) if is_after else 1
+        return
+    state = MariadbGtidState.parse(executed)
+    for domain, (_, sequence) in MariadbGtidState.parse(until.gtids).domains.items():
+        if not (is_after and state.contains(domain, sequence)):
+            yield domain, ((sequence, MAX_SEQUENCE),), 1
 
 
 def _is_applied(gtids: str, executed: str) -> bool:

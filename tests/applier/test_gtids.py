@@ -11,6 +11,7 @@ import numpy as np
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.plan import Batch, BatchKind
 from rplctl.binlog.scan import GroupKind
+from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import demo_groups
 
 SERVER = uuid.UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
@@ -28,20 +29,25 @@ def test_mariadbs_last_gtid_of_each_domain_is_kept() -> None:
 
 
 def mysql_batch(numbers: list[int]) -> Batch:
-    """A batch whose groups begin with MySQL GTID events of these numbers (offsets only; nothing else is read)."""
-    events = [
-        bytes(4)
-        + bytes([33])
-        + bytes(4)
-        + (44).to_bytes(4, "little")
-        + bytes(6)
-        + b"\x01"
-        + SERVER.bytes
-        + n.to_bytes(8, "little")
-        for n in numbers
-    ]
+    """A batch whose groups begin with MySQL GTID events of these numbers."""
+    groups = gtid_groups([mysql_event(SERVER, n) for n in numbers])
+    return Batch(BatchKind.BULK, groups, 0, len(numbers))
+
+
+def mysql_event(server: uuid.UUID, number: int, kind: int = 33) -> bytes:
+    head = bytes(4) + bytes([kind]) + bytes(4) + (44).to_bytes(4, "little") + bytes(6)
+    return head + b"\x01" + server.bytes + number.to_bytes(8, "little")
+
+
+def mariadb_event(domain: int, server: int, sequence: int) -> bytes:
+    head = bytes(4) + bytes([162]) + server.to_bytes(4, "little") + (31).to_bytes(4, "little") + bytes(6)
+    return head + sequence.to_bytes(8, "little") + domain.to_bytes(4, "little")
+
+
+def gtid_groups(events: list[bytes]) -> RelayGroups:
+    """Groups that begin with these events (offsets only; nothing else is read)."""
     groups = demo_groups()
-    count = len(numbers)
+    count = len(events)
     scan: Any = replace(
         groups.scan,
         kind=np.full(count, GroupKind.ROWS),
@@ -50,7 +56,7 @@ def mysql_batch(numbers: list[int]) -> Batch:
         end=np.zeros(count, np.int64),
     )
     data = np.frombuffer(b"".join(events), np.uint8)
-    return Batch(BatchKind.BULK, replace(groups, scan=scan, data=data), 0, count)
+    return replace(groups, scan=scan, data=data)
 
 
 def test_mysqls_numbers_join_to_intervals() -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import UUID
 
 from rplctl.applier.plan import BatchKind, plan_batches
 from rplctl.applier.skip import SkipList
-from rplctl.applier.until import gtid_at
-from rplctl.binlog.events import MariadbGtid
+from rplctl.binlog.events import MariadbGtid, parse_gtid
 from rplctl.binlog.gtid import is_executed
 from rplctl.binlog.scan import GroupKind
 from rplctl.skip_list import clear, read_count, read_gtids, write_gtids
 from tests.applier.demo_log import demo_groups
 from tests.applier.instance import Instance
+from tests.applier.test_gtids import gtid_groups, mariadb_event, mysql_event
 
 
 def test_a_listed_transaction_is_committed_as_an_empty_one(tmp_path: Path) -> None:
     groups = demo_groups("binlog.000001")
     number = next(n for n in range(40, len(groups.scan)) if groups.scan.kind[n] == GroupKind.ROWS)
-    gtid = gtid_at(groups, int(groups.scan.gtid_offset[number]))
+    at = int(groups.scan.gtid_offset[number])
+    assert groups.format_description is not None
+    length = int.from_bytes(groups.data[at + 9 : at + 13].tobytes(), "little")
+    gtid = parse_gtid(groups.data[at : at + length].tobytes(), groups.format_description)
     assert isinstance(gtid, MariadbGtid)
     text = f"{gtid.domain}-{gtid.server_id}-{gtid.sequence}"
     write_gtids(tmp_path, [text, "9-9-9"])
@@ -37,6 +41,16 @@ def test_a_listed_transaction_is_committed_as_an_empty_one(tmp_path: Path) -> No
     assert other.apply(groups, number + 1) > changes
     for made in (instance, other):
         made.target.close()
+
+
+def test_of_either_vendor_only_what_is_listed_is_passed_over(tmp_path: Path) -> None:
+    server = UUID(int=7)
+    write_gtids(tmp_path, [f"{server}:2-3", "1-5-8", "2-5-9"])
+    groups = gtid_groups([mysql_event(server, number) for number in (1, 3, 4, 2, 3)])
+    assert SkipList(tmp_path, 0).groups(groups, 5) == [1, 3, 4]
+    assert SkipList(tmp_path, 0).groups(groups, 4) == [1, 3]
+    groups = gtid_groups([mariadb_event(*gtid) for gtid in [(1, 5, 8), (1, 6, 8), (2, 5, 8), (2, 5, 9), (1, 5, 9)]])
+    assert SkipList(tmp_path, 0).groups(groups, 5) == [0, 3]
 
 
 def test_what_was_not_reached_is_still_to_be_skipped(tmp_path: Path) -> None:

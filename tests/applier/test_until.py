@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
+from uuid import UUID
 
 import numpy as np
+import pytest
 
 from rplctl.applier.options import Until
 from rplctl.applier.until import groups_before, is_met
+from rplctl.binlog.gtid import MysqlGtidSet
 from rplctl.binlog.scan import GroupKind
 from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, log_number, numbered_log_name
 from tests.applier.demo_log import demo_groups
+from tests.applier.test_gtids import gtid_groups, mariadb_event, mysql_event
 
 GROUPS = demo_groups()
 COUNT = len(GROUPS.scan)
@@ -51,6 +57,54 @@ def test_sql_before_gtids_stops_before_the_first_listed_one() -> None:
 def test_sql_after_gtids_runs_the_group_that_completes_the_set() -> None:
     assert groups_before(GROUPS, Until("sql_after_gtids", gtids="0-1-9"), "") == gtid_number(9) + 1
     assert groups_before(GROUPS, Until("sql_after_gtids", gtids="0-1-99999"), "") == COUNT
+
+
+def test_every_source_position_lets_through_what_begins_before_it() -> None:
+    scan, log = GROUPS.scan, GROUPS.start_source.log_name
+    begins = [GROUPS.start_source, *(scan.source_position(number) for number in range(COUNT - 1))]
+    places = {(place.log_name, place.log_pos + more) for place in begins for more in (-1, 0, 1)}
+    for name, position in [*places, (numbered_log_name("binlog", log_number(log) + 9), 4), ("binlog.000000", 9999)]:
+        wanted = BinlogPosition(name, position)
+        expected = next((n for n, begin in enumerate(begins) if not begin.is_before(wanted)), COUNT)
+        assert groups_before(GROUPS, Until("master_pos", name, position), "") == expected, wanted
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_mysqls_gtids_in_any_order_stop_where_one_by_one_they_do(seed: int) -> None:
+    random = Random(seed)
+    servers = [UUID(int=n) for n in (1, 2, 3)]
+    given = [(random.choice(servers), random.randint(1, 8), random.choice((33, 33, 33, 34))) for _ in range(20)]
+    groups = gtid_groups([mysql_event(*one) for one in given])
+    listed = {(random.choice(servers), random.randint(1, 9)) for _ in range(random.randint(1, 5))}
+    done = {(random.choice(servers), random.randint(1, 9)) for _ in range(3)} - (listed if seed % 2 else set())
+    text, executed = (str(MysqlGtidSet.parse(",".join(f"{s}:{n}" for s, n in some))) for some in (listed, done))
+    real = [(server, number) if kind == 33 else None for server, number, kind in given]  # 34: anonymous
+    before = next((n for n, one in enumerate(real) if one in listed), 20)
+    assert groups_before(groups, Until("sql_before_gtids", gtids=text), executed) == before
+    after = next((n for n in range(21) if listed <= done | set(real[:n])), 20)
+    assert groups_before(groups, Until("sql_after_gtids", gtids=text), executed) == after
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_mariadbs_gtids_count_by_domain(seed: int) -> None:
+    random = Random(seed)
+    last = [0, 0, 0]
+    given = []
+    for _ in range(20):
+        domain = random.randrange(3)
+        last[domain] += random.randint(1, 3)
+        given.append((domain, random.randint(1, 2), last[domain]))
+    groups = gtid_groups([mariadb_event(*one) for one in given])
+    listed = {domain: random.randint(1, 12) for domain in random.sample(range(3), random.randint(1, 3))}
+    text = ",".join(f"{domain}-1-{sequence}" for domain, sequence in listed.items())
+    before = next((n for n, (domain, _, at) in enumerate(given) if at >= listed.get(domain, 99)), 20)
+    assert groups_before(groups, Until("sql_before_gtids", gtids=text), "") == before
+    wanted = [
+        next((n for n, (domain, _, at) in enumerate(given) if domain == of and at >= sequence), 20)
+        for of, sequence in listed.items()
+        if of or sequence > 2
+    ]
+    assert groups_before(groups, Until("sql_after_gtids", gtids=text), "0-9-2") == min(max(wanted, default=-1) + 1, 20)
 
 
 def test_until_is_met_at_the_position_and_not_before() -> None:
