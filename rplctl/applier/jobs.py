@@ -27,7 +27,7 @@ def jobs(events: EventRange, pace: Pace, cores: int, task: Callable[..., Split])
     pieces = list(_pieces(events))
     while pieces:
         start = pieces[0].start
-        size = pace.job_bytes(events.end - start)
+        size = pace.job_bytes(events.end - start, is_first=start == events.start)
         count = sum(piece.start < start + size for piece in pieces)
         taken, pieces = pieces[:count], pieces[count:]
         each = -(-count // max(cores, -(-size // LARGEST_SPLIT)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # of a target that takes them encoded
 FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # as Python's objects
 GROWTH = 16  # of a batch that was full
-JOB_BYTES = 16 << 20  # where nothing is gained by more
+FIRST_JOB_BYTES, JOB_BYTES = 16 << 20, 48 << 20  # the target waits for the first, each costs Spark 50 ms of a core
 
 
 class Pace:
@@ -43,7 +43,8 @@ class Pace:
         """`changes` of the source became `net` rows for the target."""
         self._compacts = 10 * net < 9 * changes
 
-    def job_bytes(self, left: int) -> int:
+    def job_bytes(self, left: int, *, is_first: bool) -> int:
         """How many of the bytes that are left of a range are decoded now: all, if they are not far too many."""
-        most = self.batch_bytes if self._compacts else min(self.batch_bytes, JOB_BYTES)
+        small = FIRST_JOB_BYTES if is_first else JOB_BYTES
+        most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)
         return left if 2 * left <= 3 * most else most
