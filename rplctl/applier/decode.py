@@ -171,13 +171,16 @@ def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
     if net.cell_image is None and is_bulk and form.encodes(rows.formats, model):
         bulk = _bulk_rows(rows, net, key)
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
+    numbers = _key_numbers(rows, net, key) if can_be_superseded(model) else None  # else the order may count
+    order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
+    goes, stays, comes = (order[wanted[order]] for wanted in (deleted, kept, added))
     return TableChunk(
         model.database,
         model.name,
         absent=_keys(rows, net, np.flatnonzero(~present & gone), key),
-        deletes=_keys(rows, net, np.flatnonzero(deleted), key),
-        updates=[*_moves(rows, net, np.flatnonzero(moved), key), *_row_sets(rows, net, np.flatnonzero(kept), key)],
-        inserts=list(_row_sets(rows, net, np.flatnonzero(added), ())),
+        deletes=_keys(rows, net, goes, key),
+        updates=[*_moves(rows, net, np.flatnonzero(moved), key), *_row_sets(rows, net, stays, key)],
+        inserts=list(_row_sets(rows, net, comes, ())),
         ordered=[],
         change_count=count,
         foreign_keys_off=unchecked,

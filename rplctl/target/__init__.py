@@ -78,9 +78,9 @@ def mapped_errors(dialect: str) -> AbstractContextManager[None]:
 
         return postgresql_connection.mapped_errors()
     if dialect == "sqlite":
-        from rplctl.target import sqlite
+        from rplctl.target import sqlite_error
 
-        return sqlite.mapped_errors()
+        return sqlite_error.mapped_errors()
     from rplctl.target import mysql_connection
 
     return mysql_connection.mapped_errors()

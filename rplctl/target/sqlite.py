@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -34,18 +33,18 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
-    describe_key,
+    has_one_unique_key,
     key_of,
     no_such_table,
 )
 from rplctl.target.sqlite_cascades import follow_foreign_keys, forget_foreign_keys
+from rplctl.target.sqlite_error import integrity_error, mapped_errors, no_record, target_error
 from rplctl.target.sqlite_large import Place, execute_rows
 from rplctl.target.sqlite_lock import BEGIN, begin_when_unlocked
 
+CACHE_BYTES = 64 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
-_TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
-_TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
 
 
 def open_engine(url: str) -> Engine:
@@ -62,6 +61,7 @@ def open_engine(url: str) -> Engine:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA cache_size=-{CACHE_BYTES >> 10}")
         except sqlite3.Error as error:
             raise target_error(error) from error
 
@@ -210,27 +210,31 @@ class SqliteTarget:
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
         driver, key = self._driver, key_of(model)
-        driver.execute("SAVEPOINT rplctl_update")
+        place = Place(model, update.columns, key) if has_views else None
+        sql, count = self._update_by_key(model, update.columns), len(update.rows)
+        if has_one_unique_key(model):
+            self._expect(sql, update.rows, count, place)
+            return
+        driver.execute("SAVEPOINT rplctl_update")  # SQLite keeps a copy of every page that changes in it
         try:
-            place = Place(model, update.columns, key) if has_views else None
-            self._expect(self._update_by_key(model, update.columns), update.rows, len(update.rows), place)
+            self._expect(sql, update.rows, count, place)
         except sqlite3.IntegrityError:
             if len(update.columns) + len(key) != len(model.columns):
                 raise  # not whole rows, or rows that move: the applier goes on one transaction at a time
             driver.execute("ROLLBACK TO rplctl_update")
-            self._expect(self._delete(model), [row[len(update.columns) :] for row in update.rows], len(update.rows))
-            self._expect(self._insert(model, update.columns + key), update.rows, len(update.rows))
+            self._expect(self._delete(model), [row[len(update.columns) :] for row in update.rows], count)
+            self._expect(self._insert(model, update.columns + key), update.rows, count)
         driver.execute("RELEASE rplctl_update")
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
             found = self._run_change(change, model)
         except sqlite3.IntegrityError as error:
-            raise _integrity_error(error, change, model) from error
+            raise integrity_error(error, change, model) from error
         except sqlite3.Error as error:
             raise target_error(error) from error
         if found != 1:
-            raise _no_record(change.before, model)
+            raise no_record(change.before, model)
 
     def _run_change(self, change: RowChange, model: TableModel) -> int:
         if change.kind is ChangeKind.INSERT:
@@ -254,7 +258,7 @@ class SqliteTarget:
         except sqlite3.Error as error:
             raise target_error(error) from error
         if found is None:
-            raise _no_record(image, model)
+            raise no_record(image, model)
         value: Value = found[0]
         return value
 
@@ -311,62 +315,6 @@ class SqliteTarget:
         return self._cached(("insert", model, columns), make)
 
 
-def target_error(error: sqlite3.Error) -> TargetError:
-    """sqlite3's errors as MySQL's numbers; busy and full are worth trying again."""
-    text = str(error)
-    extended = getattr(error, "sqlite_errorcode", 0)
-    code = sqlite3.SQLITE_FULL if extended == sqlite3.SQLITE_IOERR_SHMSIZE else extended & 0xFF  # no room for -shm
-    known: dict[int, tuple[int, bool, str]] = {
-        sqlite3.SQLITE_BUSY: (1205, True, "another program holds the target's write lock"),
-        sqlite3.SQLITE_LOCKED: (1205, True, "another program holds the target's write lock"),
-        sqlite3.SQLITE_FULL: (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
-        sqlite3.SQLITE_READONLY: (1290, False, "make the target file and its folder writable"),
-        sqlite3.SQLITE_IOERR: (1030, False, "look at the disk, then `rplctl start`"),
-        sqlite3.SQLITE_CORRUPT: (1194, False, "restore the target from a backup; its position comes with it"),
-        sqlite3.SQLITE_NOTADB: (1194, False, "the target is not a SQLite file"),
-        sqlite3.SQLITE_TOOBIG: (1406, False, _TOO_BIG),
-        sqlite3.SQLITE_CANTOPEN: (1017, False, "check that the target's folder exists and is writable"),
-    }
-    if text.startswith("too many columns"):
-        return TargetError(f"Too many columns: {text}", errno=1117, hint=_TOO_WIDE)
-    errno, transient, hint = known.get(code, (1105, False, ""))
-    if text.startswith("no such table"):
-        errno = 1146
-    elif text.startswith("table ") and text.endswith(" already exists"):
-        errno, hint = 1050, "drop the table, begin with an empty target, or `rplctl skip` the statement"
-    return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
-
-
-def _no_record(image: RowSet | None, model: TableModel) -> TargetError:
-    return TargetError(f"Can't find record in '{model.name}'", errno=1032, position=describe_key(image, model))
-
-
-def _integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: TableModel) -> TargetError:
-    text = str(error)
-    image = change.after or change.before
-    if "UNIQUE" in text or "PRIMARY" in text:
-        columns = [part.strip().rpartition(".")[2] for part in text.partition(": ")[2].split(",")]
-        names = {column.name: i for i, column in enumerate(model.columns)}
-        assert image is not None
-        at = {column: i for i, column in enumerate(image.columns)}
-        entry = "-".join(str(image.rows[0][at[names[c]]]) for c in columns if c in names and names[c] in at)
-        return TargetError(f"Duplicate entry '{entry}' for key '{key_name(model, columns)}'", errno=1062)
-    if "FOREIGN KEY" in text:
-        return TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452)
-    if "NOT NULL" in text:
-        return TargetError(f"Column '{text.rpartition('.')[2]}' cannot be null", errno=1048)
-    return TargetError(f"the target says: {text}", errno=4025)
-
-
-def key_name(model: TableModel, columns: Iterable[str]) -> str:
-    """MySQL's name of the unique key over these columns: PRIMARY, or the index's."""
-    wanted = list(columns)
-    for key in model.keys:
-        if key.kind in ("primary", "unique") and [part.column for part in key.parts] == wanted:
-            return "PRIMARY" if key.kind == "primary" else key.name
-    return ", ".join(wanted)
-
-
 def _values(model: TableModel, columns: Sequence[int]) -> dict[int, str]:
     """Column → its parameter, or the expression of a generated column that the source left out of the image."""
     given = {column: f"?{number}" for number, column in enumerate(columns, 1)}
@@ -384,17 +332,3 @@ def _assignments(model: TableModel, columns: Sequence[int]) -> str:
 
 def _equal(model: TableModel, columns: tuple[int, ...]) -> str:
     return " AND ".join(f"{quote(model.columns[i].name)}=?" for i in columns)
-
-
-@contextmanager
-def mapped_errors() -> Iterator[None]:
-    """Errors of the driver, wrapped by SQLAlchemy, become TargetError."""
-    from sqlalchemy.exc import DBAPIError
-
-    try:
-        yield
-    except DBAPIError as error:
-        cause = error.orig
-        if isinstance(cause, sqlite3.IntegrityError):
-            raise TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452) from error
-        raise target_error(cause) if isinstance(cause, sqlite3.Error) else TargetError(str(cause)) from error

@@ -10,7 +10,7 @@ import pytest
 
 from rplctl.errors import TargetError
 from rplctl.target import open_engine, open_target
-from rplctl.target.sqlite import target_error
+from rplctl.target.sqlite_error import target_error
 
 
 def error_of(path: Path, *statements: str) -> sqlite3.Error:

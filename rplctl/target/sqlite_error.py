@@ -1,0 +1,87 @@
+"""What SQLite says, as MySQL's errors: numbers, words and what to do.
+
+Invariant: every error of the driver becomes one; only a lock that another program holds and a full disk are transient.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from rplctl.errors import TargetError
+from rplctl.schema.model import TableModel
+from rplctl.target.base import RowChange, RowSet, describe_key
+
+_TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
+_TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
+
+
+def target_error(error: sqlite3.Error) -> TargetError:
+    """sqlite3's errors as MySQL's numbers; busy and full are worth trying again."""
+    text = str(error)
+    extended = getattr(error, "sqlite_errorcode", 0)
+    code = sqlite3.SQLITE_FULL if extended == sqlite3.SQLITE_IOERR_SHMSIZE else extended & 0xFF  # no room for -shm
+    known: dict[int, tuple[int, bool, str]] = {
+        sqlite3.SQLITE_BUSY: (1205, True, "another program holds the target's write lock"),
+        sqlite3.SQLITE_LOCKED: (1205, True, "another program holds the target's write lock"),
+        sqlite3.SQLITE_FULL: (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
+        sqlite3.SQLITE_READONLY: (1290, False, "make the target file and its folder writable"),
+        sqlite3.SQLITE_IOERR: (1030, False, "look at the disk, then `rplctl start`"),
+        sqlite3.SQLITE_CORRUPT: (1194, False, "restore the target from a backup; its position comes with it"),
+        sqlite3.SQLITE_NOTADB: (1194, False, "the target is not a SQLite file"),
+        sqlite3.SQLITE_TOOBIG: (1406, False, _TOO_BIG),
+        sqlite3.SQLITE_CANTOPEN: (1017, False, "check that the target's folder exists and is writable"),
+    }
+    if text.startswith("too many columns"):
+        return TargetError(f"Too many columns: {text}", errno=1117, hint=_TOO_WIDE)
+    errno, transient, hint = known.get(code, (1105, False, ""))
+    if text.startswith("no such table"):
+        errno = 1146
+    elif text.startswith("table ") and text.endswith(" already exists"):
+        errno, hint = 1050, "drop the table, begin with an empty target, or `rplctl skip` the statement"
+    return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+
+
+def no_record(image: RowSet | None, model: TableModel) -> TargetError:
+    return TargetError(f"Can't find record in '{model.name}'", errno=1032, position=describe_key(image, model))
+
+
+def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: TableModel) -> TargetError:
+    text = str(error)
+    image = change.after or change.before
+    if "UNIQUE" in text or "PRIMARY" in text:
+        columns = [part.strip().rpartition(".")[2] for part in text.partition(": ")[2].split(",")]
+        names = {column.name: i for i, column in enumerate(model.columns)}
+        assert image is not None
+        at = {column: i for i, column in enumerate(image.columns)}
+        entry = "-".join(str(image.rows[0][at[names[c]]]) for c in columns if c in names and names[c] in at)
+        return TargetError(f"Duplicate entry '{entry}' for key '{_key_name(model, columns)}'", errno=1062)
+    if "FOREIGN KEY" in text:
+        return TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452)
+    if "NOT NULL" in text:
+        return TargetError(f"Column '{text.rpartition('.')[2]}' cannot be null", errno=1048)
+    return TargetError(f"the target says: {text}", errno=4025)
+
+
+def _key_name(model: TableModel, columns: Iterable[str]) -> str:
+    """MySQL's name of the unique key over these columns: PRIMARY, or the index's."""
+    wanted = list(columns)
+    for key in model.keys:
+        if key.kind in ("primary", "unique") and [part.column for part in key.parts] == wanted:
+            return "PRIMARY" if key.kind == "primary" else key.name
+    return ", ".join(wanted)
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Errors of the driver, wrapped by SQLAlchemy, become TargetError."""
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        yield
+    except DBAPIError as error:
+        cause = error.orig
+        if isinstance(cause, sqlite3.IntegrityError):
+            raise TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452) from error
+        raise target_error(cause) if isinstance(cause, sqlite3.Error) else TargetError(str(cause)) from error
