@@ -232,7 +232,7 @@ class World:
         fetched = self.archive.count_to(start.position)
         assert fetched >= self.archive.count_to(executed)
         assert start.position in self.archive.boundaries
-        return Pieces(self, FolderStream(self.archive.folder, start))
+        return Pieces(self, FolderStream(self.archive.folder, self.archive.folder, start))
 
     def go_on(self) -> None:
         """Anything but the receiver's own next step."""

@@ -18,7 +18,7 @@ def open_source(
     if info.master_binlog_dir:
         from rplctl.source.binlog_folder import FolderStream
 
-        return FolderStream(Path(info.master_binlog_dir), start)
+        return FolderStream(Path(info.master_binlog_dir), config.datadir, start)
     from rplctl.source.connection import connect
     from rplctl.source.dump import LiveStream
 

@@ -23,9 +23,10 @@ from rplctl.binlog.scan import scan_events
 from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
 from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
-from rplctl.source.base import DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
+from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
 from rplctl.source.own_log import ReadableEnd, is_own_log
+from rplctl.source.room import Room
 
 CHUNK: Final = 4 << 20
 POLL_S: Final = 0.1
@@ -53,10 +54,11 @@ class _OpenLog:
 
 
 class FolderStream:
-    """`SourceStream` over a folder."""
+    """`SourceStream` over a folder. `datadir`: where an event too large for memory has its room."""
 
-    def __init__(self, folder: Path, start: DumpStart) -> None:
+    def __init__(self, folder: Path, datadir: Path, start: DumpStart) -> None:
         self._folder = folder
+        self._datadir = datadir
         self._start = start
         self._filter: GtidFilter | None = gtid_filter(start)
         self._log: _OpenLog | None = None
@@ -112,7 +114,7 @@ class FolderStream:
         assert log is not None
         size = log.size
         if size < log.offset:
-            raise fatal_reading_binlog(f"binary log {log.name} became shorter while it was read")
+            raise _became_shorter(log)
         batch = self._whole_events(log, log.readable(size))
         if batch is None and self._next_log(log, size):
             return self._pending_events() or self._file_events()
@@ -130,7 +132,7 @@ class FolderStream:
                 event_length = parse_header(data[:HEADER_LENGTH].tobytes()).event_length
                 if event_length > size - log.offset:
                     return None
-                data = np.frombuffer(os.pread(log.descriptor, event_length, log.offset), np.uint8)
+                data = self._large_event(log, event_length)
                 index = scan_events(data, 0)
         except BinlogFormatError as error:
             raise fatal_reading_binlog(
@@ -144,6 +146,17 @@ class FolderStream:
             log.next_name = name.decode("utf-8", "replace")
         log.offset += end
         return EventBatch(data[:end], index.offsets)
+
+    def _large_event(self, log: _OpenLog, length: int) -> Bytes:
+        room = Room(length, self._datadir)
+        at = 0
+        while at < length:
+            room.extend(min(at + CHUNK, length))
+            count = os.preadv(log.descriptor, [room.buffer[at : room.usable].data], log.offset + at)
+            if not count:
+                raise _became_shorter(log)
+            at += count
+        return room.buffer
 
     def _open_first(self) -> None:
         names = log_names(self._folder)
@@ -288,6 +301,10 @@ def read_head(path: Path) -> bytes:
     if len(following) > HEADER_LENGTH and following[4] == EventType.START_ENCRYPTION:
         raise _encrypted(path.name)
     return start[: header.event_length]
+
+
+def _became_shorter(log: _OpenLog) -> SourceError:
+    return fatal_reading_binlog(f"binary log {log.name} became shorter while it was read")
 
 
 def _encrypted(name: str) -> SourceError:

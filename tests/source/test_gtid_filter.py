@@ -39,7 +39,7 @@ def mysql_logs(folder: Path) -> list[bytes]:
 def test_mysql_sends_what_is_not_in_the_set(tmp_path: Path, have: str, missing: range, first_log: int) -> None:
     made = mysql_logs(tmp_path)
     have_set = MysqlGtidSet.parse(f"{UUID}:{have}" if have else "")
-    sent = read_all(FolderStream(tmp_path, DumpStart(NOWHERE, mysql_gtid_set=have_set)))
+    sent = read_all(FolderStream(tmp_path, tmp_path, DumpStart(NOWHERE, mysql_gtid_set=have_set)))
     assert sent[0][27:-4] == f"bin.00000{first_log}".encode()
     assert [e for e in sent if e in made] == [e for n in missing for e in made[2 * n : 2 * n + 2]]
 
@@ -48,7 +48,7 @@ def test_what_was_purged_from_the_folder_is_1236(tmp_path: Path) -> None:
     mysql_logs(tmp_path)
     (tmp_path / "bin.000001").unlink()
     with pytest.raises(SourceError, match="required binlog files have been purged") as caught:
-        read_all(FolderStream(tmp_path, DumpStart(NOWHERE, mysql_gtid_set=MysqlGtidSet())))
+        read_all(FolderStream(tmp_path, tmp_path, DumpStart(NOWHERE, mysql_gtid_set=MysqlGtidSet())))
     assert caught.value.errno == 1236
 
 
@@ -57,11 +57,11 @@ def test_mariadb_sends_what_is_behind_the_position_of_each_domain(tmp_path: Path
     write_log(
         tmp_path / "bin.000001", [event(EventType.GTID_LIST, struct.pack("<I", 0), 0), *(e for g in groups for e in g)]
     )
-    sent = read_all(FolderStream(tmp_path, DumpStart(NOWHERE, mariadb_gtid="0-4711-1,1-4711-2")))
+    sent = read_all(FolderStream(tmp_path, tmp_path, DumpStart(NOWHERE, mariadb_gtid="0-4711-1,1-4711-2")))
     assert [e for e in sent if e[4] in (2, 162)] == list(groups[2])
 
 
 def test_logs_without_gtids_cannot_be_asked_by_gtid(tmp_path: Path) -> None:
     write_log(tmp_path / "bin.000001", [query("a", 0)])
     with pytest.raises(SourceError, match="says nothing about the GTIDs"):
-        read_all(FolderStream(tmp_path, DumpStart(NOWHERE, mariadb_gtid="")))
+        read_all(FolderStream(tmp_path, tmp_path, DumpStart(NOWHERE, mariadb_gtid="")))

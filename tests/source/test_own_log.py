@@ -50,7 +50,7 @@ def stop_event(at: int) -> bytes:
 
 
 def test_nothing_behind_the_last_record_is_handed_out(tmp_path: Path, writer: BinaryLogWriter) -> None:
-    stream = FolderStream(tmp_path, DumpStart(BinlogPosition("", 4)))
+    stream = FolderStream(tmp_path, tmp_path, DumpStart(BinlogPosition("", 4)))
     assert events_read(stream)[-1] == EventType.IGNORABLE
     log, size = tmp_path / "binlog.000001", writer.end.log_pos
     with log.open("ab") as file:
