@@ -25,6 +25,7 @@ from rplctl.applier.filtered_run import filtered
 from rplctl.applier.row_stream import read_run, unknown_tables
 from rplctl.binlog.cells import LARGE_CELL
 from rplctl.binlog.format_description import FormatDescription
+from rplctl.binlog.large_text import LargeText
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.schema.plan import Catalog
@@ -186,13 +187,13 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
 
     def lifted(value: Value) -> Any:
         match value:
-            case memoryview():
+            case memoryview() | LargeText():
                 texts.append(value)
-            case str() if len(value) > LARGE_CELL:
-                texts.append(value.encode("utf-8", "surrogatepass"))
+            case str() if len(value) > LARGE_CELL and (raw := _utf8(value)) is not None:
+                texts.append(raw)
             case _:
                 return value
-        return len(texts[-1]), isinstance(value, str)
+        return len(texts[-1]), not isinstance(value, memoryview)
 
     chunks = [_mapped(chunk, lifted) if chunk.has_views else chunk for chunk in chunks]
     plain = marshal.dumps(
@@ -212,6 +213,14 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
         ]
     )
     return [len(plain).to_bytes(_LENGTH, "little"), plain, *texts]
+
+
+def _utf8(text: str) -> bytes | None:
+    """None where there is none: half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
 
 
 def pieces_of(parts: Sequence[bytes | memoryview | Pieces]) -> Iterator[bytes | memoryview]:
@@ -238,7 +247,7 @@ def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
         length, is_text = value
         at += length
         raw = view[at - length : at]
-        return str(raw, "utf-8", "surrogatepass") if is_text else raw
+        return LargeText(raw, "utf8mb4", length) if is_text else raw
 
     return [_mapped(chunk, put_back) if chunk.has_views else chunk for chunk in found]
 

@@ -55,6 +55,10 @@ def signed_cells(cells: Cells, width: int) -> Ints:
     return value
 
 
+def has_large_cell(cells: Cells) -> bool:
+    return len(cells) > 0 and int(cells.lengths.max()) > LARGE_CELL
+
+
 def gather(cells: Cells) -> tuple[ByteArray, Ints]:
     """(bytes, offsets[n + 1]): the cells one behind another, ready for Arrow."""
     offsets = np.zeros(len(cells) + 1, np.int64)
@@ -64,7 +68,7 @@ def gather(cells: Cells) -> tuple[ByteArray, Ints]:
 
 def raw_cells(cells: Cells) -> list[bytes]:
     """Each cell's bytes."""
-    if len(cells) and int(cells.lengths.max()) > LARGE_CELL:  # one copy, for what memory may not hold twice
+    if has_large_cell(cells):  # one copy, for what memory may not hold twice
         spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
         return [cells.data[start : start + length].tobytes() for start, length in spans]
     buffer, offsets = gather(cells)
@@ -75,7 +79,7 @@ def raw_cells(cells: Cells) -> list[bytes]:
 
 def cell_views(cells: Cells) -> list[bytes | memoryview]:
     """As `raw_cells`; large ones stay where they are."""
-    if not len(cells) or int(cells.lengths.max()) <= LARGE_CELL:
+    if not has_large_cell(cells):
         return [*raw_cells(cells)]
     spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
     views = (cells.data[start : start + length].data for start, length in spans)

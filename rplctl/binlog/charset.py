@@ -132,6 +132,18 @@ _SJIS: Final = re.compile(rb"[\x81-\x9f\xe0-\xfc].|.", re.DOTALL)
 _EUC: Final = re.compile(rb"\x8f..|[\x8e\xa1-\xfe].|.", re.DOTALL)
 _BIG5: Final = re.compile(rb"[\x81-\xfe].|.", re.DOTALL)
 _GB18030: Final = re.compile(rb"[\x81-\xfe][0-9]..|[\x81-\xfe].|.", re.DOTALL)
+_CUTS: Final = {
+    "sjis": _SJIS,
+    "cp932": _SJIS,
+    "ujis": _EUC,
+    "eucjpms": _EUC,
+    "big5": _BIG5,
+    "euckr": _BIG5,
+    "gb2312": _BIG5,
+    "gbk": _BIG5,
+    "gb18030": _GB18030,
+}
+_LONGEST: Final = 4  # bytes of a character
 
 Decoder = Callable[[bytes], str]
 
@@ -163,6 +175,25 @@ def is_utf8(charset: str) -> bool:
 def is_single_byte(charset: str) -> bool:
     """True when every byte of it is one character, whatever its neighbours are."""
     return charset in _SINGLE_BYTE or charset in _UPPER_HALVES
+
+
+def whole_characters(raw: bytes, charset: str) -> int:
+    """How many bytes of text that goes on behind `raw` (8 or more) hold whole characters: up to three fewer, or five
+    where a surrogate pair is cut.
+    """
+    length = len(raw)
+    if is_utf8(charset):
+        lead = next((back for back in range(1, _LONGEST + 1) if raw[-back] & 0xC0 != 0x80), 0)
+        return length - lead if lead and raw[-lead] & 0x80 else length
+    if charset in _CUTS:
+        start = 1 + max(raw.rfind(character) for character in (b" ", b"\n", b"\0"))  # part of no longer character
+        starts = (found.start() for found in _CUTS[charset].finditer(raw, start))
+        return next((at for at in starts if at > length - _LONGEST), length)
+    if charset in ("utf16", "utf16le", "ucs2"):
+        length -= length % 2
+        high = raw[length - (1 if charset == "utf16le" else 2)]
+        return length - 2 if 0xD8 <= high < 0xDC else length
+    return length - length % _LONGEST if charset == "utf32" else length
 
 
 ASCII_COMPATIBLE: Final = frozenset(

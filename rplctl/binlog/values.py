@@ -19,12 +19,22 @@ import numpy.typing as npt
 
 from rplctl.binlog import temporal
 from rplctl.binlog.address import inet4_text, inet6_text, uuid_text
-from rplctl.binlog.cells import LARGE_CELL, Cells, cell_views, cells_of, gather, raw_cells, signed_cells, unsigned_cells
+from rplctl.binlog.cells import (
+    Cells,
+    cell_views,
+    cells_of,
+    gather,
+    has_large_cell,
+    raw_cells,
+    signed_cells,
+    unsigned_cells,
+)
 from rplctl.binlog.charset import decode_text, is_single_byte, is_utf8
 from rplctl.binlog.column import ColumnFormat, char_length, fraction_digits
 from rplctl.binlog.decimal import decimal_sheet
 from rplctl.binlog.images import Images
 from rplctl.binlog.json import apply_diffs, json_text, parse_json, print_json
+from rplctl.binlog.large_text import large_text
 from rplctl.binlog.rows import Ints
 from rplctl.binlog.table_map import ColumnType
 from rplctl.binlog.text_sheet import TextSheet
@@ -41,7 +51,7 @@ INTEGER_WIDTH: Final = {
 
 def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *, views: bool = False) -> list[Any]:
     """The values of `column` in the images numbered `rows` (-1: None), one each. `views`: large bytes as views of
-    `images.data`.
+    `images.data`, large text as LargeText.
 
     Raises BinlogFormatError for bytes that are no value of the column, ENUM or SET without labels, a JSON diff without
     a before image.
@@ -49,8 +59,8 @@ def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *,
     cells = cells_of(images, np.asarray(rows, np.int64), column)
     if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():
         values = _documents(images, cells, column)
-    elif views and _is_plain_bytes(fmt):
-        values = cell_views(cells)
+    elif views and _is_plain(fmt) and has_large_cell(cells):
+        values = _views(cells, fmt.charset)
     else:
         values = _decode(cells, fmt)
     if len(values) == cells.total:
@@ -76,9 +86,17 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     return decode(cells, fmt)
 
 
-def _is_plain_bytes(fmt: ColumnFormat) -> bool:
-    is_binary = (fmt.charset is None or fmt.charset == "binary") and fmt.sql_type not in TEXT_OF_BYTES
-    return is_binary and _DECODERS.get(fmt.real_type) in (_strings, _blobs) and fmt.real_type != ColumnType.STRING
+def _is_plain(fmt: ColumnFormat) -> bool:
+    """Bytes or text as they lie, neither padded nor compressed."""
+    is_string = _DECODERS.get(fmt.real_type) in (_strings, _blobs) and fmt.real_type != ColumnType.STRING
+    return is_string and fmt.sql_type not in TEXT_OF_BYTES
+
+
+def _views(cells: Cells, charset: str | None) -> list[Any]:
+    views = cell_views(cells)
+    if charset is None or charset == "binary":
+        return [*views]
+    return [large_text(v, charset) if isinstance(v, memoryview) else decode_text(v, charset) for v in views]
 
 
 def _listed(array: npt.NDArray[Any]) -> list[Any]:
@@ -191,7 +209,7 @@ def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 def _texts(cells: Cells, charset: str) -> list[Any]:
     """One decode for all when each byte is a character, else one each."""
-    if len(cells) and int(cells.lengths.max()) > LARGE_CELL:
+    if has_large_cell(cells):
         return [decode_text(bytes(view), charset) for view in cell_views(cells)]
     if is_utf8(charset) or is_single_byte(charset):
         buffer, offsets = gather(cells)

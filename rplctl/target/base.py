@@ -16,6 +16,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from weakref import WeakKeyDictionary, WeakSet
 
+from rplctl.binlog.large_text import LargeText
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from rplctl.binlog.query import ExecuteLoadQuery, Query
     from rplctl.schema.plan import Catalog, DdlPlan
 
-Value = int | float | str | bytes | memoryview | None  # a view is of large bytes where they lie in a file
+Value = int | float | str | bytes | memoryview | LargeText | None  # views and LargeText: where they lie in a file
 Row = tuple[Value, ...]
-
 
 NO_SUCH_TABLE = 1146
 CONNECTION_KILLED = 1927
@@ -116,9 +116,8 @@ class TableChunk:
     Keyed tables: `absent` keys must be absent and stay; `deletes` are keys of rows that must exist; `updates`
     replace columns of rows that must exist (RowSet.columns name the columns set, the key columns follow in each row);
     `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
-    `bulk`: many rows, encoded by the task; the lists are empty then.
+    `bulk`: many rows, encoded by the task; the lists are empty then. `has_views`: values may be views and LargeText.
     `width`: columns of the source's table, where the target's may have another number of them.
-    `has_views`: among the values may be views of large bytes.
     """
 
     database: str
@@ -341,6 +340,7 @@ def describe_key(image: RowSet | None, model: TableModel) -> str:
 
 
 def _shown(value: Value) -> str:
+    value = str(next(iter(value)), "utf-8") if isinstance(value, LargeText) else value
     value = bytes(value[: _MOST_SHOWN + 1]) if isinstance(value, memoryview) else value
     long = isinstance(value, str | bytes) and len(value) > _MOST_SHOWN
     return f"{value[:_MOST_SHOWN]!r}…" if long else repr(value)  # type: ignore[index]

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from rplctl.binlog.large_text import LargeText
 from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column
 from rplctl.target.base import Value
 
@@ -36,6 +37,8 @@ def literal(value: Value, column: Column) -> bytes:
             return _bytes_literal(bytes(value))
         case str():
             return value.encode("ascii") if column.type == "decimal" else _text_literal(value)
+        case LargeText():
+            return _text_literal(str(value))
 
 
 def double_literal(value: float) -> str:

@@ -16,6 +16,7 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
+from rplctl.binlog.large_text import LargeText
 from rplctl.errors import TargetError
 from rplctl.target.base import watch_connections
 from rplctl.target.postgresql_values import LargeBytes
@@ -98,6 +99,7 @@ class _LargeBytesDumper(psycopg.adapt.Dumper):
     oid = psycopg.adapters.types["bytea"].oid
 
     def dump(self, obj: LargeBytes) -> bytes | memoryview:
+        assert not isinstance(obj.raw, LargeText)  # goes in pieces
         return obj.raw
 
 

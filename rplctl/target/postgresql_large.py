@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import psycopg
 
+from rplctl.binlog.large_text import LargeText
 from rplctl.target import postgresql_values
 from rplctl.target.postgresql_values import LargeBytes
 
@@ -25,7 +26,7 @@ def has_large(values: Iterable[str | LargeBytes | None]) -> bool:
 
 
 def _is_large(value: LargeBytes) -> bool:
-    return value.is_text or len(value.raw) > postgresql_values.LARGEST_PARAMETER
+    return isinstance(value.raw, LargeText) or len(value.raw) > postgresql_values.LARGEST_PARAMETER
 
 
 @contextmanager
@@ -34,19 +35,26 @@ def in_pieces(driver: psycopg.Connection[Any], sql: str, values: Parameters) -> 
     objects: dict[str, str] = {}
     for name, value in values.items():
         if isinstance(value, LargeBytes) and _is_large(value):
-            objects[name] = _sent(driver, memoryview(value.raw))
+            objects[name] = _sent(driver, value.raw)
             read = f"lo_get(%({name})s::oid)"
-            sql = sql.replace(f"%({name})s", f"convert_from({read}, 'UTF8')" if value.is_text else read)
+            sql = sql.replace(
+                f"%({name})s", f"convert_from({read}, 'UTF8')" if isinstance(value.raw, LargeText) else read
+            )
     yield sql, {**values, **objects}
     for oid in objects.values():
         driver.execute(b"SELECT lo_unlink(%s::oid)", (oid,))
 
 
-def _sent(driver: psycopg.Connection[Any], view: memoryview) -> str:
+def _sent(driver: psycopg.Connection[Any], value: bytes | memoryview | LargeText) -> str:
     """The large object's number."""
     found = driver.execute(b"SELECT lo_from_bytea(0, ''::bytea)").fetchone()
     assert found is not None
-    oid = str(found[0])
-    for at in range(0, len(view), _PIECE):
-        driver.execute(b"SELECT lo_put(%s::oid, %s::int8, %s)", (oid, str(at), LargeBytes(view[at : at + _PIECE])))
+    oid, at = str(found[0]), 0
+    for piece in value if isinstance(value, LargeText) else _pieces(memoryview(value)):
+        driver.execute(b"SELECT lo_put(%s::oid, %s::int8, %s)", (oid, str(at), LargeBytes(piece)))
+        at += len(piece)
     return oid
+
+
+def _pieces(view: memoryview) -> Iterator[memoryview]:
+    return (view[at : at + _PIECE] for at in range(0, len(view), _PIECE))

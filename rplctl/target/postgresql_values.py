@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rplctl.binlog.large_text import LargeText, checked_text
 from rplctl.errors import TargetError
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.postgresql_type import DATED, ZERO_DATE, is_zero_date
@@ -35,8 +36,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 class LargeBytes:
     """Bytes that go as they are: in hex half of what PostgreSQL takes would fit, and memory would hold all twice."""
 
-    raw: bytes | memoryview
-    is_text: bool = False  # as UTF-8; only where it is more than LARGEST_PARAMETER
+    raw: bytes | memoryview | LargeText  # text only where it is more than LARGEST_PARAMETER
 
 
 def parameter(value: Value, column: Column) -> str | None:
@@ -51,7 +51,8 @@ def parameter(value: Value, column: Column) -> str | None:
 
 def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[str | LargeBytes | None]:
     """As `parameter`, of a row; large values as bytes. Raises TargetError, 1153 for what no message holds."""
-    if sum(len(value) for value in values if isinstance(value, str | bytes | memoryview)) > MOST_MESSAGE_BYTES:
+    sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
+    if sum(sizes) > MOST_MESSAGE_BYTES:
         raise TargetError(
             "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL takes no row of 1 GB",
             errno=1153,
@@ -60,10 +61,15 @@ def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[s
     for value, column in zip(values, columns, strict=True):
         if isinstance(value, bytes | memoryview) and len(value) > LARGEST_HEX:
             yield LargeBytes(value)
-            continue
-        text = parameter(value, column)
-        is_large = text is not None and len(text) > LARGEST_PARAMETER
-        yield LargeBytes(text.encode(), is_text=True) if is_large and text is not None else text
+        elif isinstance(value, LargeText) and len(value) > LARGEST_PARAMETER:
+            for piece in value:
+                if b"\0" in bytes(piece):
+                    raise _unstorable(str(piece, "utf-8"), column)
+            yield LargeBytes(value)
+        else:
+            text = parameter(value, column)
+            is_large = text is not None and len(text) > LARGEST_PARAMETER
+            yield LargeBytes(checked_text(text)) if is_large and text is not None else text
 
 
 def copy_lines(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[bytes]:

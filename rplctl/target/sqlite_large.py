@@ -1,19 +1,21 @@
-"""Large bytes into SQLite piece by piece: room for them in the statement's row, then what they are.
+"""Large bytes and texts into SQLite piece by piece: room for them in the statement's row, then what they are.
 
 Invariant: nobody sees the zeros in between. Both happen in the applier's transaction, and where something is computed
 from the column (indexes, checks, generated columns, triggers) it is bound as all other values are. SQLite makes the
-room without holding it where the columns behind are empty, so that a row of 1 GB takes memory for a piece. (Manual:
-zeroblob(), "Open A BLOB For Incremental I/O".)
+room for bytes without holding it where the columns behind are empty, so that a row of 1 GB takes memory for a piece;
+zeros that are text, and those before a column, it holds twice. (Manual: zeroblob(), "Open A BLOB For Incremental I/O",
+which is for text, too.)
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rplctl.binlog.large_text import LargeText
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.sqlite_type import quote, row_number
@@ -23,10 +25,12 @@ MOST_BOUND: Final = 16 << 20
 _PIECE: Final = 1 << 20
 _TIED: Final = """
 SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+UNION ALL SELECT 1 FROM pragma_encoding WHERE encoding <> 'UTF-8'
 UNION ALL SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3)
 UNION ALL SELECT 1 FROM pragma_index_list(?1) l, pragma_index_xinfo(l.name) x
 WHERE l.partial OR x.cid = -2 OR x.name = ?2 COLLATE NOCASE
 """
+sqlite3.register_adapter(LargeText, str)  # where it is bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,15 @@ def execute_rows(driver: sqlite3.Connection, sql: str, rows: Sequence[Row], plac
 def _execute(driver: sqlite3.Connection, sql: str, row: Row, place: Place) -> int:
     model, columns = place.model, place.columns
     name = physical_name(model.database, model.name)
-    large: dict[int, memoryview] = {}
+    large: dict[int, memoryview | LargeText] = {}
     for number, (column, value) in enumerate(zip(columns, row, strict=False)):
-        if isinstance(value, memoryview) and _is_large(value) and not _is_tied(driver, name, model, column):
+        if not isinstance(value, memoryview | LargeText) or not _is_large(value):
+            continue
+        if not _is_tied(driver, name, model, column):
             large[number] = value
-            sql = re.sub(rf"\?{number + 1}\b", f"zeroblob(?{number + 1})", sql)
+            zeros = f"zeroblob(?{number + 1})"
+            zeros = f"CAST({zeros} AS TEXT)" if isinstance(value, LargeText) else zeros
+            sql = re.sub(rf"\?{number + 1}\b", zeros, sql)
     values = tuple(len(large[number]) if number in large else value for number, value in enumerate(row))
     cursor = driver.execute(sql, values)
     if not large or cursor.rowcount != 1:
@@ -63,11 +71,17 @@ def _execute(driver: sqlite3.Connection, sql: str, row: Row, place: Place) -> in
         found = f"SELECT {row_number(model.columns)} FROM {quote(name)} WHERE {where}"
         (rowid,) = driver.execute(found, row[len(columns) :]).fetchone()
     assert rowid is not None
-    for number, view in large.items():
+    for number, value in large.items():
         with driver.blobopen(name, model.columns[columns[number]].name, rowid) as blob:
-            for at in range(0, len(view), _PIECE):
-                blob.write(view[at : at + _PIECE])
+            for piece in _pieces(value):
+                blob.write(piece)
     return 1
+
+
+def _pieces(value: memoryview | LargeText) -> Iterable[memoryview]:
+    if isinstance(value, LargeText):
+        return value
+    return (value[at : at + _PIECE] for at in range(0, len(value), _PIECE))
 
 
 def _is_tied(driver: sqlite3.Connection, name: str, model: TableModel, column: int) -> bool:
@@ -75,4 +89,4 @@ def _is_tied(driver: sqlite3.Connection, name: str, model: TableModel, column: i
 
 
 def _is_large(value: Value) -> bool:
-    return isinstance(value, memoryview) and len(value) > MOST_BOUND
+    return isinstance(value, memoryview | LargeText) and len(value) > MOST_BOUND
