@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -160,7 +161,8 @@ class OrderedRange:
                 raise _unknown_xid(verb, xid, at)
             if path.stat().st_size:
                 data = np.memmap(path, np.uint8, "r")
-                self.apply(read_run(data, 0, len(data), description))
+                with nullcontext() if self._statements is None else self._statements.prepared():
+                    self.apply(read_run(data, 0, len(data), description))
 
     def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
         table_id = _table_id(run, number)

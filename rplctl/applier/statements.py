@@ -6,7 +6,8 @@ its group. Rows fire no triggers and make no history on a replica: where a table
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from rplctl.binlog.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.header import EventType
 from rplctl.binlog.query import ExecuteLoadQuery, Query
-from rplctl.binlog.rows import NO_FOREIGN_KEY_CHECKS
-from rplctl.binlog.table_map import parse_table_map
+from rplctl.binlog.rows import DELETE, INSERT, NO_FOREIGN_KEY_CHECKS, parse_rows_events
+from rplctl.binlog.table_map import TableMap, parse_table_map
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
@@ -54,6 +55,7 @@ class StatementRunner:
         self._tables = LiveCatalog(target)
         self._variables: list[Intvar | Rand | UserVar] = []
         self._files: dict[int, list[bytes]] = {}
+        self._were_prepared = False
 
     @property
     def catalog(self) -> Catalog:
@@ -140,8 +142,9 @@ class StatementRunner:
     def replay(self, piece: EventRun, catalog: Catalog) -> bool:
         """Have the server apply a table map and its rows event, if only it can; else only set how they are checked."""
         rows = piece.event(int(np.size(piece.types)) - 1)
-        self._target.check_foreign_keys(not rows[_ROWS_FLAGS] & NO_FOREIGN_KEY_CHECKS)
         table_map = parse_table_map(piece.event(0), piece.description)
+        added = NO_FOREIGN_KEY_CHECKS if self._were_prepared and not self._may_act(table_map, piece) else 0
+        self._target.check_foreign_keys(not (rows[_ROWS_FLAGS] | added) & NO_FOREIGN_KEY_CHECKS)
         model = catalog.tables.get((table_map.database, table_map.table))
         if model is None:
             return False
@@ -150,8 +153,31 @@ class StatementRunner:
             return False
         assert piece.types[0] == EventType.TABLE_MAP
         for part in told_apart(piece, table_map, model):
+            if added:
+                part = part[:_ROWS_FLAGS] + bytes([part[_ROWS_FLAGS] | added]) + part[_ROWS_FLAGS + 1 :]
             self._target.replay_rows(piece.event(0), part, piece.description)
         return True
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """For the rows of an XA transaction at its COMMIT. A server looks for their parents before XA PREPARE; it
+        locks these no longer then, and without foreign_key_checks they may have gone since.
+        """
+        self._were_prepared = True
+        try:
+            yield
+        finally:
+            self._were_prepared = False
+
+    def _may_act(self, table_map: TableMap, piece: EventRun) -> bool:
+        """Whether a foreign key may do more with these rows than look for their parents."""
+        last = slice(-1, None)
+        checksum_length = piece.description.checksum_length
+        events = parse_rows_events(
+            piece.data, piece.starts[last], piece.lengths[last], piece.types[last], checksum_length
+        )
+        name = (table_map.database, table_map.table)
+        return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
 
     def check_bulk(self, models: Iterable[TableModel]) -> None:
         """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""

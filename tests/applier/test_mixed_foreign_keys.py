@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pymysql
 import pytest
 
 from rplctl.errors import RplError
@@ -83,6 +85,31 @@ UPDATE child SET j='[]' WHERE id=30;
 UPDATE parent SET n=99
 """
 
+PREPARED = """
+DROP DATABASE IF EXISTS {0};
+CREATE DATABASE {0};
+USE {0};
+CREATE TABLE parent (id INT PRIMARY KEY);
+CREATE TABLE child (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES parent (id) ON DELETE CASCADE);
+CREATE TABLE grandchild (id INT PRIMARY KEY, cid INT, FOREIGN KEY (cid) REFERENCES child (id) ON UPDATE CASCADE
+  ON DELETE CASCADE);
+CREATE TABLE fired (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES parent (id));
+{1}
+INSERT INTO parent VALUES (1),(2),(3),(4);
+INSERT INTO child VALUES (30,3),(40,3),(50,3);
+INSERT INTO grandchild VALUES (300,30),(400,40),(500,50);
+INSERT INTO fired VALUES (1,3);
+XA START '{0}';
+INSERT INTO child VALUES (10,1);
+INSERT INTO fired VALUES (2,2);
+UPDATE grandchild SET cid=50 WHERE id=300;
+UPDATE fired SET pid=4 WHERE id=1;
+UPDATE child SET id=41 WHERE id=40;
+DELETE FROM child WHERE id=30;
+XA END '{0}';
+XA PREPARE '{0}';
+"""
+
 
 @pytest.fixture
 def target_url(
@@ -114,6 +141,36 @@ def test_the_target_has_what_the_source_has(mariadb: MariadbServer, target_url: 
     assert instance.query(f"SELECT * FROM {there} WHERE cid IS NOT NULL ORDER BY id") == [
         (71, 71), (80, 80), (200, 20), (400, 40), (500, 50)
     ]  # fmt: skip
+    instance.target.close()
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb"], indirect=True)
+def test_rows_whose_parents_went_while_they_were_prepared_are_applied(
+    mariadb: MariadbServer, target_url: str, tmp_path: Path
+) -> None:
+    """As on a MariaDB replica: XA PREPARE ends the locks on parents, and XA COMMIT does not look for them again."""
+    name = f"prepared_{target_url.split(':')[0].split('+')[0]}"
+    mariadb.sql("FLUSH BINARY LOGS")
+    trigger = "CREATE TRIGGER fires AFTER INSERT ON fired FOR EACH ROW SET @fired=1;"  # there the server applies rows
+    mariadb.sql(PREPARED.format(name, trigger if name.endswith("mysql") else ""))  # its connection ends
+    mariadb.sql(f"SET foreign_key_checks=0; DELETE FROM {name}.parent WHERE id IN (1, 2, 4)")
+    deadline = time.monotonic() + 600
+    while True:  # 1397 until the connection that prepared it is gone
+        try:
+            mariadb.sql(f"XA COMMIT '{name}'")
+            break
+        except pymysql.Error as error:
+            if error.args[0] != 1397 or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+    mariadb.sql(f"INSERT INTO {name}.child VALUES (80,3)")
+    groups = groups_of(mariadb.binlog_files[-1])
+    instance = Instance(tmp_path / "replica", groups, target=target_url)
+    instance.apply(groups)
+    for table in ("parent", "child", "grandchild", "fired"):
+        there = f"{name}__{table}" if target_url.startswith("sqlite") else f"{name}.{table}"
+        assert sorted(instance.query(f"SELECT * FROM {there}")) == sorted(mariadb.rows(name, table))
+    assert (10, 1) in instance.query(f"SELECT * FROM {there.replace('fired', 'child')}")
     instance.target.close()
 
 
