@@ -42,7 +42,7 @@ from rplctl.target.sqlite_error import integrity_error, mapped_errors, no_record
 from rplctl.target.sqlite_large import Place, execute_rows
 from rplctl.target.sqlite_lock import BEGIN, begin_when_unlocked
 
-CACHE_BYTES = 64 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
+CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 
