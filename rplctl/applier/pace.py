@@ -12,20 +12,22 @@ from __future__ import annotations
 FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # of a target that takes them encoded
 FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # as Python's objects
 GROWTH = 16  # of a batch that was full
-FIRST_JOB_BYTES, JOB_BYTES = 16 << 20, 48 << 20  # the target waits for the first, each costs Spark 50 ms of a core
+JOB_BYTES = 16 << 20  # where nothing is gained by more
+LATER_JOB_BYTES_AS_TEXT = 48 << 20  # text lies in files until it is sent, and each job costs Spark 50 ms of a core
 
 
 class Pace:
-    def __init__(self, first_bytes: int, most_bytes: int, most_changes: int) -> None:
+    def __init__(self, first_bytes: int, most_bytes: int, most_changes: int, later_job_bytes: int = JOB_BYTES) -> None:
         self._first_bytes = min(first_bytes, most_bytes)
         self._most_bytes = most_bytes
         self._most_changes = most_changes
+        self._later_job_bytes = later_job_bytes
         self._compacts = False
         self.batch_bytes = self._first_bytes
 
     @classmethod
     def as_text(cls, most_bytes: int) -> Pace:
-        return cls(FIRST_BYTES_AS_TEXT, most_bytes, CHANGES_AS_TEXT)
+        return cls(FIRST_BYTES_AS_TEXT, most_bytes, CHANGES_AS_TEXT, LATER_JOB_BYTES_AS_TEXT)
 
     @classmethod
     def as_values(cls, most_bytes: int) -> Pace:
@@ -45,6 +47,6 @@ class Pace:
 
     def job_bytes(self, left: int, *, is_first: bool) -> int:
         """How many of the bytes that are left of a range are decoded now: all, if they are not far too many."""
-        small = FIRST_JOB_BYTES if is_first else JOB_BYTES
+        small = JOB_BYTES if is_first else self._later_job_bytes
         most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)
         return left if 2 * left <= 3 * most else most

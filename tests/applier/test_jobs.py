@@ -57,7 +57,7 @@ def test_jobs_cover_the_batch_in_order_and_no_task_gets_too_much(
 
 def test_the_next_job_is_as_large_as_the_pace_says_when_its_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SMALLEST_SPLIT", 100)
-    monkeypatch.setattr("rplctl.applier.pace.FIRST_JOB_BYTES", 500)
+    monkeypatch.setattr("rplctl.applier.pace.JOB_BYTES", 500)
     pace = Pace(1 << 30, 1 << 30, 1 << 40)
     found = jobs(RANGE, pace, 2, partial(Split, spool_folder=""))
     first = next(found)

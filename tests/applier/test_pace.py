@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.pace import FIRST_JOB_BYTES, JOB_BYTES, Pace
+from rplctl.applier.pace import JOB_BYTES, Pace
 
 FIRST_BYTES = 1 << 20
 MOST = 16 * FIRST_BYTES
@@ -40,13 +40,16 @@ def test_a_huge_transaction_is_decoded_in_pieces_and_a_batch_slightly_too_large_
 
 
 def test_rows_that_change_again_and_again_are_decoded_together_and_new_rows_in_small_jobs() -> None:
-    pace = Pace(1 << 30, 1 << 30, 1 << 40)
-    assert pace.job_bytes(1 << 30, is_first=True) == FIRST_JOB_BYTES, "nothing is known yet"
+    pace = Pace(1 << 30, 1 << 30, 1 << 40, 3 * JOB_BYTES)
+
+    def sizes() -> list[int]:
+        return [pace.job_bytes(1 << 30, is_first=is_first) for is_first in (True, False)]
+
+    assert sizes() == [JOB_BYTES, 3 * JOB_BYTES], "nothing is known yet; the target waits for the first"
     pace.job_decoded(1000, 400)
-    assert [pace.job_bytes(1 << 30, is_first=is_first) for is_first in (True, False)] == [1 << 30] * 2
+    assert sizes() == [1 << 30, 1 << 30]
     pace.job_decoded(1000, 1000)
-    sizes = [pace.job_bytes(1 << 30, is_first=is_first) for is_first in (True, False)]
-    assert sizes == [FIRST_JOB_BYTES, JOB_BYTES] and JOB_BYTES > FIRST_JOB_BYTES, "the target waits for the first"
+    assert sizes() == [JOB_BYTES, 3 * JOB_BYTES]
 
 
 def test_the_operators_limit_holds_below_the_first_batch() -> None:
