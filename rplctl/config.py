@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -199,11 +199,10 @@ def load_config(
     """
     merged: dict[str, Value] = {}
     named = config_file or _path_from_environment(CONFIG_VARIABLE)
-    for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE):
-        if path.exists():
-            merged.update(_read_options(path, channel))
-    if named:
-        merged.update(_read_options(named, channel))
+    files = [path for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE) if path.exists()]
+    for path in [*files, *([named] if named else [])]:
+        for options in read_options(path, channel):
+            merged.update(options)
     for o in OPTIONS.values():
         for variable in (o.environment, ENVIRONMENT_PREFIX + (o.old_name or o.name).upper()):
             if variable in os.environ:
@@ -318,11 +317,10 @@ def read_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error}", hint="the file is TOML: name = value, texts in quotes") from error
 
 
-def _read_options(path: Path, channel: str) -> Iterator[tuple[str, Value]]:
-    """(name, value) of the file's top, then of the channel's section. Other channels' sections are checked too."""
+def read_options(path: Path, channel: str) -> tuple[dict[str, Value], dict[str, Value]]:
+    """Of the file's top, and of the channel's section. Other channels' sections are checked too. Raises ConfigError."""
     top, sections = _checked(path, path.read_bytes() if os.access(path, os.R_OK) else b"")
-    yield from top.items()
-    yield from (pair for name in sections if name.lower() == channel.lower() for pair in sections[name].items())
+    return top, {o: v for name in sections if name.lower() == channel.lower() for o, v in sections[name].items()}
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rplctl import skip_list
 from rplctl.channel import Channel, hold_lock, lock_holder
-from rplctl.config import INSTANCE_FILE, Config, load_config, read_file
+from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
 from rplctl.errors import NotConfigured, TargetError, UsageError, file_error
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
@@ -71,7 +71,7 @@ def kinds_now(config: Config, channel: str) -> Config:
     read. Raises ConfigError.
     """
     path = config.datadir / INSTANCE_FILE
-    section = read_file(path).get("channel", {}).get(channel, {}) if path.exists() else {}
+    _, section = read_options(path, channel) if path.exists() else ({}, {})
     if not {"master_info_repository", "relay_log_info_repository"} & set(section):
         return config
     now = load_config(config.datadir, channel, config_file=config.config_file)
