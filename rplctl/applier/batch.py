@@ -230,9 +230,9 @@ class BatchApplier:
             named = named_tables(batch.groups.data, batch.start, piece, batch.description)
             self.catalog = self._statements.know(named)
 
-    def expect(self, groups: RelayGroups, per_commit: Callable[[], int]) -> None:
-        """These groups come next: begin to decode them (from any thread)."""
-        planned = plan_batches(groups, len(groups.scan), has_rollbacks=self.executes_statements, per_commit=per_commit)
+    def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
+        """The first `stop` of these groups come next: begin to decode them (from any thread)."""
+        planned = plan_batches(groups, stop, has_rollbacks=self.executes_statements, per_commit=per_commit)
         batch = next(planned, None)
         if batch is not None and batch.kind is BatchKind.BULK and not batch.unfolds:
             self._begin(next(self._jobs(lying_range(batch))))

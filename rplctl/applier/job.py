@@ -230,7 +230,8 @@ class Applier:
         groups = feed.next_open(work.pace.batch_bytes)
         if groups is not None:
             with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
-                work.expect(groups, self._per_commit)
+                before = groups_before(groups, self._options.until, work.info.gtid_executed)
+                work.expect(groups, self._due(groups, before, work)[0], self._per_commit)
         return groups
 
     def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:
@@ -252,8 +253,7 @@ class Applier:
             return [], 0.0
         count = groups_before(groups, self._options.until, work.info.gtid_executed)
         self._is_held = not count  # the very next group is behind UNTIL
-        now = time.time() + self._clock_difference(work.info.sql_delay)
-        due, wait = groups_due(groups.scan, count, work.info.sql_delay, now)
+        due, wait = self._due(groups, count, work)
         if wait > 0 and not due:
             self._report.delaying(int(groups.scan.timestamp[due]), int(wait) + 1)
         plan = plan_batches(
@@ -265,6 +265,10 @@ class Applier:
             per_commit=self._per_commit,
         )
         return plan, wait
+
+    def _due(self, groups: RelayGroups, count: int, work: BatchApplier) -> tuple[int, float]:
+        now = time.time() + self._clock_difference(work.info.sql_delay)
+        return groups_due(groups.scan, count, work.info.sql_delay, now)
 
     def _per_commit(self) -> int:
         return self._group.transactions

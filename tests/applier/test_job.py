@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rplctl.applier import job, pace
 from rplctl.applier.group_size import GroupSize
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
+from rplctl.applier.pipeline import Pipeline, Split
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER
@@ -20,8 +23,10 @@ from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository import open_relay_log_info
+from rplctl.schema.plan import Catalog
 from rplctl.status import read_status
 from rplctl.target import open_engine
+from rplctl.target.base import TableChunk
 from tests.applier.demo_log import demo_groups
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -76,6 +81,28 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
     assert set(groups_of[1:]) <= {0, 1} and 3 < sum(groups_of) < len(groups.scan)
     assert read_status(channel.status_path("applier")).exec_log_pos == groups.end_source.log_pos
     assert not channel.spool_folder.exists() or not list(channel.spool_folder.iterdir())
+
+
+def test_nothing_behind_until_is_decoded_ahead(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of a few groups, each read while the one before is applied."""
+    monkeypatch.setattr(job, "SMALLEST_SPLIT", 0)
+    monkeypatch.setattr(pace, "FIRST_BYTES_AS_VALUES", 1 << 12)
+    monkeypatch.setattr(pace, "GROWTH", 1)
+    decode, ends = Pipeline.decode, []
+
+    def noted(pipeline: Pipeline, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
+        ends.append(splits[-1].end)
+        return decode(pipeline, splits, catalog)
+
+    monkeypatch.setattr(Pipeline, "decode", noted)
+    config = Config(datadir=channel.datadir)
+    groups = demo_groups()
+    until = groups.scan.source_position(3 * len(groups.scan) // 4)
+    Applier(config, channel, StartOptions(Until("master_pos", until.log_name, until.log_pos))).run()
+    stopped = open_relay_log_info(config, channel, lambda: open_engine(config.target_url)).read()
+    assert stopped.exec_position == until
+    assert len(ends) > 3 and ends == sorted(set(ends)), "each piece once"
+    assert ends[-1] <= stopped.relay_log_pos
 
 
 def test_an_error_is_told_in_the_status_and_raised(channel: Channel) -> None:
