@@ -248,6 +248,7 @@ class BatchApplier:
             target_kind=self._target.kind,
             rules=self._rules,
             bulk_rows=self._bulk_rows,
+            framed=self._target.takes_frames,
         )
         return jobs(events, self.pace, self._pipeline.parallelism, task)
 

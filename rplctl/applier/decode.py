@@ -20,7 +20,7 @@ from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.applier.superseded import can_be_superseded
 from rplctl.binlog.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
-from rplctl.binlog.fields import EncodedText, Fields, TextForm, fields_of
+from rplctl.binlog.fields import LONGEST_FRAMED, EncodedText, Fields, TextForm, fields_of
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
@@ -33,21 +33,25 @@ from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Row, RowChange
 from rplctl.target.value_form import value_form
 
 _OPAQUE_TYPE = b"\x0f"
+_PRINTED = 32  # bytes of a number or a time at most
 
 
 class Inconsistent(Exception):
     """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
 
 
-def net_chunks(run: EventRun, catalog: Catalog, target_kind: str = "sqlite", bulk_rows: int = 0) -> list[TableChunk]:
-    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more.
+def net_chunks(
+    run: EventRun, catalog: Catalog, target_kind: str = "sqlite", bulk_rows: int = 0, *, framed: bool = False
+) -> list[TableChunk]:
+    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more, `framed`
+    if they are to be and can be.
 
     Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
     chunks = [
-        replace(_table_chunk(rows, bulk_rows), width=rows.images.column_count)
+        replace(_table_chunk(rows, bulk_rows, framed=framed), width=rows.images.column_count)
         for rows in read_tables(run, catalog, target_kind)
     ]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
@@ -137,7 +141,7 @@ class _Completion:
         return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
 
 
-def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
+def _table_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChunk:
     model, images = rows.model, rows.images
     form = value_form(rows.target_kind)
     if form.keeps_json_types and _has_typed_json(rows):
@@ -169,7 +173,7 @@ def _table_chunk(rows: TableRows, bulk_rows: int) -> TableChunk:
             raise Inconsistent("a row moved to another key and its image is partial")
     is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and _has_large_cell(images))
     if net.cell_image is None and is_bulk and form.encodes(rows.formats, model):
-        bulk = _bulk_rows(rows, net, key)
+        bulk = _bulk_rows(rows, net, key, framed=framed and _can_be_framed(rows))
         return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
     numbers = _key_numbers(rows, net, key) if can_be_superseded(model) else None  # else the order may count
     order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
@@ -194,7 +198,13 @@ def _has_large_cell(images: Images) -> bool:
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 
 
-def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRows:
+def _can_be_framed(rows: TableRows) -> bool:
+    """Short rows (JSON may be printed some times as long); a generated column has no place among the parameters."""
+    longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
+    return int(longest) <= LONGEST_FRAMED and not any(column.generated for column in rows.model.columns)
+
+
+def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, framed: bool) -> BulkRows:
     """Whole images only, so that a row that moves is one that is deleted and one that is inserted."""
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
@@ -208,9 +218,9 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> BulkRo
         if not len(entries):
             return EncodedRows(columns, 0, b"")
         images = (net.final_image if final else net.key_image)[entries]
-        text = EncodedText([_fields(rows, images, c) for c in columns])
+        text = EncodedText([_fields(rows, images, c) for c in columns], framed=framed)
         keys = numbers[entries].tobytes() if numbers is not None and keeps_keys else b""
-        return EncodedRows(columns, len(entries), text, keys)
+        return EncodedRows(columns, len(entries), text, keys, framed)
 
     return BulkRows(
         absent=encoded(~present & gone, key, final=False),

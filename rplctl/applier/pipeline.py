@@ -62,6 +62,7 @@ class Split:
     target_kind: str = "sqlite"
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
+    framed: bool = False  # Target.takes_frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
-        parts = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows))
+        parts = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows, framed=split.framed))
     except Inconsistent:
         return SplitResult()
     except RplError as error:
@@ -206,7 +207,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
                     [(s.columns, s.rows) for s in c.inserts],
                     [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
                 ),
-                c.bulk and [(e.columns, e.count, len(e.text), e.keys) for e in c.bulk.parts],
+                c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.framed) for e in c.bulk.parts],
                 (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width, c.has_views),
             )
             for c in chunks
@@ -235,8 +236,8 @@ def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
     found = []
     for name, keys, rows, bulk, facts in marshal.loads(view[_LENGTH:at]):
         parts = []
-        for columns, count, length, row_keys in bulk or ():
-            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys))
+        for columns, count, length, row_keys, framed in bulk or ():
+            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, framed))
             at += length
         found.append(_chunk(name, keys, rows, BulkRows(*parts) if bulk else None, facts))
 

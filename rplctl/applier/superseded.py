@@ -15,13 +15,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from rplctl.binlog.fields import row_ends
+from rplctl.binlog.jit import byte_view
 from rplctl.schema.model import TableModel
 from rplctl.target.base import EncodedRows, TableChunk, has_one_unique_key
 
 Keys = npt.NDArray[np.int64]
 Kept = npt.NDArray[np.bool_]  # per row
-
-_NEWLINE = ord("\n")
 
 
 def can_be_superseded(model: TableModel) -> bool:
@@ -56,10 +56,10 @@ def _only(chunk: TableChunk, kept: Kept | None) -> TableChunk:
     if chunk.bulk is None or kept is None:
         return chunk
     rows = chunk.bulk.updates
-    text = np.frombuffer(rows.view, np.uint8)
-    ends = np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
+    text = byte_view(rows.view)
+    ends = row_ends(text, len(rows.columns), framed=rows.framed)
     left = text[np.repeat(kept, np.diff(ends, prepend=0))]
-    updates = EncodedRows(rows.columns, int(kept.sum()), left.tobytes(), _keys(rows)[kept].tobytes())
+    updates = EncodedRows(rows.columns, int(kept.sum()), left.tobytes(), _keys(rows)[kept].tobytes(), rows.framed)
     return replace(chunk, bulk=replace(chunk.bulk, updates=updates))
 
 

@@ -1,7 +1,14 @@
-r"""Rows as text that LOAD DATA and COPY read: fields end with a tab, rows with a newline, `\N` is NULL.
+r"""Rows of texts in one of two forms, in which a field's bytes come back exactly:
 
-Invariant: a field's bytes come back exactly: backslash, tab, newline, carriage return and NUL are escaped, every other
-byte stands for itself. Cells whose text is their bytes are copied once, from the relay log into a piece of the result.
+*delimited*, as LOAD DATA and COPY read it: fields end with a tab, rows with a newline, `\N` is NULL; backslash, tab,
+newline, carriage return and NUL are escaped, every other byte stands for itself.
+*framed*, as the parameters of MariaDB's COM_STMT_BULK_EXECUTE:
+
+    1 byte      0: a value, 1: NULL (nothing follows)
+    1, 3, 4     its length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
+    …           its bytes
+
+Invariant: cells whose text is their bytes are copied once, from the relay log into a piece of the result.
 """
 
 from __future__ import annotations
@@ -30,6 +37,8 @@ _DATED = frozenset(
     }
 )
 PIECE_BYTES = 16 << 20
+LONGEST_FRAMED = 1 << 16  # bytes of a row's cells: many such rows fit into a packet
+_NEWLINE = ord("\n")
 _DIGITS = 20  # of the longest 64-bit number, sign included
 _WITH_OWN_LENGTH = frozenset(
     {
@@ -99,13 +108,19 @@ def _are_real_dates(sheet: TextSheet) -> bool:
 
 class EncodedText:
     """All rows of the columns (at least one), one behind another: `len` bytes, made piece by piece while they are
-    iterated over, so that a row of 1 GB is never held.
+    iterated over, so that a row of 1 GB is never held. `framed`: only for rows whose cells are LONGEST_FRAMED
+    at most.
     """
 
-    def __init__(self, columns: Sequence[Fields]) -> None:
+    def __init__(self, columns: Sequence[Fields], *, framed: bool = False) -> None:
         self._columns = columns
+        self._framed = framed
         self._ends = np.zeros(len(columns[0].starts), np.int64)  # of the rows
-        self._plain = [_measure(c.data, c.starts, c.lengths, c.plain, self._ends) for c in columns]
+        if framed:
+            for c in columns:
+                _measure_framed(c.starts, c.lengths, self._ends)
+        else:
+            self._plain = [_measure(c.data, c.starts, c.lengths, c.plain, self._ends) for c in columns]
         np.cumsum(self._ends, out=self._ends)
 
     def __len__(self) -> int:
@@ -142,8 +157,20 @@ class EncodedText:
                 yield out[: int(cursor[0]) - (at + size < length)].data  # the separator is behind the last piece
 
     def _put(self, number: int, starts: Ints, lengths: npt.NDArray[np.int32], out: ByteArray, cursor: Ints) -> None:
-        separator = 10 if number == len(self._columns) - 1 else 9
-        _put(self._columns[number].data, starts, lengths, self._plain[number], np.uint8(separator), out, cursor)
+        data = self._columns[number].data
+        if self._framed:
+            _put_framed(data, starts, lengths, out, cursor)
+        else:
+            separator = 10 if number == len(self._columns) - 1 else 9
+            _put(data, starts, lengths, self._plain[number], np.uint8(separator), out, cursor)
+
+
+def row_ends(text: ByteArray, columns: int, *, framed: bool) -> Ints:
+    """Where each row of an EncodedText ends."""
+    if not framed:
+        return np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
+    ends = np.empty(len(text) // columns, np.int64)
+    return ends[: _find_frames(text, columns, ends)]
 
 
 def _spread(
@@ -248,3 +275,69 @@ def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: 
                 at += 1
         out[at] = separator
         cursor[i] = at + 1
+
+
+@lean_kernel
+def _measure_framed(starts: Any, lengths: Any, sizes: Any) -> None:
+    """Add each field's length, framed."""
+    for i in range(len(starts)):
+        if starts[i] < 0:
+            sizes[i] += 1
+        elif lengths[i] <= 250:
+            sizes[i] += lengths[i] + 2
+        else:
+            sizes[i] += lengths[i] + (4 if lengths[i] < 65536 else 5)
+
+
+@lean_kernel
+def _put_framed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> None:
+    """Write each field at its row's cursor and move that on."""
+    for i in range(len(starts)):
+        p = starts[i]
+        at = cursor[i]
+        if p < 0:
+            out[at] = 1
+            cursor[i] = at + 1
+            continue
+        length = lengths[i]
+        out[at] = 0
+        at += 1
+        if length <= 250:
+            out[at] = length
+        else:
+            width = 2 if length < 65536 else 3
+            out[at] = 250 + width
+            for k in range(width):
+                at += 1
+                out[at] = (length >> (8 * k)) & 255
+        at += 1
+        for k in range(length):
+            out[at + k] = data[p + k]
+        cursor[i] = at + length
+
+
+@lean_kernel
+def _find_frames(text: Any, columns: Any, ends: Any) -> Any:
+    """Fill `ends`; how many rows there are."""
+    at = 0
+    rows = 0
+    field = 0
+    while at < len(text):
+        is_null = text[at] == 1
+        at += 1
+        if not is_null:
+            length: Any = np.int64(text[at])
+            at += 1
+            if length > 250:
+                width = length - 250
+                length = np.int64(0)
+                for k in range(width):
+                    length |= np.int64(text[at + k]) << (8 * k)
+                at += width
+            at += length
+        field += 1
+        if field == columns:
+            field = 0
+            ends[rows] = at
+            rows += 1
+    return rows

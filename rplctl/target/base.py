@@ -75,16 +75,16 @@ class Pieces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as text for LOAD DATA and COPY (`binlog.fields`). `columns` as in RowSet; in updates the key's are last.
-
-    `text`: pieces in the task that makes them, `view` behind it. `keys`: of rows that others of the same batch may
-    make good (`applier.superseded`), 8 bytes for each; else empty.
+    """Rows as text (`binlog.fields`: delimited, framed). `columns` as in RowSet; in updates the key's are last. `text`:
+    pieces in the task that makes them, `view` behind it. `keys`: of rows that others of the same batch may make good
+    (`applier.superseded`), 8 bytes for each; else empty.
     """
 
     columns: tuple[int, ...]
     count: int
     text: bytes | memoryview | Pieces
     keys: bytes = b""
+    framed: bool = False
 
     def __len__(self) -> int:
         return self.count
@@ -137,10 +137,9 @@ class TableChunk:
     @property
     def net_count(self) -> int:
         """Rows that the target is told about."""
-        if self.bulk is not None:
-            return sum(part.count for part in self.bulk.parts)
-        updated = sum(len(part.rows) for part in (*self.updates, *self.inserts))
-        return updated + len(self.absent) + len(self.deletes) + len(self.ordered)
+        sets = (rows.rows for rows in self.updates + self.inserts)
+        encoded = self.bulk.parts if self.bulk is not None else ()
+        return sum(map(len, (self.absent, self.deletes, self.ordered, *sets, *encoded)))
 
 
 class Target(Protocol):
@@ -150,6 +149,7 @@ class Target(Protocol):
     has_transactional_ddl: bool
     executes_statements: bool  # True: it is a StatementTarget too
     bulk_rows: int  # net changes of a table from which on it wants them encoded (`TableChunk.bulk`); 0: never
+    takes_frames: bool  # framed, but for long rows
     engine: Engine
 
     @property

@@ -25,7 +25,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target import mysql_fence, mysql_statement
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, chunk_model, key_of
-from rplctl.target.mysql_bulk import BulkLoader, Loaded
+from rplctl.target.mysql_bulk import BulkLoader
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts
 from rplctl.target.mysql_kill import Killer
@@ -68,11 +68,12 @@ class MysqlTarget:
         self._foreign_keys = True
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._facts = TableFacts(self._ask)
-        self._bulk = BulkLoader(self._send, self._load)
+        self._bulk = BulkLoader(self._send, lambda: self._driver)
         self._collations: dict[int, str] | None = None
         self.server = ServerKind(False, 0)
         self.server_version = ""
         self.bulk_rows = 0
+        self.takes_frames = False
 
     # connection and transaction
 
@@ -90,6 +91,7 @@ class MysqlTarget:
                 version, local_infile = self._query("SELECT @@version, @@local_infile")[0]
                 self.server_version = str(version)
                 self.bulk_rows = BULK_ROWS if local_infile else 0
+                self.takes_frames = self._driver.takes_frames
                 self._connection.rollback()
             self._killer.watch(self._driver.thread_id())  # type: ignore[no-untyped-call]
             context = DdlContext(server_version=self.server_version)
@@ -175,17 +177,6 @@ class MysqlTarget:
                 return counts
         finally:
             driver.local_data = None
-
-    def _load(self, sql: bytes, data: bytes | memoryview) -> Loaded:
-        driver = self._driver
-        driver.local_data = [data]
-        try:
-            with driver.cursor() as cursor:
-                cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
-                message = cursor._result.message  # type: ignore[attr-defined]  # PyMySQL shows it nowhere else
-        finally:
-            driver.local_data = None
-        return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
 
     def _query(self, sql: str | bytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
         """Outside a transaction it leaves none behind: no snapshot, no metadata lock. `as_bytes`: text undecoded."""

@@ -7,6 +7,7 @@ sent because a server asked for it: LOAD DATA LOCAL gets `LoadingConnection.loca
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,6 +30,8 @@ SESSION = (
     " sql_auto_is_null=0, unique_checks=1"
 )
 _PACKET = 1 << 20
+_CAPABILITIES_LENGTH = 32  # bytes in which a client says what it can do
+_MARIADB_BULK_OPERATIONS = 1 << 2  # of the upper 32 capabilities (manual: client/server protocol, handshake)
 _GREETING_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
 _KEEPALIVE = (
     *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
@@ -67,12 +70,29 @@ class _Result(MySQLResult):
 class LoadingConnection(Connection):
     """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement.
 
+    `takes_frames`: it is a MariaDB that executes a statement for many rows of parameters at once (`mysql_frames`).
     A statement longer than `most_bytes` is refused here: the server would close the connection while it is sent, which
     looks like a lost one and would be tried again.
     """
 
     local_data: Iterable[bytes | memoryview] | None = None
     most_bytes = 1 << 30
+    takes_frames = False
+    _is_greeting = False
+
+    def _request_authentication(self) -> None:
+        capabilities: int = self.server_capabilities  # type: ignore[attr-defined]
+        self.takes_frames = self._is_greeting = not capabilities & CLIENT.LONG_PASSWORD  # each MySQL sets that bit
+        super()._request_authentication()  # type: ignore[misc]
+
+    def write_packet(self, payload: Any) -> None:
+        if self._is_greeting:  # said before TLS begins and again in it
+            self._is_greeting = len(payload) == _CAPABILITIES_LENGTH
+            flags = (
+                int.from_bytes(payload[:4], "little") & ~CLIENT.LONG_PASSWORD
+            )  # clear: bytes 28-31 are MariaDB's own
+            payload = struct.pack("<I24sI", flags, payload[4:28], _MARIADB_BULK_OPERATIONS) + payload[32:]
+        super().write_packet(payload)
 
     def _execute_command(self, command: int, sql: Any) -> None:
         if len(sql) >= self.most_bytes:

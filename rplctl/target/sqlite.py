@@ -93,6 +93,7 @@ class SqliteTarget:
     has_transactional_ddl = True
     executes_statements = False
     bulk_rows = 0
+    takes_frames = False
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -63,7 +63,7 @@ def test_an_unknown_table_is_an_error_value_with_the_way_out(tmp_path: Path) -> 
 
 def test_a_large_result_goes_to_a_private_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "SPOOL_THRESHOLD", 10)
-    monkeypatch.setattr(pipeline, "net_chunks", lambda *_: [CHUNK, ENCODED])
+    monkeypatch.setattr(pipeline, "net_chunks", lambda *_, **__: [CHUNK, ENCODED])
     os.umask(old := os.umask(0))
     try:
         result = run_split(first_rows_split(tmp_path / "spool"), Catalog())

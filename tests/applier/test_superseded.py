@@ -11,6 +11,7 @@ import pytest
 
 from rplctl.applier import batch
 from rplctl.applier.superseded import can_be_superseded, without_superseded
+from rplctl.binlog.fields import EncodedText, text_fields
 from rplctl.errors import TargetError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.context import DdlContext
@@ -46,6 +47,19 @@ def test_an_update_goes_when_a_later_piece_updates_or_deletes_the_row() -> None:
     first = next(without_superseded(pieces))[0].bulk
     assert first is not None
     assert first.updates == rows(1, 4)
+
+
+def test_framed_rows_are_cut_where_they_end() -> None:
+    columns: list[list[bytes | None]] = [[b"a\nb", None, b"\1" * 300], [b"1", b"2", b"3"]]
+
+    def framed(*numbers: int) -> EncodedRows:
+        fields = [text_fields([column[number - 1] for number in numbers]) for column in columns]
+        text = b"".join(EncodedText(fields, framed=True))
+        return EncodedRows((1, 0), len(numbers), text, np.array(numbers, np.int64).tobytes(), framed=True)
+
+    pieces = [piece(updates=framed(1, 2, 3)), piece(updates=framed(2))]
+    first = next(without_superseded(pieces))[0].bulk
+    assert first is not None and first.updates == framed(1, 3)
 
 
 def test_an_insert_behind_an_update_makes_nothing_good() -> None:

@@ -11,7 +11,7 @@ import pytest
 from rplctl.binlog import fields
 from rplctl.binlog.column import ColumnFormat
 from rplctl.binlog.distinct import distinct_ranges
-from rplctl.binlog.fields import EncodedText, TextForm, fields_of, text_fields
+from rplctl.binlog.fields import EncodedText, TextForm, fields_of, row_ends, text_fields
 from rplctl.binlog.images import Images
 from rplctl.binlog.jit import byte_view
 from rplctl.binlog.table_map import ColumnType
@@ -45,6 +45,29 @@ def test_every_byte_comes_back_and_a_null_is_no_text() -> None:
         [b"", None],
         [b"\\N", everything * 3],
     ]
+
+
+def test_framed_rows_hold_every_byte_and_their_ends_are_found() -> None:
+    long = [b"x" * length for length in (249, 250, 251, 252, 65535, 65536)]
+    columns = [[bytes(range(256)), None, b"", *long], [None, b"\1", b"\0", *reversed(long)]]
+    text = b"".join(EncodedText([text_fields(column) for column in columns], framed=True))
+    read, at, ends = [], 0, []
+    for _ in columns[0]:
+        row: list[bytes | None] = []
+        for _ in columns:
+            if text[at]:
+                row.append(None)
+                at += 1
+                continue
+            width = {252: 2, 253: 3}.get(text[at + 1], 0)
+            length = int.from_bytes(text[at + 2 : at + 2 + width], "little") if width else text[at + 1]
+            at += 2 + width
+            row.append(text[at : at + length])
+            at += length
+        read.append(row)
+        ends.append(at)
+    assert read == [list(row) for row in zip(*columns, strict=True)]
+    assert row_ends(byte_view(text), len(columns), framed=True).tolist() == ends
 
 
 @pytest.mark.parametrize("takes_bytes", [True, False])

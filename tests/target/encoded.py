@@ -12,8 +12,9 @@ from rplctl.target.base import BulkRows, EncodedRows, Row, RowSet, TableChunk, k
 from rplctl.target.value_form import value_form
 
 
-def in_bulk(chunk: TableChunk, model: TableModel, kind: str) -> TableChunk:
+def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, framed: bool = False) -> TableChunk:
     """The same chunk, encoded; one whose rows are not all whole stays as it is."""
+    framed = framed and not any(column.generated for column in model.columns)
     key = key_of(model)
     whole = tuple(range(len(model.columns)))
     full = all(set(rows.columns) | set(key) == set(whole) for rows in chunk.updates)
@@ -22,10 +23,10 @@ def in_bulk(chunk: TableChunk, model: TableModel, kind: str) -> TableChunk:
     values_then_key = tuple(c for c in whole if c not in key) + key
     updates = [row for rows in chunk.updates for row in _in_order(rows, key, values_then_key)]
     bulk = BulkRows(
-        encoded(key, chunk.absent, model, kind),
-        encoded(key, chunk.deletes, model, kind),
-        encoded(values_then_key, updates, model, kind),
-        encoded(whole, [row for rows in chunk.inserts for row in rows.rows], model, kind),
+        encoded(key, chunk.absent, model, kind, framed=framed),
+        encoded(key, chunk.deletes, model, kind, framed=framed),
+        encoded(values_then_key, updates, model, kind, framed=framed),
+        encoded(whole, [row for rows in chunk.inserts for row in rows.rows], model, kind, framed=framed),
     )
     return replace(chunk, absent=[], deletes=[], updates=[], inserts=[], bulk=bulk)
 
@@ -35,11 +36,13 @@ def _in_order(rows: RowSet, key: tuple[int, ...], wanted: tuple[int, ...]) -> li
     return [tuple(row[at[column]] for column in wanted) for row in rows.rows]
 
 
-def encoded(columns: tuple[int, ...], rows: Sequence[Row], model: TableModel, kind: str) -> EncodedRows:
+def encoded(
+    columns: tuple[int, ...], rows: Sequence[Row], model: TableModel, kind: str, *, framed: bool = False
+) -> EncodedRows:
     if not rows:
         return EncodedRows(columns, 0, b"")
     fields = []
     for place, column in enumerate(columns):
         text_of = partial(value_form(kind).field_text, model.columns[column])
         fields.append(text_fields([None if row[place] is None else text_of(row[place]) for row in rows]))
-    return EncodedRows(columns, len(rows), b"".join(EncodedText(fields)))
+    return EncodedRows(columns, len(rows), b"".join(EncodedText(fields, framed=framed)), framed=framed)

@@ -33,6 +33,7 @@ from tests.target.encoded import in_bulk
 
 KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"
 IN_BULK: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
+FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
 
 
 @pytest.fixture(
@@ -40,6 +41,7 @@ IN_BULK: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
         "sqlite",
         pytest.param("mariadb", marks=pytest.mark.mariadb),
         pytest.param("mariadb-bulk", marks=pytest.mark.mariadb),
+        pytest.param("mariadb-bulk-framed", marks=pytest.mark.mariadb),
         pytest.param("mysql", marks=[pytest.mark.mysql, pytest.mark.slow]),
         pytest.param("mysql-bulk", marks=[pytest.mark.mysql, pytest.mark.slow]),
         pytest.param("postgresql", marks=pytest.mark.postgresql),
@@ -61,6 +63,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
         )
         opened = open_target(server.url())
     IN_BULK[opened] = "bulk" in request.param
+    FRAMED[opened] = "framed" in request.param
     yield opened
     opened.rollback()
     opened.close()
@@ -89,7 +92,7 @@ def chunk(model: TableModel, **parts: object) -> TableChunk:
 
 def apply(target: Target, model: TableModel, *chunks: TableChunk) -> None:
     target.begin(foreign_keys=True)
-    given = [in_bulk(c, model, target.kind) if IN_BULK[target] else c for c in chunks]
+    given = [in_bulk(c, model, target.kind, framed=FRAMED[target]) if IN_BULK[target] else c for c in chunks]
     try:
         target.apply_chunks(given, {(model.database, model.name): model})
     except BaseException:
@@ -267,7 +270,7 @@ def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(targe
         "inserts": [RowSet(ALL, [(4, "d", None)])],
     }
     given = chunk(source, **parts)
-    given = in_bulk(given, source, target.kind) if IN_BULK[target] else given
+    given = in_bulk(given, source, target.kind, framed=FRAMED[target]) if IN_BULK[target] else given
     target.begin(foreign_keys=True)
     target.apply_chunks([replace(given, width=3)], {("shop", "t"): model})
     changed = RowChange(ChangeKind.UPDATE, RowSet(ALL, [(2, "b", None)]), RowSet(ALL, [(2, "b2", "w")]))
