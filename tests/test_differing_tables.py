@@ -121,8 +121,9 @@ class Beside:
         self.server.sql(f"CHANGE MASTER TO MASTER_LOG_FILE='{name}', MASTER_LOG_POS={position}")
 
     def loads(self) -> int:
-        """LOAD DATA statements that the target has executed."""
-        return int(self.target.sql("SHOW GLOBAL STATUS LIKE 'Com_load'")[0][1])
+        """Statements for many rows that the target has executed: LOAD DATA, prepared ones."""
+        counts = self.target.sql("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_load', 'Com_stmt_execute')")
+        return sum(int(count) for _, count in counts)
 
     def on_both(self, sql: str) -> None:
         self.server.sql(f"SET sql_log_bin=0; {sql}")

@@ -33,6 +33,7 @@ from rplctl.target.mysql_values import quote
 
 _STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
 _NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
+_READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # bytes would be their own form, not what they print
 _DUPLICATE = 1062
 
 
@@ -193,6 +194,6 @@ def _converted(column: Column, variable: bytes) -> bytes | None:
     """What becomes of a field that LOAD DATA alone would not store as it is."""
     if column.type in _NUMBERED:
         return b"CAST(%s AS UNSIGNED)" % variable
-    if column.type == "json":
+    if column.type in _READ_AS_TEXT:
         return b"CONVERT(%s USING utf8mb4)" % variable
     return None
