@@ -74,7 +74,7 @@ def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:
     ends = row_ends(byte_view(rows.view), len(rows.columns), framed=True)
     first = start = 0
     while first < len(ends):
-        last = max(first + 1, int(np.searchsorted(ends, start + most_bytes, "right")))
+        last = min(len(ends), max(first + 2, int(np.searchsorted(ends, start + most_bytes, "right"))))
         last += last == len(ends) - 1
         end = int(ends[last - 1])
         yield rows.view[start:end]
