@@ -15,9 +15,10 @@ import numpy as np
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.column import column_formats
 from rplctl.binlog.distinct import distinct_ranges
-from rplctl.binlog.fields import EncodedText, TextForm, fields_of
+from rplctl.binlog.fields import EncodedText, TextForm, fields_of, row_ends
 from rplctl.binlog.header import EventType
 from rplctl.binlog.images import walk_images
+from rplctl.binlog.jit import byte_view
 from rplctl.binlog.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
 from rplctl.binlog.net_change import net_changes
 from rplctl.binlog.packets import deframe
@@ -74,7 +75,9 @@ def run_kernels() -> None:
         decode_column(images, everything, column, column_format)
     distinct_ranges(data, starts[is_map], lengths[is_map])
     form = TextForm(lambda value: str(value).encode(), takes_bytes=True)
-    list(EncodedText([fields_of(images, everything, c, f, form) for c, f in enumerate(formats)]))
+    columns = [fields_of(images, everything, c, f, form) for c, f in enumerate(formats)]
+    list(EncodedText(columns))
+    row_ends(byte_view(b"".join(EncodedText(columns, framed=True))), len(columns), framed=True)
 
 
 if __name__ == "__main__" and not is_compiled():
