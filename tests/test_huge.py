@@ -222,6 +222,36 @@ def test_one_row_up_to_the_servers_limit_goes_through(
     assert memory.peak < 1_000 * MB, f"{memory.peak / MB:.0f} MB"
 
 
+@pytest.mark.huge
+@pytest.mark.timeout(4000)
+def test_one_row_without_a_key_goes_through(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer], record_property: Callable[[str, object], None]
+) -> None:
+    """It is looked for by all that it holds; the target's max_allowed_packet (16 MB) does not matter."""
+    source, size = mariadb_factory("--max-allowed-packet=1G", "--innodb-log-file-size=3G"), 300 * MB
+    source.sql("CREATE DATABASE huge; CREATE TABLE huge.big (n INT, body LONGBLOB)")
+    source.sql(f"INSERT INTO huge.big VALUES (1, {NOISE.format(size=size - 1)})")
+    source.sql("INSERT INTO huge.big SELECT * FROM huge.big")
+    source.sql("UPDATE huge.big SET n=2, body=CONCAT(body, '.') LIMIT 1")
+    source.sql("DELETE FROM huge.big WHERE n=1")
+    target, replica = mariadb_factory("--innodb-log-file-size=3G"), Replica(tmp_path)
+    try:
+        replica.run("init", "--relay-log-info-repository", "table", *target_options(tmp_path, target))
+        replica.change_master(source)
+        begun = time.monotonic()
+        with PeakMemory(replica) as memory:
+            replica.run("start", "--until-synced", timeout_s=3000)
+        seconds = time.monotonic() - begun
+        assert [tuple(row) for row in target.sql("SELECT n FROM huge.big")] == [(2,)]
+        piece = "SUBSTRING(body, {at}, {length})"
+        target.sql("SET GLOBAL max_allowed_packet=1073741824")  # for what SUBSTRING returns
+        assert digests(target.sql, piece, size) == digests(source.sql, piece, size)
+    finally:
+        replica.close()
+    record_property("measured", f"{memory.peak / MB:.0f} MB in {seconds:.0f} s")
+    assert memory.peak < 1_000 * MB, f"{memory.peak / MB:.0f} MB"
+
+
 CODECS = {"utf8mb4": "utf-8", "utf16": "utf-16-be"}
 
 

@@ -29,8 +29,8 @@ from rplctl.target.mysql_bulk import BulkLoader
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts
 from rplctl.target.mysql_kill import Killer
+from rplctl.target.mysql_large import SingleChanges
 from rplctl.target.mysql_rows import (
-    change_statement,
     delete_statements,
     has_empty_enum,
     insert_statements,
@@ -69,6 +69,7 @@ class MysqlTarget:
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._facts = TableFacts(self._ask)
         self._bulk = BulkLoader(self._send, lambda: self._driver)
+        self._single = SingleChanges(self._send, lambda: self._driver)
         self._collations: dict[int, str] | None = None
         self.server = ServerKind(False, 0)
         self.server_version = ""
@@ -211,12 +212,16 @@ class MysqlTarget:
                 if chunk.bulk is not None:
                     self._bulk.update(chunk, model, is_parent=self._facts.is_referenced(model))
                 for update in chunk.updates:
-                    self._update(model, update)
+                    self._update(
+                        model, self._single.update(model, update) if chunk.has_views and self.bulk_rows else update
+                    )
             for chunk, model in work:
                 if chunk.bulk is not None:
                     self._bulk.insert(chunk, model)
                 for insert in chunk.inserts:
-                    self._insert(model, insert)
+                    self._insert(
+                        model, self._single.insert(model, insert) if chunk.has_views and self.bulk_rows else insert
+                    )
         except err.IntegrityError as error:
             raise CountMismatch(str(error.args[-1])) from error
         except (err.Error, OSError) as error:
@@ -253,9 +258,8 @@ class MysqlTarget:
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
-            sets = [rows for rows in (change.after,) if rows is not None]
-            self._rows_session(lenient=has_empty_enum(model, sets))
-            found = sum(self._send(change_statement(change, model)))
+            self._rows_session(lenient=has_empty_enum(model, [change.after] if change.after else []))
+            found = self._single.apply(change, model, may_load=self.bulk_rows > 0)
         except (err.Error, OSError) as error:
             raise target_error(error) from error
         if found != 1:

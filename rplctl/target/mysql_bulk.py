@@ -19,7 +19,7 @@ Of the two ways bulk execution costs the server less: LOAD DATA looks at every b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pymysql import err
@@ -110,7 +110,8 @@ class BulkLoader:
             table,
             b", ".join(places),
         )
-        return _whole(self._load(sql + (b" SET " + b", ".join(sets) if sets else b""), rows), rows, model)
+        sql += b" SET " + b", ".join(sets) if sets else b""
+        return _whole(load_local(self._driver(), sql, [rows.view]), rows, model)
 
     def _insert_framed(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
         columns = [model.columns[number] for number in rows.columns]
@@ -120,17 +121,6 @@ class BulkLoader:
         names = b", ".join(quote(column.name) for column, _ in places)
         sql = b"INSERT INTO %s (%s) VALUES (%s)%s" % (table, names, b", ".join(value for _, value in places), how)
         return _whole(execute_frames(self._driver(), sql, rows), rows, model)
-
-    def _load(self, sql: bytes, rows: EncodedRows) -> Loaded:
-        driver = self._driver()
-        driver.local_data = [rows.view]
-        try:
-            with driver.cursor() as cursor:
-                cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
-                message = cursor._result.message  # type: ignore[attr-defined]  # PyMySQL shows it nowhere else
-        finally:
-            driver.local_data = None
-        return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
 
     def _delete_staged(self, model: TableModel) -> int:
         table = table_name(model)  # no alias: MySQL would look for that in the default database
@@ -175,6 +165,18 @@ def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
 def _values_of(rows: EncodedRows, model: TableModel) -> bytes:
     names = [quote(model.columns[number].name) for number in rows.columns]
     return b" ON DUPLICATE KEY UPDATE " + b", ".join(b"%s=VALUES(%s)" % (name, name) for name in names)
+
+
+def load_local(driver: LoadingConnection, sql: bytes, data: Iterable[bytes | memoryview]) -> Loaded:
+    """LOAD DATA LOCAL."""
+    driver.local_data = data
+    try:
+        with driver.cursor() as cursor:
+            cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
+            message = cursor._result.message  # type: ignore[attr-defined]  # PyMySQL shows it nowhere else
+    finally:
+        driver.local_data = None
+    return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
 
 
 def _are_whole(rows: EncodedRows, model: TableModel) -> bool:

@@ -120,15 +120,19 @@ def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, 
 
 def where_row(model: TableModel, image: RowSet) -> bytes:
     """By key when the image holds it, else by the whole image and only one row, as the server does without a key."""
-    at = {column: i for i, column in enumerate(image.columns)}
-    key = key_of(model)
     row = image.rows[0]
-    if key and all(column in at for column in key):
-        return by_key(model, tuple(row[at[column]] for column in key))
+    if finds_by_key(model, image):
+        at = {column: i for i, column in enumerate(image.columns)}
+        return by_key(model, tuple(row[at[column]] for column in key_of(model)))
     plain = [(i, model.columns[c]) for i, c in enumerate(image.columns) if model.columns[c].generated is None]
     if not plain:  # the target has none of the columns that identify a row on the source
         raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
     return b" AND ".join(is_equal(row[i], column) for i, column in plain) + b" LIMIT 1"
+
+
+def finds_by_key(model: TableModel, image: RowSet) -> bool:
+    key = key_of(model)
+    return bool(key) and set(key) <= set(image.columns)
 
 
 def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:

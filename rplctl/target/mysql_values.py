@@ -13,6 +13,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rplctl.binlog.large_text import LargeText
 from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column
 from rplctl.target.base import Value
@@ -21,12 +23,22 @@ LONGEST_HEX = 64 << 10  # bytes of a value; longer ones are escaped: hex doubles
 
 _NUMERIC = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "decimal", "bit", "year"})
 _NUMBERED = frozenset({"enum", "set"})
+_MAY_BE_LARGE = GEOMETRY_TYPES | {"mediumtext", "longtext", "mediumblob", "longblob"}
 _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 
 
-def literal(value: Value, column: Column) -> bytes:
+@dataclass(frozen=True, slots=True)
+class StagedCell:
+    """A large value in a statement: what a table with a row and a LONGBLOB `v` holds (`mysql_large`)."""
+
+    table: bytes
+
+
+def literal(value: Value | StagedCell, column: Column) -> bytes:
     """What is written into the column."""
     match value:
+        case StagedCell():
+            return b"(SELECT v FROM %s)" % value.table
         case None:
             return b"NULL"
         case int():
@@ -55,20 +67,26 @@ def comparand(value: Value, column: Column) -> bytes:
     return literal(value, column)
 
 
-def is_equal(value: Value, column: Column) -> bytes:
+def is_equal(value: Value | StagedCell, column: Column) -> bytes:
     """A condition that holds for exactly this value: bytes are compared, not collations; NULL equals NULL."""
     name = quote(column.name)
+    if isinstance(value, StagedCell):  # where one of two columns is binary, both are compared as bytes
+        return b"%s=%s" % (name, literal(value, column))
     if value is None:
         return name + b" IS NULL"
     if column.type in _NUMBERED:
         return b"%s+0=%s" % (name, comparand(value, column))
     if column.type in _NUMERIC:
         return b"%s=%s" % (name, literal(value, column))
-    if column.type in _PRINTED or isinstance(value, str):
+    if column.type in _PRINTED or isinstance(value, str | LargeText):
         return b"CAST(%s AS CHAR)=%s" % (name, literal(value, column))
     if column.type in GEOMETRY_TYPES or column.type == "vector":
-        return b"HEX(%s)='%s'" % (name, _raw(value).hex().upper().encode("ascii"))
-    return b"CAST(%s AS BINARY)=%s" % (name, literal(value, column))
+        same = b"HEX(%s)='%s'" % (name, _raw(value).hex().upper().encode("ascii"))
+    else:
+        same = b"CAST(%s AS BINARY)=%s" % (name, literal(value, column))
+    if column.type in _MAY_BE_LARGE and isinstance(value, bytes | memoryview):
+        return b"LENGTH(%s)=%d AND %s" % (name, len(value), same)  # no CAST of what is above max_allowed_packet
+    return same
 
 
 def is_empty_enum(value: Value, column: Column) -> bool:
@@ -81,8 +99,8 @@ def quote(name: str) -> bytes:
 
 
 def _raw(value: Value) -> bytes:
-    assert isinstance(value, bytes)
-    return value
+    assert isinstance(value, bytes | memoryview)
+    return bytes(value)
 
 
 def _bytes_literal(raw: bytes) -> bytes:

@@ -106,6 +106,7 @@ _FORMS: Final[dict[str, ValueForm]] = {
         keeps_json_types=True,
         knows_defaults=True,
         describes_itself=True,
+        takes_views=True,
         encodes=_loads_as_bytes,
         field_text=_mysql_text,
         takes_bytes=True,
