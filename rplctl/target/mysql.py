@@ -74,6 +74,7 @@ class MysqlTarget:
         self.server = ServerKind(False, 0)
         self.server_version = ""
         self.bulk_rows = 0
+        self._may_load = False
         self.takes_frames = False
 
     # connection and transaction
@@ -123,6 +124,7 @@ class MysqlTarget:
         self._open()
         assert self._connection is not None
         self._foreign_keys = foreign_keys
+        self._may_load = bool(self.bulk_rows) and not xid  # temporary tables have no place in XA
         with mapped_errors():
             self._rows_session()
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
@@ -212,16 +214,14 @@ class MysqlTarget:
                 if chunk.bulk is not None:
                     self._bulk.update(chunk, model, is_parent=self._facts.is_referenced(model))
                 for update in chunk.updates:
-                    self._update(
-                        model, self._single.update(model, update) if chunk.has_views and self.bulk_rows else update
-                    )
+                    is_large = chunk.has_views and self._may_load
+                    self._update(model, self._single.update(model, update) if is_large else update)
             for chunk, model in work:
                 if chunk.bulk is not None:
                     self._bulk.insert(chunk, model)
                 for insert in chunk.inserts:
-                    self._insert(
-                        model, self._single.insert(model, insert) if chunk.has_views and self.bulk_rows else insert
-                    )
+                    is_large = chunk.has_views and self._may_load
+                    self._insert(model, self._single.insert(model, insert) if is_large else insert)
         except err.IntegrityError as error:
             raise CountMismatch(str(error.args[-1])) from error
         except (err.Error, OSError) as error:
@@ -259,7 +259,7 @@ class MysqlTarget:
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
             self._rows_session(lenient=has_empty_enum(model, [change.after] if change.after else []))
-            found = self._single.apply(change, model, may_load=self.bulk_rows > 0)
+            found = self._single.apply(change, model, may_load=self._may_load)
         except (err.Error, OSError) as error:
             raise target_error(error) from error
         if found != 1:

@@ -10,9 +10,10 @@ import pytest
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
-from rplctl.target import open_target
+from rplctl.target import mysql_large, open_target
 from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, TableChunk
 from rplctl.target.mysql import MysqlTarget
+from rplctl.target.mysql_xa import prepare
 from tests.servers import MariadbServer
 
 MB = 1 << 20
@@ -95,6 +96,24 @@ def test_of_rows_that_are_equal_or_only_look_so_exactly_the_one_changes(target: 
     change(target, model, ODD, row(4))
     assert found(target) == shown(B, C, A, (9, *A[1:]), row(2, BYTES * 2, u=5), row(3, None, b"z" * 2 * MB), row(4))
     assert target.connection.exec_driver_sql("SELECT COUNT(*) FROM shop.t WHERE t IS NOT NULL").scalar() == 0
+
+
+def test_a_transaction_in_two_phases_is_prepared_with_large_cells(
+    target: MysqlTarget, model: TableModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No temporary tables there: such a cell is in its statement, which max_allowed_packet limits."""
+    less = row(1, BYTES[: 200 << 10])
+    monkeypatch.setattr(mysql_large, "LARGE_CELL", 100 << 10)
+    target.rollback()
+    target.begin(foreign_keys=True, xid="rplctl-large")
+    change(target, model, None, less)
+    change(target, model, less, (2, *less[1:]))
+    change(target, model, (2, *less[1:]), (3, *less[1:]))
+    prepare(target.connection)
+    transaction = target.connection.get_transaction()
+    assert transaction is not None
+    transaction.commit()
+    assert found(target) == shown((3, *less[1:]))
 
 
 def test_errors_are_those_of_small_rows_and_nothing_is_left_behind(target: MysqlTarget, model: TableModel) -> None:
