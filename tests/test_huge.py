@@ -175,13 +175,14 @@ def digests(sql: Callable[[str], Sequence[Sequence[Any]]], piece: str, size: int
 @pytest.mark.huge
 @pytest.mark.timeout(4000)
 @pytest.mark.parametrize(
-    ("target", "body", "size", "options"),
+    ("target", "body", "size", "compress", "feed"),
     [
-        ("sqlite", NOISE, 200 * MB, "--log-bin-compress=OFF"),
-        ("sqlite", NOISE, 900 * MB, "--log-bin-compress=ON"),
-        ("postgresql", NOISE, 1023 * MB, "--log-bin-compress=OFF"),
-        ("mariadb", ZEROS, 600 * MB, "--log-bin-compress=OFF"),
-        ("mariadb", NOISE, 1000 * MB, "--log-bin-compress=OFF"),
+        ("sqlite", NOISE, 200 * MB, "OFF", "network"),
+        ("sqlite", NOISE, 900 * MB, "ON", "network"),
+        ("postgresql", NOISE, 1023 * MB, "OFF", "network"),
+        ("mariadb", ZEROS, 600 * MB, "OFF", "network"),
+        ("mariadb", NOISE, 1000 * MB, "OFF", "network"),
+        ("mariadb", NOISE, 900 * MB, "OFF", "folder"),
     ],
 )
 def test_one_row_up_to_the_servers_limit_goes_through(
@@ -192,11 +193,12 @@ def test_one_row_up_to_the_servers_limit_goes_through(
     target: str,
     body: str,
     size: int,
-    options: str,
+    compress: str,
+    feed: str,
 ) -> None:
     """It is held nowhere: from the source to the target it goes through files, piece by piece (man 7 rplctl-types)."""
     large = ("--max-allowed-packet=1G", "--innodb-log-file-size=3G")
-    source = mariadb_factory(*large, options)
+    source = mariadb_factory(*large, f"--log-bin-compress={compress}")
     source.sql("CREATE DATABASE huge; CREATE TABLE huge.big (id INT PRIMARY KEY, body LONGBLOB)")
     source.sql(f"INSERT INTO huge.big VALUES (1, {body.format(size=size)})")
     server: PrivateServer | None = None
@@ -206,7 +208,10 @@ def test_one_row_up_to_the_servers_limit_goes_through(
     try:
         url = () if server is None else target_options(tmp_path, server)
         replica.run("init", "--relay-log-info-repository", "table", *url)
-        replica.change_master(source)
+        if feed == "network":
+            replica.change_master(source)
+        else:
+            replica.run("change-master", "--master-binlog-dir", str(source.data))
         with PeakMemory(replica) as memory:
             replica.run("start", "--until-synced", timeout_s=3000)
         expected = digests(source.sql, "SUBSTRING(body, {at}, {length})", size)
