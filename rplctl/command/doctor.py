@@ -140,7 +140,7 @@ def _mysql(connection: Connection) -> Iterator[Finding]:
 
     may_load = bool(connection.execute(text("SELECT @@local_infile")).scalar())
     hint = "" if may_load else "SET GLOBAL local_infile=1 on the target, and in its option file"
-    detail = "on" if may_load else "off: rows go by INSERT and UPDATE instead of LOAD DATA, slower"
+    detail = "on" if may_load else "off: rows go by INSERT and UPDATE instead of in bulk, slower"
     yield Finding("target local_infile", OK if may_load else WARN, detail, hint)
 
 

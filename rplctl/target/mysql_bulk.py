@@ -105,13 +105,7 @@ class BulkLoader:
                 sets.append(quote(column.name) + b"=" + value)
         if table != _STAGE:
             sets += [quote(column.name) + b"=" + value for column, value in left_out(model, rows.columns)]
-        sql = b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)" % (
-            how,
-            table,
-            b", ".join(places),
-        )
-        sql += b" SET " + b", ".join(sets) if sets else b""
-        return _whole(load_local(self._driver(), sql, [rows.view]), rows, model)
+        return _whole(load_local(self._driver(), table, places, [rows.view], sets=sets, how=how), rows, model)
 
     def _insert_framed(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
         columns = [model.columns[number] for number in rows.columns]
@@ -167,8 +161,18 @@ def _values_of(rows: EncodedRows, model: TableModel) -> bytes:
     return b" ON DUPLICATE KEY UPDATE " + b", ".join(b"%s=VALUES(%s)" % (name, name) for name in names)
 
 
-def load_local(driver: LoadingConnection, sql: bytes, data: Iterable[bytes | memoryview]) -> Loaded:
-    """LOAD DATA LOCAL."""
+def load_local(  # noqa: PLR0913 - the parts of one statement
+    driver: LoadingConnection,
+    table: bytes,
+    places: Iterable[bytes],
+    data: Iterable[bytes | memoryview],
+    *,
+    sets: Sequence[bytes] = (),
+    how: bytes = b"",
+) -> Loaded:
+    """LOAD DATA LOCAL of fields as bytes: `places` are their columns or variables, `sets` assignments."""
+    statement = b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)"
+    sql = statement % (how, table, b", ".join(places)) + (b" SET " + b", ".join(sets) if sets else b"")
     driver.local_data = data
     try:
         with driver.cursor() as cursor:

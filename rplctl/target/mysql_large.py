@@ -24,7 +24,6 @@ from rplctl.target.mysql_frames import Loaded
 from rplctl.target.mysql_rows import change_statement, finds_by_key, has_empty_enum, left_out, table_name
 from rplctl.target.mysql_values import StagedCell, literal, quote
 
-_LOAD = b"LOAD DATA LOCAL INFILE 'rplctl' INTO TABLE %s CHARACTER SET binary (%s)"
 _CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
 
 
@@ -76,12 +75,12 @@ class SingleChanges:
         large = [(value, column) for value, column in cells if _is_large(value)]
         given = [(column, literal(value, column)) for value, column in cells if not _is_large(value)]
         sets = [b"%s=%s" % (quote(column.name), text) for column, text in [*given, *left_out(model, rows.columns)]]
-        sql = _LOAD % (table_name(model), b", ".join(quote(column.name) for _, column in large))
+        places = [quote(column.name) for _, column in large]
         if not large or has_empty_enum(model, [rows]):  # an empty ENUM warns
             return False
         self._send(b"SAVEPOINT rplctl_large")
-        sql += b" SET " + b", ".join(sets) if sets else b""
-        if load_local(self._driver(), sql, _text(v for v, _ in large)) == _CLEAN:
+        text = _text(value for value, _ in large)
+        if load_local(self._driver(), table_name(model), places, text, sets=sets) == _CLEAN:
             return True
         self._send(b"ROLLBACK TO SAVEPOINT rplctl_large")
         return False
@@ -95,7 +94,7 @@ class SingleChanges:
             table = b"`rplctl`.`rplctl_cell_%d`" % len(tables)
             self._send(b"CREATE TEMPORARY TABLE %s (v LONGBLOB)" % table)
             tables.append(table)
-            if (loaded := load_local(self._driver(), _LOAD % (table, b"v"), _text([value]))) != _CLEAN:
+            if (loaded := load_local(self._driver(), table, [b"v"], _text([value]))) != _CLEAN:
                 raise TargetError(f"A large cell of '{model.name}' did not arrive: {loaded}", errno=1301)
             return cast(Value, StagedCell(table))  # a statement is all that is made of it
 

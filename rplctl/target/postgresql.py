@@ -54,6 +54,7 @@ class PostgresqlTarget:
     kind = "postgresql"
     has_transactional_ddl = True
     executes_statements = False
+    takes_frames = False
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -62,7 +63,6 @@ class PostgresqlTarget:
         self._fence_holder = 0  # the connection that had the lock last
         self._may_rest_foreign_keys = self._may_make_tables = False
         self.bulk_rows = 0
-        self.takes_frames = False
         self._foreign_keys_wanted = True
         self._rows = RowWriter(lambda: self._driver, self._may_stage)
 

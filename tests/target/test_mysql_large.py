@@ -72,6 +72,16 @@ def change(target: MysqlTarget, model: TableModel, before: Row | None, after: Ro
     target.apply_change(RowChange(kind, *images), model)
 
 
+def made(target: MysqlTarget, server: MariadbServer, table: str, columns: str) -> TableModel:
+    """Another table, and the target in a new transaction."""
+    target.rollback()
+    server.sql(f"CREATE TABLE shop.{table} ({columns})")
+    target.begin(foreign_keys=True)
+    found = target.table_model("shop", table)
+    assert found is not None
+    return found
+
+
 def shown(*rows: Row) -> list[Row]:
     return sorted(
         (tuple(hashlib.sha256(v).hexdigest() if isinstance(v, bytes) else v for v in r) for r in rows), key=repr
@@ -136,11 +146,7 @@ def test_errors_are_those_of_small_rows_and_nothing_is_left_behind(target: Mysql
 
 def test_a_small_row_is_found_behind_one_that_no_cast_takes(target: MysqlTarget, server: MariadbServer) -> None:
     """MariaDB refuses an UPDATE whose condition converts a value above max_allowed_packet."""
-    target.rollback()
-    server.sql("CREATE TABLE shop.s (b LONGBLOB, x LONGTEXT)")
-    target.begin(foreign_keys=True)
-    model = target.table_model("shop", "s")
-    assert model is not None
+    model = made(target, server, "s", "b LONGBLOB, x LONGTEXT")
     images = [RowSet((0, 1), [values]) for values in ((BYTES, b"y" * 2 * MB), (b"small", b"y"), (b"other", b"y"))]
     for image in images[:2]:
         target.apply_change(RowChange(ChangeKind.INSERT, None, image), model)
@@ -150,11 +156,7 @@ def test_a_small_row_is_found_behind_one_that_no_cast_takes(target: MysqlTarget,
 
 
 def test_a_row_with_a_key_is_found_by_it(target: MysqlTarget, server: MariadbServer) -> None:
-    target.rollback()
-    server.sql("CREATE TABLE shop.k (id INT PRIMARY KEY, b LONGBLOB)")
-    target.begin(foreign_keys=True)
-    model = target.table_model("shop", "k")
-    assert model is not None
+    model = made(target, server, "k", "id INT PRIMARY KEY, b LONGBLOB")
     target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(0, BYTES)])), model)
     before, after = RowSet((0,), [(0,)]), RowSet((0, 1), [(1, BYTES + b"1")])
     target.apply_change(RowChange(ChangeKind.UPDATE, before, after), model)
