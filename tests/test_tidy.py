@@ -22,8 +22,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "rplctl"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-MODULE_LINES = 400
-ONE_MODULE_LINES = 500  # one module may be this long
+MODULE_LINES = 500  # no size to sculpt by: a module has one reason to change, and half of them are short
 MEDIAN_MODULE_LINES = 160
 FUNCTION_LINES = 70
 P90_FUNCTION_LINES = 35
@@ -121,9 +120,7 @@ def test_every_module_tells_what_it_owns() -> None:
 
 def test_modules_are_short() -> None:
     sizes = {short(path): line_count(path) for path in MODULES}
-    too_long = {name: size for name, size in sizes.items() if size > MODULE_LINES}
-    assert len(too_long) <= 1, too_long
-    assert all(size <= ONE_MODULE_LINES for size in too_long.values()), too_long
+    assert {name: size for name, size in sizes.items() if size > MODULE_LINES} == {}
     written = [size for path, size in zip(MODULES, sizes.values(), strict=True) if not is_empty(path)]
     assert statistics.median(written) <= MEDIAN_MODULE_LINES
 
