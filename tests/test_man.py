@@ -26,7 +26,8 @@ from rplctl.schema.model import (
 from rplctl.schema.postgresql_type import declared
 from rplctl.schema.sqlite_type import affinity
 
-MAN = Path(__file__).parents[1] / "man"
+ROOT = Path(__file__).parents[1]
+MAN = ROOT / "man"
 PAGES = sorted(MAN.glob("*.[0-9]"))
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "OPTIONS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES"]
 
@@ -139,6 +140,19 @@ def test_the_types_page_says_what_each_type_is_declared_as_in_postgresql() -> No
         assert declared(Column("c", kind, length, scale, unsigned=bool(unsigned))) == expected, name
     known = {*INTEGER_BITS, *TEXT_BYTES, *BINARY_TYPES, *GEOMETRY_TYPES, *TEMPORAL_TYPES, *CHARACTER_TYPES}
     assert known | {f"{name} unsigned" for name in INTEGER_BITS} <= documented.keys()
+
+
+def test_every_decision_that_the_code_refers_to_is_on_the_design_page() -> None:
+    decisions = {name.split()[0] for name in sections(sections(plain("rplctl-design.7"), "SH")["DECISIONS"], "SS")}
+    unknown = [
+        f"{path.relative_to(ROOT)}: {number}"
+        for folder in ("rplctl", "tests", "migrations")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for reference in re.findall(r"design ((?:D[0-9]+(?:, | and )?)+)", path.read_text())
+        for number in re.findall(r"D[0-9]+", reference)
+        if number not in decisions
+    ]
+    assert unknown == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
