@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from rplctl.durable import is_readable_by_others, private_folder, replace_file
 from rplctl.errors import ConfigError, error_numbers
-from rplctl.target_url import has_password, url_with_password
+from rplctl.target_url import authority, has_password, url_with_password
 
 ENVIRONMENT_PREFIX = "RPLCTL_"
 DATADIR_VARIABLE = "RPLCTL_DATADIR"
@@ -188,21 +188,22 @@ def new_name(name: str) -> str:
 
 def load_config(
     datadir: Path,
-    channel: str = "",
+    channel: str | None = "",
     overrides: Mapping[str, Value] | None = None,
     *,
     config_file: Path | None = None,
 ) -> Config:
-    """All sources of options merged for one channel. Raises ConfigError.
+    """All sources of options merged for one channel; None: for a channel without a section. Raises ConfigError.
 
     `overrides` come from the command line; `config_file` is `--config`, by default $RPLCTL_CONFIG.
     """
     merged: dict[str, Value] = {}
-    named = config_file or _path_from_environment(CONFIG_VARIABLE)
-    files = [path for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE) if path.exists()]
-    for path in [*files, *([named] if named else [])]:
-        for options in read_options(path, channel):
-            merged.update(options)
+    for path in _files(datadir, config_file):
+        top, section = read_options(path, channel)
+        merged.update(top)
+        if not _same_server(merged, section):
+            merged.pop("target_password", None)  # given for another server: it is not sent to this one
+        merged.update(section)
     for o in OPTIONS.values():
         for variable in (o.environment, ENVIRONMENT_PREFIX + (o.old_name or o.name).upper()):
             if variable in os.environ:
@@ -213,6 +214,29 @@ def load_config(
     for name, value in (overrides or {}).items():
         merged[name] = check_value(name, value, "command line")
     return Config(datadir, **merged, config_file=config_file)  # type: ignore[arg-type]  # check_value saw to the types
+
+
+def _same_server(options: Mapping[str, Value], section: Mapping[str, Value]) -> bool:
+    """Whether a channel's own target, if it has one, is for the same user of the same server."""
+    own, common = str(section.get("target", "")), str(options.get("target", ""))
+    return not own or authority(own) == authority(common)
+
+
+def _files(datadir: Path, config_file: Path | None) -> list[Path]:
+    """The option files there are, the one that wins last."""
+    named = config_file or _path_from_environment(CONFIG_VARIABLE)
+    files = [path for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE) if path.exists()]
+    return [*files, *([named] if named else [])]
+
+
+def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str, frozenset[str]]:
+    """Channel → the options that a section of its own sets, in whichever file. Raises ConfigError."""
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for path in _files(datadir, config_file):
+        for name, values in _sections(path)[1].items():
+            spelled, before = found.get(name.lower(), (name, frozenset()))
+            found[name.lower()] = (spelled, before | values.keys())
+    return dict(found.values())
 
 
 _PASSWORD_HINT = 'leave it out of the URL and set target_password = "file:PATH", or: rplctl init --target-password-file'
@@ -317,10 +341,16 @@ def read_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error}", hint="the file is TOML: name = value, texts in quotes") from error
 
 
-def read_options(path: Path, channel: str) -> tuple[dict[str, Value], dict[str, Value]]:
+def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dict[str, Value]]:
     """Of the file's top, and of the channel's section. Other channels' sections are checked too. Raises ConfigError."""
-    top, sections = _checked(path, path.read_bytes() if os.access(path, os.R_OK) else b"")
+    top, sections = _sections(path)
+    if channel is None:
+        return top, {}
     return top, {o: v for name in sections if name.lower() == channel.lower() for o, v in sections[name].items()}
+
+
+def _sections(path: Path) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
+    return _checked(path, path.read_bytes() if os.access(path, os.R_OK) else b"")
 
 
 @lru_cache(maxsize=8)
@@ -365,7 +395,9 @@ def to_toml(stored: Mapping[str, Any]) -> str:
     return "\n".join(["# Options of this instance; see rplctl.toml(5). Rewritten by `rplctl init`.", *lines, ""])
 
 
-def _toml_value(value: Value) -> str:
+def _toml_value(value: Value | list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

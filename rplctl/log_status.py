@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,16 +30,16 @@ from rplctl.locks import PATIENCE_S, FileLock, channel_map, collector_lock, gtid
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import list_channels, open_master_info
 from rplctl.repository.at_once import RecordsAtOnce
+from rplctl.repository.channels import EngineOf, TargetKey, target_key
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from rplctl.repository.table import TableReader
     from rplctl.target.engine_log import EngineLog
 
 UNABLE_TO_COLLECT = 3722
 MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
+TARGETS = "targets"  # key in STORAGE_ENGINES
 ROUND_PATIENCE_S = (
     0.003  # for a lock of the first round; after one that failed it grows, so that a busy one is had, too
 )
@@ -64,6 +63,15 @@ class LogResource(Protocol):
         ...
 
     def unlock(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLog:
+    """A target's own log, and the channels that apply there; the default one is that of the options' top."""
+
+    log: EngineLog
+    channels: tuple[str, ...] = ()
+    is_default: bool = True
 
 
 @dataclass(slots=True)
@@ -185,8 +193,8 @@ class _GtidResource:
 class _EngineResource:
     column = STORAGE_ENGINES
 
-    def __init__(self, log: EngineLog, into: Document) -> None:
-        self._log = log
+    def __init__(self, target: TargetLog, into: Document) -> None:
+        self._target, self._log = target, target.log
         self._into = into
 
     def lock(self, patience_s: float) -> bool:
@@ -197,7 +205,13 @@ class _EngineResource:
         """A snapshot is kept for `and_then`; the log's owner closes it."""
 
     def collect(self) -> None:
-        self._into[self._log.name] = self._log.collect()
+        """A channel's own target comes behind the default one, under TARGETS, with its channels."""
+        figures = {self._log.name: self._log.collect()}
+        if self._target.is_default:
+            self._into |= figures
+        else:
+            names = list(self._target.channels)
+            self._into.setdefault(TARGETS, []).append({"channel_names": names, **figures})
 
 
 def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
@@ -214,16 +228,16 @@ def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
 
 def collect_log_status(
     config: Callable[[str], Config],
-    engine: Callable[[], Engine],
-    log: EngineLog | None,
+    engine_of: EngineOf,
+    logs: Sequence[TargetLog],
     patience_s: float = PATIENCE_S,
 ) -> Collected:
-    """`config` gives a channel's options; `log` is the target's, its user's privilege checked already.
+    """`config` gives a channel's options; `logs` are the targets', their users' privilege checked already.
 
-    A snapshot that `log` holds when this returns is of the moment collected. Raises RplError 3722, LockBusy 1205.
+    A snapshot that a log holds when this returns is of the moment collected. Raises RplError 3722, LockBusy 1205.
     """
     datadir = config("").datadir
-    list_channels(config(""), engine)  # connects, where a repository is a TABLE: not under the locks
+    list_channels(config(""), engine_of)  # connects, where a repository is a TABLE: not under the locks
     began = time.monotonic()
     deadline = began + patience_s
     held, map_held = 0.0, 0.0
@@ -235,7 +249,7 @@ def collect_log_status(
         while True:
             with _map_held(datadir, deadline):
                 round_began = time.monotonic()
-                collected, held_s = _round(config, engine, log, patience)
+                collected, held_s = _round(config, engine_of, logs, patience)
                 held, map_held = max(held, held_s), max(map_held, time.monotonic() - round_began)
             if collected is not None:
                 collected.held_s, collected.map_held_s, collected.waited_s = held, map_held, round_began - began
@@ -260,12 +274,12 @@ def _map_held(datadir: Any, deadline: float) -> Iterator[None]:
 
 
 def _round(
-    config: Callable[[str], Config], engine: Callable[[], Engine], log: EngineLog | None, patience: float
+    config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], patience: float
 ) -> tuple[Collected | None, float]:
     """Lock, collect, unlock in reverse; (None when a lock was not to be had, seconds). Caller holds the channel map."""
     collected = Collected()
     with ExitStack() as opened:
-        resources = _resources(config, engine, log, collected, opened)
+        resources = _resources(config, engine_of, logs, collected, opened)
         time.sleep(_BREATH_S)
         began = time.monotonic()
         is_complete = _collect(resources, patience)
@@ -274,32 +288,36 @@ def _round(
 
 def _resources(
     config: Callable[[str], Config],
-    engine: Callable[[], Engine],
-    log: EngineLog | None,
+    engine_of: EngineOf,
+    logs: Sequence[TargetLog],
     into: Collected,
     opened: ExitStack,
 ) -> list[LogResource]:
     """In the order of their locks, each ready for its first question. `opened` closes what they read from."""
     datadir = config("").datadir
 
-    @cache
-    def reader() -> TableReader:
+    readers: dict[TargetKey, TableReader] = {}
+
+    def reader(options: Config) -> TableReader:
         from rplctl.repository.table import TableReader
 
-        return opened.enter_context(closing(TableReader(engine())))
+        key = target_key(options)
+        if key not in readers:
+            readers[key] = opened.enter_context(closing(TableReader(engine_of(options)())))
+        return readers[key]
 
     with _named(CHANNELS):
-        into.channels = [ChannelLog(name) for name in list_channels(config(""), engine)]
+        into.channels = [ChannelLog(name) for name in list_channels(config(""), engine_of)]
         configs = {log.name: config(log.name) for log in into.channels}
         masters = RecordsAtOnce(MASTER_INFO, configs, reader)
         for name, options in configs.items():
             if masters.find(name) is None:
-                open_master_info(options, Channel(name, datadir), engine).read()  # says what is missing
+                open_master_info(options, Channel(name, datadir), engine_of(options)).read()  # says what is missing
         channels = [_ChannelResource(Channel(log.name, datadir), masters, log, opened) for log in into.channels]
     with _named(MASTER):
         gtids = _GtidResource(datadir, configs, RecordsAtOnce(RELAY_LOG_INFO, configs, reader), into)
     masters.expire()
-    return [*channels, gtids, *([] if log is None else [_EngineResource(log, into.storage_engines)])]
+    return [*channels, gtids, *(_EngineResource(target, into.storage_engines) for target in logs)]
 
 
 def _collect(resources: Sequence[LogResource], patience: float) -> bool:

@@ -10,9 +10,13 @@ def has_password(url: str) -> bool:
     return ":" in _user_part(url) or "password=" in url.partition("?")[2].lower()
 
 
+def authority(url: str) -> str:
+    """`user@host:port` of `kind://user@host:port/database`; '' of a file."""
+    return url.partition("://")[2].partition("/")[0]
+
+
 def _user_part(url: str) -> str:
-    authority = url.partition("://")[2].partition("/")[0]
-    return authority.rpartition("@")[0]
+    return authority(url).rpartition("@")[0]
 
 
 def url_with_password(url: str, password: str) -> str:

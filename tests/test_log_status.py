@@ -26,7 +26,7 @@ from rplctl.config import OPTIONS, Config
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock, channel_map, collector_lock, gtid_map
-from rplctl.log_status import Collected, LogResource, collect_log_status, executed_by_all
+from rplctl.log_status import Collected, LogResource, TargetLog, collect_log_status, executed_by_all
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.flush import MasterInfoFlusher
 from rplctl.relay_log.writer import RelayLogWriter
@@ -126,7 +126,7 @@ class Instance:
         return writer
 
     def collect(self, log: FakeLog | None = None, patience_s: float = 5) -> Collected:
-        return collect_log_status(self.configs, engine_of(self.config), log, patience_s)
+        return collect_log_status(self.configs, engine_of, [TargetLog(log)] if log is not None else [], patience_s)
 
     @property
     def locks_are_free(self) -> bool:

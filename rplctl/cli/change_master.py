@@ -100,18 +100,9 @@ def _change_master(context: typer.Context, channel: str | None, dry_run: bool, *
 
 def _channel_to_change(context: typer.Context, given: str | None) -> str:
     """CHANGE MASTER without a channel means the default one unless several exist (3079)."""
-    from rplctl.command.instance import all_channels
+    from rplctl.command.instance import one_channel
 
-    if given is not None:
-        return given
-    names = all_channels(options_of(context).config())
-    if len(names) > 1:
-        raise UsageError(
-            "Multiple channels exist on the slave. Please provide channel name as an argument.",
-            errno=3079,
-            hint="add --channel NAME; rplctl show-channels lists them",
-        )
-    return names[0] if names else ""
+    return one_channel(options_of(context).config(), given)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -193,7 +193,7 @@ def doctor(context: typer.Context, channel: ChannelName = None) -> None:
     from rplctl.command.doctor import doctor as run
 
     options = options_of(context)
-    findings = run(options.config(channel or ""), None if channel is None else [channel])
+    findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
     show_records(options, findings, Finding)
     results = {finding.Result for finding in findings}
     raise typer.Exit(2 if FAIL in results else 1 if WARN in results else 0)

@@ -6,7 +6,8 @@
     DIR/relay-bin*.NNNNNN, *.index       relay logs, the last one cut at those coordinates
     DIR/LOG_BIN.NNNNNN, *.index          the binary log; in binary-log/ when log_bin names a place outside of the
                                          instance, which backup.json keeps: `restore` puts it back there
-    DIR/target.db                        a SQLite target: the snapshot of the same moment
+    DIR/target.db, target-CHAN.db        SQLite targets, each a snapshot of the same moment; the second is of a channel
+                                         with a target of its own
     DIR/relay-log*.info                  RelayLogInfo at the position that this snapshot says it is at
     DIR/run/CHAN/…                       what unfinished commands left for the next start
 
@@ -44,11 +45,11 @@ from rplctl.secret import KEY_FILE
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from rplctl.log_status import ChannelLog, Collected
+    from rplctl.log_status import ChannelLog, TargetLog
 
 MANIFEST = "backup.json"
 MANIFEST_VERSION = 1
-TARGET_FILE = "target.db"
+TARGET_FILE = "target.db"  # of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
 _INSTANCE_FILES = (INSTANCE_FILE, KEY_FILE, "rplctl.log")
 _RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the next start finishes what they say
@@ -76,28 +77,34 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
         if not lock.acquire_backup(PATIENCE_S):
             raise lock_wait_timeout("a command that changes files runs", "rplctl backup")
         private_folder(folder)
-        with collected_logs(config) as (collected, log):
-            from rplctl.target.engine_log import snapshot_of
-
-            has_target = snapshot_of(log, folder / TARGET_FILE)
-            if not has_target:
-                _refuse_moving(config, collected)
+        with collected_logs(config) as (collected, logs):
+            snapshots = _snapshots(logs, folder)
+            file_of = {channel: name for name, channels in snapshots.items() for channel in channels}
+            _refuse_moving(config, [log for log in collected.channels if log.name not in file_of])
             outside: dict[str, str] = {}
             for channel in collected.channels:
-                outside |= _copy_channel(config(channel.name), channel, folder, has_target=has_target)
+                target = folder / file_of[channel.name] if channel.name in file_of else None
+                outside |= _copy_channel(config(channel.name), channel, folder, target)
         names = [name for name in _INSTANCE_FILES if with_key or name != KEY_FILE]
         for name in names:
             _copy(options.datadir / name, folder / name)
     finally:
         lock.close()
     row = row_of(options, collected, "")
+    has_target = bool(snapshots)
+    without = [log.name for log in collected.channels if log.name not in file_of]
+    if not collected.channels and not has_target:
+        without = [""]
+    # a SQLite file that is not there yet is no data
+    needs_dump = any(sqlite_file(config(name)) is None for name in without)
     manifest = {
         "version": MANIFEST_VERSION,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "log_status": row,
         "has_target": has_target,
+        "targets": {name: list(channels) for name, channels in snapshots.items()},
         "has_key": (folder / KEY_FILE).exists(),
-        "needs_dump": not has_target and sqlite_file(options) is None,  # a SQLite file that is not there yet is no data
+        "needs_dump": needs_dump,
         "key_left_out": not with_key and (options.datadir / KEY_FILE).exists(),
         "binary_logs_outside": outside,
         "files": dict(_described(folder)),
@@ -106,8 +113,20 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     files = manifest["files"]
     assert isinstance(files, dict)
     size = sum(entry["size"] for entry in files.values())
-    has_key, needs_dump = bool(manifest["has_key"]), bool(manifest["needs_dump"])
+    has_key = bool(manifest["has_key"])
     return BackupResult(folder, len(files), size, row, has_target, has_key, collected.held_s, needs_dump)
+
+
+def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]]:
+    """File in the backup → the channels that apply to it, of each target that is a SQLite file."""
+    from rplctl.target.engine_log import snapshot_of
+
+    found = {}
+    for target in logs:
+        name = TARGET_FILE if target.is_default else f"target{Channel(target.channels[0], folder).suffix}.db"
+        if snapshot_of(target.log, folder / name):
+            found[name] = target.channels
+    return found
 
 
 def refuse_filled(folder: Path, hint: str = "name a folder that is not there yet") -> None:
@@ -116,10 +135,10 @@ def refuse_filled(folder: Path, hint: str = "name a folder that is not there yet
         raise UsageError(f"{folder} is not an empty folder", hint=hint)
 
 
-def _refuse_moving(config: Configs, collected: Collected) -> None:
+def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
     """A FILE and a server's own dump belong together only when no applier moves in between. Raises UsageError."""
     datadir = config("").datadir
-    for log in collected.channels:
+    for log in channels:
         options, channel = config(log.name), Channel(log.name, datadir)
         if RELAY_LOG_INFO.kind(options) is not RepositoryKind.FILE or APPLIER not in running(channel):
             continue
@@ -137,8 +156,8 @@ def _refuse_moving(config: Configs, collected: Collected) -> None:
             lock.close()
 
 
-def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: bool) -> dict[str, str]:
-    """Folder of the backup → place outside of the instance that it stands for."""
+def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | None) -> dict[str, str]:
+    """Folder of the backup → place outside of the instance that it stands for. `target`: the channel's snapshot."""
     here, there = Channel(log.name, config.datadir), Channel(log.name, folder)
     for name in log.relay_logs:
         is_last = name == log.relay_log_file
@@ -153,8 +172,8 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, *, has_target: 
         stored = open_relay_log_info(config, here, _no_engine)
         if stored.exists():
             info = stored.read()
-            if has_target:
-                info = _at_snapshot(info, folder / TARGET_FILE)
+            if target is not None:
+                info = _at_snapshot(info, target)
             open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, there, _no_engine).flush(info, force=True)
     for pattern in _RUN_FILES:
         for path in sorted(here.run_folder.glob(pattern)):

@@ -40,6 +40,7 @@ from rplctl.command.instance import (
     administer,
     all_channels,
     clear_status,
+    engine_of,
     open_repositories,
     running,
     target_has_table,
@@ -179,7 +180,7 @@ def stored_records(config: Config, repositories: Repositories, channel: str) -> 
         _create_tables(config, repositories)
         master = MasterInfo(
             channel_name=channel,
-            master_id=next_master_id(config, repositories.engine, channels),
+            master_id=next_master_id(config, engine_of, channels),
             heartbeat=default_heartbeat(config),
         )
     if repositories.relay_log_info.exists():

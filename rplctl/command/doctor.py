@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.instance import all_channels, engine_of, open_repositories, running
+from rplctl.command.instance import engine_of, known_channels, open_repositories, running
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo
+from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
 from rplctl.target_url import url_without_password
 
@@ -37,19 +38,27 @@ class Finding:
     Hint: str = ""
 
 
-def doctor(config: Config, channel_names: list[str] | None = None) -> list[Finding]:
-    """Every check, in order; never raises an RplError: a check that fails says so."""
+def doctor(
+    config: Config, channel_names: list[str] | None = None, config_of: Callable[[str], Config] | None = None
+) -> list[Finding]:
+    """Every check, in order; never raises an RplError: a check that fails says so. `config_of` gives a channel's own
+    options, without it they are those of `config`.
+    """
+    options_of = config_of or (lambda _: config)
     findings = [
         *_python(),
         *_guarded("java", lambda: _java(config)),
         *_datadir(config.datadir),
         *_secrets(config.datadir),
     ]
-    findings += _guarded("target", lambda: _target(config))
     names: list[str] = []
-    findings += _guarded("channels", lambda: _channels(config, channel_names, names))
+    channels = _guarded("channels", lambda: _channels(config, channel_names, names))
+    targets = {target_key(options): options for options in (config, *map(options_of, names))}
+    for options in targets.values():
+        findings += _guarded("target", lambda options=options: _target(options))  # type: ignore[misc]
+    findings += channels
     for name in names:
-        findings += _guarded(f"channel '{name}'", lambda name=name: _channel(config, name))  # type: ignore[misc]
+        findings += _guarded(f"channel '{name}'", lambda name=name: _channel(options_of(name), name))  # type: ignore[misc]
     return findings
 
 
@@ -171,7 +180,7 @@ def _postgresql(connection: Connection) -> Iterator[Finding]:
 
 
 def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Iterator[Finding]:
-    names += wanted if wanted is not None else all_channels(config)
+    names += wanted if wanted is not None else known_channels(config)
     kinds = f"MasterInfo {config.master_info_repository}, RelayLogInfo {config.relay_log_info_repository}"
     yield Finding("repositories", OK, kinds)
     if not names:

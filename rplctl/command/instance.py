@@ -168,32 +168,36 @@ def target_has_table(repositories: Repositories, name: str) -> bool:
 
 
 def all_channels(config: Config) -> list[str]:
-    """Every configured channel, the default one first, then by name."""
+    """Every configured channel in whichever target, the default one first, then by name. Raises TargetError for a
+    target that cannot be asked.
+    """
     from rplctl.repository import list_channels
 
-    return sorted(list_channels(config, engine_of(config)))
+    return list_channels(config, engine_of)
 
 
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
-    """As `all_channels`; while the target cannot be asked those that the folder knows of, which is said: who looks at
-    them, or stops them, needs no target. Raises TargetError when it knows of none.
+    """As `all_channels`; of a target that cannot be asked those that options and folder know of, which is said: who
+    looks at them, or stops them, needs no target. Raises TargetError when it knows of none.
     """
-    from rplctl.repository import channels_of_folder
+    from rplctl.repository.channels import find_channels
 
-    try:
-        return all_channels(config)
-    except TargetError as error:
-        if not (names := channels_of_folder(config.datadir)):
-            raise
-        says(Note(0, f"the target cannot be asked which channels there are ({error.message}): those known here follow"))
-        return names
+    found = find_channels(config, engine_of)
+    names = sorted([*found.names, *found.perhaps])
+    for target, error in found.away.items():
+        if not names or (found.is_one and not isinstance(error, TargetError)):
+            raise error
+        which = "the target" if found.is_one else f"the target {target}"
+        text = f"{which} cannot be asked which channels there are ({error.message}): those known here follow"
+        says(Note(0, text))
+    return names
 
 
 def one_channel(config: Config, given: str | None) -> str:
     """The channel that a command means: the one given, else the only one there is. Raises UsageError 3079."""
     if given is not None:
         return given
-    channels = all_channels(config)
+    channels = known_channels(config)
     if len(channels) > 1:
         raise UsageError(
             "Multiple channels exist on the slave. Please provide channel name as an argument.",

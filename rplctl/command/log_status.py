@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel
-from rplctl.command.instance import engine_of, one_engine
+from rplctl.command.instance import all_channels, engine_of, one_engine
 from rplctl.config import Config
-from rplctl.errors import NotConfigured, RplError, UsageError
+from rplctl.errors import LockBusy, NotConfigured, RplError, UsageError
 from rplctl.receiver.identity import replica_identity
+from rplctl.repository.channels import TargetKey, target_key
 
 if TYPE_CHECKING:
-    from rplctl.log_status import Collected
+    from rplctl.log_status import Collected, TargetLog
     from rplctl.target.engine_log import EngineLog
 
 # --format → the names of columns 2 and 3, the key of the relay log position
@@ -48,10 +49,10 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
 
 
 @contextmanager
-def collected_logs(config: Configs) -> Iterator[tuple[Collected, EngineLog | None]]:
-    """What was collected, and the target's log, which keeps its snapshot of that moment for the block."""
-    from rplctl.log_status import STORAGE_ENGINES, UNABLE_TO_COLLECT, collect_log_status
-    from rplctl.target.engine_log import ACCESS_DENIED, access_denied, open_engine_log
+def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]]]:
+    """What was collected, and the targets' logs, which keep their snapshots of that moment for the block."""
+    from rplctl.log_status import collect_log_status
+    from rplctl.target.engine_log import access_denied
 
     try:
         options = config("")
@@ -62,26 +63,70 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, EngineLog | Non
         raise NotConfigured(f"{options.datadir} is no instance folder", errno=1200, hint="rplctl init")
     if not os.access(options.datadir, os.R_OK | os.W_OK | os.X_OK):
         raise access_denied(f"run as the owner of {options.datadir}")
-    engine = engine_of(options)
+    with ExitStack() as opened:
+        try:
+            targets = _targets(config)
+            logs = list(_open_logs(config, targets, opened))
+            collected = collect_log_status(config, engine_of, logs)
+        except PermissionError:
+            raise access_denied(f"run as the owner of {options.datadir}") from None
+        for log in collected.channels:
+            if target_key(config(log.name)) not in targets:
+                raise LockBusy(f"channel '{log.name}' was made at this moment", channel=log.name, hint="try again")
+        yield collected, logs
+
+
+def _targets(config: Configs) -> dict[TargetKey, list[str]]:
+    """Target → its channels; the default channel's alone when there is none. Raises RplError 3722."""
+    targets: dict[TargetKey, list[str]] = {}
+    for name in _channels(config) or [""]:
+        targets.setdefault(target_key(config(name)), []).append(name)
+    return targets
+
+
+def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: ExitStack) -> Iterator[TargetLog]:
+    """The default channel's first. A SQLite file that is not there yet has none. Raises RplError 1227, 3722."""
+    from rplctl.log_status import TargetLog
+
+    default = target_key(config(""))
+    for key in sorted(targets, key=lambda key: key != default):
+        names = targets[key]
+        log = _open_log(config(names[0]), "" if len(targets) == 1 else f"channel '{names[0]}': ")
+        if log is not None:
+            opened.callback(log.close)
+            opened.callback(log.unlock)
+            yield TargetLog(log, tuple(names), key == default)
+
+
+def _channels(config: Configs) -> list[str]:
+    """Raises RplError 3722."""
+    from rplctl.log_status import CHANNELS, UNABLE_TO_COLLECT
+
     try:
-        file = sqlite_file(options)
-        log = open_engine_log(engine()) if file is None or file.exists() else None  # opening would make the file
+        return all_channels(config(""))
+    except RplError as error:
+        raise _unable(CHANNELS, error, UNABLE_TO_COLLECT) from None
+
+
+def _open_log(config: Config, whose: str) -> EngineLog | None:
+    from rplctl.log_status import STORAGE_ENGINES, UNABLE_TO_COLLECT
+    from rplctl.target.engine_log import ACCESS_DENIED, access_denied, open_engine_log
+
+    try:
+        file = sqlite_file(config)
+        return open_engine_log(engine_of(config)()) if file is None or file.exists() else None  # else we would make it
     except RplError as error:
         if error.errno == ACCESS_DENIED:
             raise access_denied(error.hint) from None
-        raise RplError(
-            f"Unable to collect information for column '{STORAGE_ENGINES}': {error.message[:192]}.",
-            errno=UNABLE_TO_COLLECT,
-            hint=error.hint or "rplctl doctor",
-        ) from None
-    try:
-        yield collect_log_status(config, engine, log), log
-    except PermissionError:
-        raise access_denied(f"run as the owner of {options.datadir}") from None
-    finally:
-        if log is not None:
-            log.unlock()
-            log.close()
+        raise _unable(STORAGE_ENGINES, error, UNABLE_TO_COLLECT, whose) from None
+
+
+def _unable(column: str, error: RplError, errno: int, whose: str = "") -> RplError:
+    return RplError(
+        f"Unable to collect information for column '{column}': {whose}{error.message[:192].rstrip('.')}.",
+        errno=errno,
+        hint=error.hint or "rplctl doctor",
+    )
 
 
 def sqlite_file(config: Config) -> Path | None:

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rplctl.command.backup import MANIFEST, MANIFEST_VERSION, refuse_filled
+from rplctl.channel import Channel
+from rplctl.command.backup import MANIFEST, MANIFEST_VERSION, TARGET_FILE, refuse_filled
 from rplctl.command.instance import Note
 from rplctl.command.journal import append_journal
 from rplctl.config import INSTANCE_FILE, Config, read_file, to_toml
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file, sync, sync_folder
 from rplctl.errors import RplError, UsageError
+
+SQLITE = "sqlite:"  # a target's URL begins with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def restore(folder: Path, datadir: Path) -> RestoreResult:
     _refuse_taken([place for place in places.values() if not place.is_relative_to(datadir)])
     private_folder(datadir)
     for name in names:
-        _copy(folder / name, places[name], manifest["files"][name], replaced=_options(folder, name, manifest))
+        _copy(folder / name, places[name], manifest["files"][name], replaced=_options(folder, name, manifest, datadir))
     sync_folder(datadir)
     for parent in {place.parent for place in places.values() if not place.is_relative_to(datadir)}:
         sync_folder(parent)
@@ -109,14 +112,40 @@ def _copy(source: Path, destination: Path, entry: dict[str, Any], *, replaced: b
         raise RplError(f"{source} is missing from the backup", hint="use another backup") from None
 
 
-def _options(folder: Path, name: str, manifest: dict[str, Any]) -> bytes | None:
-    """The options without the place of the original's SQLite file: ours is in the instance folder."""
-    if name != INSTANCE_FILE or not manifest["has_target"]:
+def _options(folder: Path, name: str, manifest: dict[str, Any], datadir: Path) -> bytes | None:
+    """The options with SQLite files in our instance folder in place of the original's, None when nothing changes.
+
+    A server stays the target that it was: of the whole instance, or of a channel.
+    """
+    if name != INSTANCE_FILE:
         return None
     stored = read_file(folder / name)
-    for section in (stored, *stored.get("channel", {}).values()):
-        section.pop("target", None)
-    return to_toml(stored).encode()
+    before = to_toml(stored)
+    has_file_at_top = str(stored.get("target", SQLITE)).startswith(SQLITE)
+    if has_file_at_top:
+        stored.pop("target", None)
+    sections = stored.setdefault("channel", {})
+    file_of = {
+        channel: f"target{Channel(channel, datadir).suffix}.db" for channel, s in sections.items() if _has_file(s)
+    }
+    for file, channels in manifest.get("targets", {}).items():
+        file_of |= {_spelled(sections, channel): file for channel in channels}
+    for channel, file in file_of.items():
+        if file != TARGET_FILE or not has_file_at_top:
+            sections.setdefault(channel, {})["target"] = f"{SQLITE}///{datadir / file}"
+        elif channel in sections:
+            sections[channel].pop("target", None)
+    after = to_toml(stored)
+    return after.encode() if after != before else None
+
+
+def _has_file(section: dict[str, Any]) -> bool:
+    return str(section.get("target", "")).startswith(SQLITE)
+
+
+def _spelled(sections: dict[str, Any], channel: str) -> str:
+    """The section that is the channel's, in whatever case."""
+    return next((name for name in sections if name.lower() == channel.lower()), channel)
 
 
 def _notes(manifest: dict[str, Any]) -> list[Note]:

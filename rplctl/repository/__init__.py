@@ -5,16 +5,16 @@ The SQLAlchemy engine comes as a callable: FILE neither opens nor imports it (de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rplctl.channel import Channel, decode_channel_name, encode_channel_name
-from rplctl.config import INSTANCE_FILE, Config, read_file
+from rplctl.channel import Channel
+from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
+from rplctl.repository.channels import ChannelOptions, EngineOf, ids_in_tables, list_channels
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "InfoRepository",
     "RepositoryKind",
-    "channels_of_folder",
     "compare_and_swap",
     "create_tables",
     "list_channels",
@@ -72,83 +71,19 @@ def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayL
     return table.compare_and_swap(connection, expected, new)
 
 
-def list_channels(config: Config, engine: Callable[[], Engine]) -> list[str]:
-    """Names of the channels with an info file in the instance folder, or a row where a repository is TABLE; sorted."""
-    found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
-    for record in (MASTER_INFO, RELAY_LOG_INFO):
-        if RepositoryKind.TABLE in _kinds_in_use(config, record):
-            found |= {name.casefold(): name for name in _channels_in_table(record, engine)}
-    return sorted(found.values())
-
-
-def channels_of_folder(datadir: Path) -> list[str]:
-    """Those that are known while no table can be asked: with an info file, or with threads that ran here, whose names
-    are in lower case then; sorted.
-    """
-    found = {encode_channel_name(name): name for name in _channels_in_files(datadir)}
-    for path in (datadir / "run").glob("*/*.status.json"):
-        with suppress(ValueError):
-            name = "" if path.parent.name == "@" else decode_channel_name(path.parent.name)
-            if Channel(name, datadir).run_folder == path.parent:
-                found.setdefault(encode_channel_name(name), name)
-    return sorted(found.values())
-
-
-def next_master_id(config: Config, engine: Callable[[], Engine], channels: Sequence[str] | None = None) -> int:
+def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] | None = None) -> int:
     """The smallest free Master_id above all in use: WL#2775's key, unique in the instance. `channels`: what
     `list_channels` said, where it was asked already.
     """
-    names = list_channels(config, engine) if channels is None else channels
-    return max([0, *(_master_id(config, Channel(name, config.datadir), engine) for name in names)]) + 1
+    names = list_channels(config, engine_of) if channels is None else channels
+    options = ChannelOptions(config)
+    used = [_master_id(options.of(name), Channel(name, config.datadir), engine_of) for name in names]
+    return max([0, *used, *ids_in_tables(options, engine_of)]) + 1
 
 
-def _master_id(config: Config, channel: Channel, engine: Callable[[], Engine]) -> int:
+def _master_id(config: Config, channel: Channel, engine_of: EngineOf) -> int:
     """Of either record, both hold it; 0 when neither can be read: what is wrong with one channel stops no other."""
     for open_record in (open_master_info, open_relay_log_info):
         with suppress(RplError):
-            return open_record(config, channel, engine).read().master_id
+            return open_record(config, channel, engine_of(config)).read().master_id
     return 0
-
-
-def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
-    """The options' kind, and those that `switch-repo` stored for single channels."""
-    path = config.datadir / INSTANCE_FILE
-    sections = read_file(path).get("channel", {}) if path.exists() else {}
-    stored = {str(section.get(record.option, "")).upper() for section in sections.values()}
-    return {record.kind(config)} | {RepositoryKind(kind) for kind in stored if kind in set(RepositoryKind)}
-
-
-def _channels_in_files(datadir: Path) -> Iterator[str]:
-    """From the channel line, which keeps upper case; else from the file's name. A damaged file still has its name."""
-    for path in sorted(datadir.glob("master*.info")):
-        suffix = path.stem.removeprefix("master")
-        if suffix and not suffix.startswith("-"):
-            continue
-        try:
-            name = decode_channel_name(suffix[1:])
-        except ValueError:
-            continue
-        if Channel(name, datadir).master_info_path == path and _has_bytes(path):
-            written = _written_name(path)
-            yield written if written.casefold() == name.casefold() else name
-
-
-def _has_bytes(path: Path) -> bool:
-    """False, too, when RESET ALL of another process has just removed it."""
-    try:
-        return path.stat().st_size > 0
-    except FileNotFoundError:
-        return False
-
-
-def _written_name(path: Path) -> str:
-    try:
-        return MASTER_INFO.parse(path.read_bytes()).channel_name
-    except (RplError, ValueError, OSError):
-        return ""
-
-
-def _channels_in_table(record: Record[Any], engine: Callable[[], Engine]) -> list[str]:
-    from rplctl.repository.table import stored_channels
-
-    return stored_channels(engine(), record)

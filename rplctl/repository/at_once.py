@@ -1,8 +1,8 @@
 """The records of many channels read at once, for who holds locks meanwhile (WL#9452): FILE or TABLE, each as it is.
 
 What may take long comes at the beginning: connecting, a table's definition, the first use of a statement, every record
-once. `expire` ends that; the next `find` asks anew: one statement a table for all channels, one read a file. What is
-byte for byte as it was is not taken apart again.
+once. `expire` ends that; the next `find` asks anew: one statement a table for all channels of a target, one read a
+file. What is byte for byte as it was is not taken apart again.
 Invariant: after `expire` a record is as old as the first `find` at most. For one thread.
 """
 
@@ -22,40 +22,45 @@ if TYPE_CHECKING:
 
 
 class RecordsAtOnce(Generic[Info]):
-    """`configs`: channel → its options, which say FILE or TABLE; `reader` is opened at the first TABLE."""
+    """`configs`: channel → its options, which say FILE or TABLE; `reader` gives the one of a channel's target and is
+    called at the first TABLE there.
+    """
 
-    def __init__(self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[], TableReader]) -> None:
+    def __init__(
+        self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
+    ) -> None:
         self._record: Record[Info] = record
         self._known: dict[str, tuple[Any, Info | None]] = {}
         self._files: dict[str, FileRepository[Info]] = {}
-        self._reader: TableReader | None = None
-        self._has_table = False
-        self._rows: dict[str, Any] | None = None
+        self._readers: dict[str, TableReader] = {}
+        self._has_table: dict[TableReader, bool] = {}
+        self._rows: dict[TableReader, dict[str, Any]] = {}
         for name, config in configs.items():
             if record.kind(config) is RepositoryKind.FILE:
                 self._files[name] = FileRepository(record, Channel(name, config.datadir), record.sync_period(config))
-            elif self._reader is None:
-                self._reader = reader()
-                self._has_table = self._reader.check(record, name)
+                continue
+            its = self._readers[name] = reader(config)
+            if its not in self._has_table:
+                self._has_table[its] = its.check(record, name)
         for name in configs:
             self.find(name)
         self.expire()
 
     def expire(self) -> None:
         """What was read is old from now on."""
-        self._rows = None
-        if self._reader is not None:
-            self._reader.end()
+        self._rows.clear()
+        for reader in self._has_table:
+            reader.end()
 
     def find(self, name: str) -> Info | None:
         """None when there is no record, or no table. Raises what its repository's `read` raises besides."""
         if (file := self._files.get(name)) is not None:
             stored: Any = file.load()
             return self._taken_apart(name, stored, lambda: file.parsed(stored))
-        assert self._reader is not None
-        if self._rows is None:
-            self._rows = self._reader.rows(self._record) if self._has_table else {}
-        row, reader = self._rows.get(name.casefold()), self._reader
+        reader = self._readers[name]
+        if reader not in self._rows:
+            self._rows[reader] = reader.rows(self._record) if self._has_table[reader] else {}
+        row = self._rows[reader].get(name.casefold())
         return self._taken_apart(name, row, lambda: reader.parsed(self._record, name, row))
 
     def _taken_apart(self, name: str, stored: Any, parse: Callable[[], Info | None]) -> Info | None:

@@ -265,6 +265,20 @@ def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
             return [str(name) for name in connection.execute(select(column)).scalars()]
 
 
+def stored_ids(engine: Engine, record: Record[Any]) -> list[int]:
+    """Master_id of every row; none when there is no table or no database file. Raises TargetError."""
+    if is_file_missing(engine):
+        return []
+    with mapped_errors(qualified_name(engine.dialect.name, record.table), None), engine.connect() as plain:
+        connection = plain.execution_options(**READ_ONLY)
+        with connection.begin():
+            if not table_exists(connection, record):
+                return []
+            return [
+                int(n) for n in connection.execute(text(f"SELECT Master_id FROM {_sql_name(engine, record)}")).scalars()
+            ]
+
+
 def channels_of_ids(ids: list[int]) -> list[str]:
     """What an upgrade of WL#2775's layout names the channels: '' for the smallest Master_id, `master-ID` for others."""
     return [f"master-{id}" if number else "" for number, id in enumerate(sorted(ids))]

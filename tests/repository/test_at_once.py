@@ -50,7 +50,7 @@ def test_all_channels_of_a_table_cost_one_statement_and_a_record_is_of_after_the
     configs: dict[str, Config], engine: Engine
 ) -> None:
     with closing(TableReader(engine)) as reader:
-        records = RecordsAtOnce(MASTER_INFO, configs, lambda: reader)
+        records = RecordsAtOnce(MASTER_INFO, configs, lambda _: reader)
         for name in configs:
             store(configs, engine, name, f"new-{name}")
         records.expire()
@@ -65,7 +65,7 @@ def test_what_did_not_change_is_not_taken_apart_again(
     configs: dict[str, Config], engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(TableReader(engine)) as reader:
-        records = RecordsAtOnce(MASTER_INFO, configs, lambda: reader)
+        records = RecordsAtOnce(MASTER_INFO, configs, lambda _: reader)
         before = {name: records.find(name) for name in configs}
         store(configs, engine, "B", "elsewhere")
         records.expire()
@@ -79,14 +79,14 @@ def test_no_row_no_file_and_no_table_are_none_and_a_damaged_record_is_told(
 ) -> None:
     with closing(TableReader(engine)) as reader:
         more = configs | {"x": configs["a"], "y": configs["f"]}
-        records = RecordsAtOnce(MASTER_INFO, more, lambda: reader)
+        records = RecordsAtOnce(MASTER_INFO, more, lambda _: reader)
         assert (records.find("x"), records.find("y")) == (None, None)
     with engine.begin() as connection:
         connection.execute(text("UPDATE slave_master_info SET Master_log_pos = 'x' WHERE Channel_name = 'a'"))
     with closing(TableReader(engine)) as reader, pytest.raises(RplError) as raised:
-        RecordsAtOnce(MASTER_INFO, configs, lambda: reader)
+        RecordsAtOnce(MASTER_INFO, configs, lambda _: reader)
     assert raised.value.errno == 1201 and "channel 'a'" in raised.value.message
     with engine.begin() as connection:
         connection.execute(text("DROP TABLE slave_master_info"))
     with closing(TableReader(engine)) as reader:
-        assert RecordsAtOnce(MASTER_INFO, configs, lambda: reader).find("a") is None
+        assert RecordsAtOnce(MASTER_INFO, configs, lambda _: reader).find("a") is None

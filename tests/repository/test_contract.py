@@ -119,13 +119,13 @@ def test_lists_every_channel_and_gives_each_an_id_of_its_own(
     place: tuple[RepositoryKind, Target], channel: Channel
 ) -> None:
     config = config_of(channel.datadir, str(place[0]))
-    assert list_channels(config, place[1].engine) == []
-    assert next_master_id(config, place[1].engine) == 1
+    assert list_channels(config, lambda _: place[1].engine) == []
+    assert next_master_id(config, lambda _: place[1].engine) == 1
     for name in ("", "East 1/ä", "west"):
-        info = replace(MASTER, channel_name=name, master_id=next_master_id(config, place[1].engine))
+        info = replace(MASTER, channel_name=name, master_id=next_master_id(config, lambda _: place[1].engine))
         opened((MASTER_INFO, MASTER), place, Channel(name, channel.datadir)).flush(info, force=True)
-    assert list_channels(config, place[1].engine) == ["", "East 1/ä", "west"]
-    assert next_master_id(config, place[1].engine) == 4
+    assert list_channels(config, lambda _: place[1].engine) == ["", "East 1/ä", "west"]
+    assert next_master_id(config, lambda _: place[1].engine) == 4
 
 
 def test_each_record_is_whole_in_every_field(place: tuple[RepositoryKind, Target], channel: Channel) -> None:

@@ -160,7 +160,7 @@ def test_the_default_channels_switch_leaves_the_kind_of_others(datadir: Path, sq
     carry_out(plan, config, Channel("", datadir), sqlite_target.engine)
     assert (load_config(datadir, "").master_info_repository, load_config(datadir, "").server_id) == ("TABLE", 9)
     assert load_config(datadir, "east").master_info_repository == "FILE"
-    assert list_channels(load_config(datadir, "east"), sqlite_target.engine) == ["", "east"]
+    assert list_channels(load_config(datadir, "east"), lambda _: sqlite_target.engine) == ["", "east"]
 
 
 def test_what_reset_left_of_the_settings_survives_a_switch(channel: Channel, sqlite_target: Target) -> None:

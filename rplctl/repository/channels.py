@@ -1,0 +1,184 @@
+"""Which channels there are: those with a record, in the instance folder or in any target that the options name.
+
+Invariant: a row is a channel's in the target that the channel's own options name, and nowhere else. A target that
+cannot be asked hides no channel of another one, and none that options or folder tell of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rplctl.channel import Channel, decode_channel_name, encode_channel_name
+from rplctl.config import INSTANCE_FILE, Config, channel_sections, load_config, read_file
+from rplctl.errors import RplError
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.target_url import url_without_password
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+EngineOf = Callable[[Config], Callable[[], "Engine"]]
+TargetKey = tuple[str, str]
+_OF_A_TARGET = {"target", "target_password"}
+_RECORDS: tuple[Record[Any], ...] = (MASTER_INFO, RELAY_LOG_INFO)
+
+
+class ChannelOptions:
+    """The options of all channels. As long as no section names a target, there is one: that of `config`."""
+
+    def __init__(self, config: Config) -> None:
+        self._given = config
+        sections = channel_sections(config.datadir, config.config_file)
+        self._sections = {name.casefold(): name for name in sections}
+        self._differ = any(_OF_A_TARGET & names for names in sections.values())
+        self._known: dict[str | None, Config] = {}
+
+    def of(self, channel: str | None) -> Config:
+        """Where the targets differ; None: of channels without a section. Raises ConfigError."""
+        if not self._differ:
+            return self._given
+        name = None if channel is None else self._sections.get(channel.casefold())
+        if name not in self._known:
+            self._known[name] = load_config(self._given.datadir, name, config_file=self._given.config_file)
+        return self._known[name]
+
+    def targets(self) -> dict[TargetKey, Config]:
+        """Each target once, that of channels without a section first."""
+        found: dict[TargetKey, Config] = {}
+        for name in (None, *self._sections.values()):
+            found.setdefault(target_key(options := self.of(name)), options)
+        return found
+
+    def uses_table(self, key: TargetKey, record: Record[Any]) -> bool:
+        """Whether any channel may have that record in the target."""
+        if not self._differ:
+            return RepositoryKind.TABLE in _kinds_in_use(self._given, record)
+        names = (None, *self._sections.values())
+        return any(target_key(o := self.of(n)) == key and record.kind(o) is RepositoryKind.TABLE for n in names)
+
+    def named_with(self, key: TargetKey) -> list[str]:
+        """Channels whose sections put a record into that target, whether they were made or not."""
+        if not self._differ:
+            return []
+        mine = [name for name in self._sections.values() if target_key(self.of(name)) == key]
+        return [n for n in mine if any(record.kind(self.of(n)) is RepositoryKind.TABLE for record in _RECORDS)]
+
+
+@dataclass(slots=True)
+class FoundChannels:
+    """`away`: the targets that could not be asked, as people read them, and why; `perhaps`: channels that may be
+    there, by what sections and folder tell. `is_one`: there is no other target.
+    """
+
+    names: list[str]
+    away: dict[str, RplError] = field(default_factory=dict)
+    perhaps: list[str] = field(default_factory=list)
+    is_one: bool = True
+
+
+def target_key(config: Config) -> TargetKey:
+    """Equal for channels of one target; no secret is looked into."""
+    return config.target, config.target_password
+
+
+def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
+    """Every channel with an info file in the instance folder, or a row in its own target. Raises ConfigError."""
+    options = ChannelOptions(config)
+    found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
+    targets = options.targets()
+    result = FoundChannels([], is_one=len(targets) == 1)
+    for key, place in targets.items():
+        try:
+            for record in _RECORDS:
+                if options.uses_table(key, record):
+                    rows = _channels_in_table(record, engine_of(place))
+                    found |= {name.casefold(): name for name in rows if target_key(options.of(name)) == key}
+        except RplError as error:
+            result.away[url_without_password(place.target or f"sqlite:///{place.datadir / 'target.db'}")] = error
+            here = [name for name in channels_of_folder(config.datadir) if target_key(options.of(name)) == key]
+            result.perhaps += [*options.named_with(key), *here]
+    result.names = sorted(found.values())
+    perhaps = {name.casefold(): name for name in reversed(result.perhaps)}  # as a section spells it
+    result.perhaps = [name for folded, name in perhaps.items() if folded not in found]
+    return result
+
+
+def list_channels(config: Config, engine_of: EngineOf) -> list[str]:
+    """Names of all channels, sorted. Raises what a target that cannot be asked raises: there may be more."""
+    found = find_channels(config, engine_of)
+    for error in found.away.values():
+        raise error
+    return found.names
+
+
+def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]:
+    """Every Master_id that a table holds, also of rows that are no channel here: it is unique in a table."""
+    for key, place in options.targets().items():
+        for record in _RECORDS:
+            if options.uses_table(key, record):
+                from rplctl.repository.table import stored_ids
+
+                with suppress(RplError):
+                    yield from stored_ids(engine_of(place)(), record)
+
+
+def channels_of_folder(datadir: Path) -> list[str]:
+    """Those that are known while no table can be asked: with an info file, or with threads that ran here, whose names
+    are in lower case then; sorted.
+    """
+    found = {encode_channel_name(name): name for name in _channels_in_files(datadir)}
+    for path in (datadir / "run").glob("*/*.status.json"):
+        with suppress(ValueError):
+            name = "" if path.parent.name == "@" else decode_channel_name(path.parent.name)
+            if Channel(name, datadir).run_folder == path.parent:
+                found.setdefault(encode_channel_name(name), name)
+    return sorted(found.values())
+
+
+def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
+    """The options' kind, and those that `switch-repo` stored for single channels."""
+    path = config.datadir / INSTANCE_FILE
+    sections = read_file(path).get("channel", {}) if path.exists() else {}
+    stored = {str(section.get(record.option, "")).upper() for section in sections.values()}
+    return {record.kind(config)} | {RepositoryKind(kind) for kind in stored if kind in set(RepositoryKind)}
+
+
+def _channels_in_files(datadir: Path) -> Iterator[str]:
+    """From the channel line, which keeps upper case; else from the file's name. A damaged file still has its name."""
+    for path in sorted(datadir.glob("master*.info")):
+        suffix = path.stem.removeprefix("master")
+        if suffix and not suffix.startswith("-"):
+            continue
+        try:
+            name = decode_channel_name(suffix[1:])
+        except ValueError:
+            continue
+        if Channel(name, datadir).master_info_path == path and _has_bytes(path):
+            written = _written_name(path)
+            yield written if written.casefold() == name.casefold() else name
+
+
+def _has_bytes(path: Path) -> bool:
+    """False, too, when RESET ALL of another process has just removed it."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _written_name(path: Path) -> str:
+    try:
+        return MASTER_INFO.parse(path.read_bytes()).channel_name
+    except (RplError, ValueError, OSError):
+        return ""
+
+
+def _channels_in_table(record: Record[Any], engine: Callable[[], Engine]) -> list[str]:
+    from rplctl.repository.table import stored_channels
+
+    return stored_channels(engine(), record)
