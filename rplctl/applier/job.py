@@ -22,11 +22,12 @@ from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.jobs import SMALLEST_SPLIT
 from rplctl.applier.new_source import enter_new_source
 from rplctl.applier.options import StartOptions
-from rplctl.applier.pipeline import Pipeline, words_of
+from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
 from rplctl.applier.report import Report
 from rplctl.applier.skip import SkipList
 from rplctl.applier.spark import ChannelSpark, OwnSpark
+from rplctl.applier.spark_failure import MEMORY_HINT, MemoryKills, TasksFailed, in_words, words_of
 from rplctl.applier.until import groups_before, is_met
 from rplctl.binlog.gtid import is_executed
 from rplctl.channel import Channel, hold_lock
@@ -73,6 +74,7 @@ class Applier:
         self._group = GroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
         self._by_gtid = False
         self._target: Target | None = None
+        self._memory_kills = MemoryKills()
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
 
@@ -88,16 +90,30 @@ class Applier:
                 self._report.failed(error)
                 raise
             except Exception as error:  # the thread boundary: no error ends the applier unseen
-                failure = RplError(
-                    f"the applier failed unexpectedly: {type(error).__name__}: {words_of(error)}",
-                    channel=self._channel.name,
-                    hint=f"see {self._channel.log_path('applier')}; nothing is lost, rplctl start tries again",
-                )
+                failure = self._in_words(error)
                 self._report.failed(failure)
+                if failure.__suppress_context__:
+                    raise failure from None
                 raise failure from error
             finally:
                 self._skips.keep_rest()
                 self._report.stopped()
+
+    def _in_words(self, error: Exception) -> RplError:
+        """Of what is not ours: first whether it is only that Spark's JVM died, whose callers see sockets close. What is
+        told by its cause needs no traceback.
+        """
+        again = "nothing is lost, rplctl start tries again"
+        if death := self._spark.death():
+            message, hint = death, f"{MEMORY_HINT}; {again}"
+        elif isinstance(error, TasksFailed):
+            message, hint = in_words(str(error), self._memory_kills)
+        else:
+            message = f"the applier failed unexpectedly: {type(error).__name__}: {words_of(error)}"
+            hint = f"see {self._channel.log_path('applier')}; {again}"
+        failure = RplError(message, channel=self._channel.name, hint=hint)
+        failure.__suppress_context__ = bool(death) or isinstance(error, TasksFailed)
+        return failure
 
     def _session(self) -> None:
         watch(self._channel.run_folder, beside_others=not self._is_alone)
@@ -222,6 +238,8 @@ class Applier:
             if groups is not None and (batch is None or batch.last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay
             if batch is None:
+                if death := self._spark.death():  # told now, and not when there is something to do
+                    raise TasksFailed(death)
                 self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name

@@ -23,6 +23,7 @@ from rplctl.applier.decode import Inconsistent, net_chunks
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.filtered_run import filtered
 from rplctl.applier.row_stream import read_run, unknown_tables
+from rplctl.applier.spark_failure import TasksFailed, limited_attempts, words_of
 from rplctl.binlog.cells import LARGE_CELL
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.large_text import LargeText
@@ -85,21 +86,6 @@ class UnknownTables(TargetError):
         self.names = names
 
 
-class TasksFailed(Exception):
-    """Spark could not carry a job out, however often it tried. Its words are asked for while its JVM can answer."""
-
-
-def words_of(error: Exception) -> str:
-    """Without the lines of a stack trace; of an error of the JVM's nothing is left once that has ended."""
-    from py4j.protocol import Py4JError
-
-    try:
-        lines = str(error).splitlines()
-    except (OSError, Py4JError):
-        return "the JVM has ended"
-    return "; ".join(line for line in lines if line and not line[0].isspace())[:500]
-
-
 class Pipeline:
     """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL.
 
@@ -138,10 +124,12 @@ class Pipeline:
                 self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
             shared = self._broadcast
         self._before_job()
-        try:
-            return self._context.parallelize(pieces, len(pieces)).map(lambda piece: task(piece, shared.value)).collect()
-        except Exception as error:
-            raise TasksFailed(words_of(error)) from error
+        with limited_attempts(self._context) as ended:
+            try:
+                job = self._context.parallelize(pieces, len(pieces))
+                return job.map(lambda piece: task(piece, shared.value)).collect()
+            except Exception as error:
+                raise TasksFailed(ended[0] if ended else words_of(error)) from error
 
     @property
     def parallelism(self) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.report import Report, log_error
-from rplctl.applier.spark import close_session, open_session
+from rplctl.applier.spark import JavaLife, close_session, open_session
 from rplctl.channel import STOP_NOW, Channel
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
@@ -46,8 +46,8 @@ class SharedPlace:
 class SharedSpark:
     """One channel's part in it: see spark.ChannelSpark. Its jobs are a group, which shares the cores evenly."""
 
-    def __init__(self, opened: Future[SparkContext], channel: str, working: set[str]) -> None:
-        self._opened = opened
+    def __init__(self, opened: Future[SparkContext], channel: str, working: set[str], life: JavaLife) -> None:
+        self._opened, self._life = opened, life
         self._channel, self._working = channel, working
         self._group = f"channel '{channel}'"
 
@@ -69,6 +69,9 @@ class SharedSpark:
     def serves_others(self) -> bool:
         return bool(self._working - {self._channel})
 
+    def death(self) -> str:
+        return self._life.death()
+
 
 class SharedProcess:
     """`channels`: what `start` says to each of them, by name."""
@@ -76,6 +79,7 @@ class SharedProcess:
     def __init__(self, datadir: Path, folder: Path, channels: dict[str, str]) -> None:
         self._place = SharedPlace(f"{len(channels)} channels", folder)
         self._opened: Future[SparkContext] = Future()
+        self._life = JavaLife()
         self._config = Config(datadir=datadir)
         self._appliers: dict[str, Applier] = {}
         self._working: set[str] = set()  # channels whose applier has not ended
@@ -99,7 +103,7 @@ class SharedProcess:
             self._config = config
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
-        return Applier(config, channel, options, SharedSpark(self._opened, name, self._working))
+        return Applier(config, channel, options, SharedSpark(self._opened, name, self._working, self._life))
 
     def run(self) -> int:
         """Until the last channel has ended; the exit code of the first that ended with an error. Raises what Spark did
@@ -110,7 +114,9 @@ class SharedProcess:
         for thread in threads:
             thread.start()
         try:
-            self._opened.set_result(open_session(self._config, self._place))
+            context = open_session(self._config, self._place)
+            self._life.begins()
+            self._opened.set_result(context)
         except Exception as error:
             self._opened.set_exception(error)
             raise

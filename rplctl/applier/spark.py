@@ -1,14 +1,16 @@
 """One Spark context per process: how it is started, and nothing of what it runs.
 
 A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; no Hive, no UI and no warehouse come
-with it. Invariant (design D14, D15): in local mode nothing listens but on 127.0.0.1, Spark's own files stay in the
-process's private folder, and its configuration holds no secret: tasks get bytes and table shapes, never a target's URL.
+with it. Invariant (design D14, D15): in local mode nothing listens but on 127.0.0.1 and in a private folder, and what
+listens does nothing for a peer that does not prove to be us; Spark's own files stay in the process's private folder,
+and its configuration holds no secret: tasks get bytes and table shapes, never a target's URL.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import sys
 import threading
@@ -17,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rplctl.applier.class_archive import archive_options, give_up, is_wanted, make_in_background
 from rplctl.applier.java import Java, find_java
+from rplctl.applier.own_gateway import open_gateway
+from rplctl.applier.spark_failure import MemoryKills, end_of_java
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.durable import private_folder, replace_file
+from rplctl.durable import PRIVATE_FILE, private_folder, replace_file
 from rplctl.errors import RplError
 
 if TYPE_CHECKING:
@@ -28,9 +32,17 @@ if TYPE_CHECKING:
 LOGGING_FILE = "log4j2.properties"
 LOOPBACK = "127.0.0.1"
 TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
+# For the ports of a local driver (RPC and blocks). Its secret is random, made by Spark at each start, and is in the
+# JVM's memory alone: in no argument, environment, file or property. What comes without it is not deserialised.
+KEEP_OUT = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
+}
 # A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 _closing = threading.Lock()
+_ended_by_us: list[Any] = []  # JVMs that were killed on purpose
 
 
 # Errors only, on stderr, from the first line on: the applier's log is for the operator.
@@ -76,6 +88,10 @@ class ChannelSpark(Protocol):
         """Whether the process has other channels that still work: it is not to end with this one."""
         ...
 
+    def death(self) -> str:
+        """How its JVM came to an end that nobody here asked for; '' while it runs."""
+        ...
+
 
 class OwnSpark:
     """The default: a Spark for this channel alone."""
@@ -83,9 +99,11 @@ class OwnSpark:
     def __init__(self, config: Config, channel: Channel) -> None:
         self._config, self._channel = config, channel
         self._context: SparkContext | None = None
+        self._life = JavaLife()
 
     def open(self) -> SparkContext:
         self._context = open_session(self._config, self._channel)
+        self._life.begins()
         return self._context
 
     def before_job(self) -> None:
@@ -97,6 +115,25 @@ class OwnSpark:
 
     def serves_others(self) -> bool:
         return False
+
+    def death(self) -> str:
+        return self._life.death()
+
+
+class JavaLife:
+    """The JVM of the session that this process has opened, as its parent sees it."""
+
+    def __init__(self) -> None:
+        self._kills = MemoryKills()
+        self._process: Any = None
+
+    def begins(self) -> None:
+        from pyspark import SparkContext
+
+        self._process = getattr(SparkContext._gateway, "proc", None)
+
+    def death(self) -> str:
+        return "" if self._process in _ended_by_us else end_of_java(self._process, self._kills)
 
 
 def open_session(config: Config, place: Place, java_options: str = "") -> SparkContext:
@@ -119,11 +156,13 @@ def open_session(config: Config, place: Place, java_options: str = "") -> SparkC
     replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
     for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
         options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
+        conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
         try:
-            context = SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(options.items())))
+            context = SparkContext(conf=conf, gateway=SparkContext._gateway or open_gateway(conf))
             break
         except (PySparkException, OSError) as error:
             failure = error
+            _end_gateway()
         if more and not java_options:
             give_up(java)
     else:
@@ -132,9 +171,22 @@ def open_session(config: Config, place: Place, java_options: str = "") -> SparkC
             channel=place.name,
             hint=f"see {place.log_path('applier')}, then rplctl doctor",
         ) from failure
+    _keep_to_ourselves(context)
     if not java_options and is_wanted(java):
         make_in_background(config.java_home)
     return context
+
+
+def _keep_to_ourselves(context: SparkContext) -> None:
+    """Its socket for counters, which is a file; and what pyspark and py4j would print, of each call that is cut off,
+    when the JVM has ended: who calls has the error.
+    """
+    logging.getLogger().addFilter(_is_told_by_us)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    server: Any = context._accumulatorServer
+    server.handle_error = lambda *_: None
+    if isinstance(server.server_address, str):
+        os.chmod(server.server_address, PRIVATE_FILE)
 
 
 def close_session(context: SparkContext, place: Place) -> None:
@@ -154,7 +206,8 @@ def close_session(context: SparkContext, place: Place) -> None:
             context.stop()
             return
         context._jsc = None
-        _hush(context)
+        if process.poll() is None:
+            _ended_by_us.append(process)
         process.kill()
         process.wait()
         process.stdin.close()
@@ -162,12 +215,19 @@ def close_session(context: SparkContext, place: Place) -> None:
         shutil.rmtree(place.run_folder / "spark", ignore_errors=True)
 
 
-def _hush(context: SparkContext) -> None:
-    """pyspark and py4j would tell of each call that was cut off."""
-    logging.getLogger().addFilter(lambda record: record.name != "root")
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    server: Any = context._accumulatorServer
-    server.handle_error = lambda *_: None
+def _end_gateway() -> None:
+    """Of a Spark that did not start: the next try is another JVM's."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+
+
+def _is_told_by_us(record: logging.LogRecord) -> bool:
+    return record.name != "root"
 
 
 def _empty_folder(place: Place) -> Path:
@@ -196,6 +256,8 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
     }
     if settings["spark.master"].startswith("local"):
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+    if re.fullmatch(r"local(\[.*\])?", settings["spark.master"]):
+        settings |= KEEP_OUT
     return settings
 
 

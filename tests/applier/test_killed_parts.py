@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +16,13 @@ import pytest
 
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions
+from rplctl.applier.report import WAITING
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.status import read_status
 from tests.applier.demo_log import demo_groups
 from tests.applier.test_job import channel, rows
+from tests.replica import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 __all__ = ["channel"]
@@ -96,6 +99,13 @@ def test_an_executor_that_is_killed_leaves_its_tasks_to_the_other(channel: Chann
     assert read_status(channel.status_path("applier")).exec_log_pos == demo_groups().end_source.log_pos
 
 
+NAMED = {
+    "jvm": "was killed by signal 9 (SIGKILL)",
+    "always": "Spark's Python worker died in each attempt at a task",
+    "memory": "Spark could not decode a batch",
+    "disk": "No space left on device",
+    "unpicklable": "Spark could not decode a batch",
+}
 LONG = [pytest.param(what, marks=pytest.mark.torture) for what in ("always", "memory", "disk", "unpicklable")]
 
 
@@ -106,6 +116,22 @@ def test_a_session_that_dies_stops_the_applier_with_an_error_and_the_next_start_
     code, said = applied(channel, what)
     assert code not in (0, -9), said
     status = read_status(channel.status_path("applier"))
-    assert status.last_errno and status.last_error, said
+    assert status.last_errno and NAMED[what] in status.last_error, said
+    assert not status.state and "nothing is lost" in status.last_error
     assert not list(channel.spool_folder.glob("*"))
     assert_whole(channel)
+
+
+def test_an_idle_applier_tells_at_once_that_its_jvm_was_killed(channel: Channel) -> None:
+    options = json.dumps({})
+    command = [sys.executable, "-m", "rplctl.applier", str(channel.datadir), "", options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as applier:
+        path = channel.status_path("applier")
+        wait_until(lambda: read_status(path).state == WAITING)
+        java = Path(f"/proc/{applier.pid}/task/{applier.pid}/children").read_text().split()
+        java = [pid for pid in java if b"SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        os.kill(int(java[0]), signal.SIGKILL)
+        said = applier.communicate(timeout=280)[1]
+    assert applier.returncode == 1, said
+    assert f"Spark's Java process (pid {java[0]}) was killed by signal 9 (SIGKILL)" in read_status(path).last_error
+    assert "Traceback" not in said and "py4j" not in said, said

@@ -14,6 +14,7 @@ import pytest
 
 from rplctl.applier import shared
 from rplctl.applier.shared import SharedProcess, SharedSpark
+from rplctl.applier.spark import JavaLife
 from rplctl.channel import Channel
 from rplctl.durable import private_folder
 from rplctl.status import read_status
@@ -67,7 +68,7 @@ def test_when_nobody_waits_any_more_the_channel_is_severed_from_its_target_and_n
 
 def test_the_process_is_left_only_by_the_last_of_its_channels() -> None:
     working = {"a", "b"}
-    spark = SharedSpark(Future(), "a", working)
+    spark = SharedSpark(Future(), "a", working, JavaLife())
     assert spark.serves_others()
     working.discard("b")
     assert not spark.serves_others()
@@ -100,7 +101,7 @@ def test_jobs_are_in_the_channels_group_and_pool_and_its_end_cancels_no_others()
             calls.append(("cancel", group))
 
     opened: Future[Any] = Future()
-    spark = SharedSpark(opened, "a", {"a"})
+    spark = SharedSpark(opened, "a", {"a"}, JavaLife())
     spark.end()  # Spark is not there yet: nothing runs
     assert calls == []
     opened.set_result(Context())
@@ -114,7 +115,7 @@ def test_jobs_are_in_the_channels_group_and_pool_and_its_end_cancels_no_others()
 def test_a_spark_that_does_not_start_is_told_by_each_channel() -> None:
     opened: Future[Any] = Future()
     opened.set_exception(RuntimeError("no Java"))
-    spark = SharedSpark(opened, "a", {"a"})
+    spark = SharedSpark(opened, "a", {"a"}, JavaLife())
     with pytest.raises(RuntimeError, match="no Java"):
         spark.open()
     spark.end()

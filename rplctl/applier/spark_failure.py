@@ -1,0 +1,137 @@
+"""How Spark fails, in words for an operator; and that it fails at all: a job is not tried for ever.
+
+Invariant: what ends a job has a name: which process died, of which signal, whether the kernel was short of memory. And
+each job ends: Spark counts a task's failures up to `spark.task.maxFailures`, but neither tasks that an executor refuses
+nor those of one that is lost (seen: 56,624 attempts in 25 s, no error). The watch here counts those, too.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+    from pyspark import SparkContext
+
+WATCH_SECONDS = 1.0
+MOST_ATTEMPTS = 16  # of a task, by the average of its stage: on a cluster, executors come and go
+_WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
+MEMORY_HINT = "free -m; see dmesg; give the machine more memory or set a smaller max_batch_bytes"
+
+
+class TasksFailed(Exception):
+    """Spark could not carry a job out, however often it tried. Its words are asked for while its JVM can answer."""
+
+
+def words_of(error: Exception) -> str:
+    """Without the lines of a stack trace; of an error of the JVM's nothing is left once that has ended."""
+    from py4j.protocol import Py4JError
+
+    try:
+        lines = str(error).splitlines()
+    except (OSError, Py4JError):
+        return "the JVM has ended"
+    return "; ".join(line for line in lines if line and not line[0].isspace())[:500]
+
+
+class MemoryKills:
+    """The kernel's count of processes that it killed for want of memory: in our control group, else on the machine."""
+
+    def __init__(self) -> None:
+        self._before = _memory_kills()
+
+    def words(self) -> str:
+        """What came since, to be added to a sentence; '' for nothing, and where the kernel does not tell."""
+        return (
+            "; the kernel killed a process for want of memory (OOM) meanwhile" if _memory_kills() > self._before else ""
+        )
+
+
+def _memory_kills() -> int:
+    """0 where it cannot be read."""
+    try:
+        own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip().lstrip("/")
+        places = [Path("/sys/fs/cgroup", own, "memory.events"), Path("/proc/vmstat")]
+    except (OSError, ValueError):
+        places = [Path("/proc/vmstat")]
+    for place in places:
+        try:
+            counters = dict(line.split()[:2] for line in place.read_text().splitlines())
+            return int(counters["oom_kill"])
+        except (OSError, ValueError, KeyError):
+            continue
+    return 0
+
+
+def end_of_java(process: Popen[Any] | None, kills: MemoryKills) -> str:
+    """How Spark's Java process ended, as a sentence; '' while it runs, or where it is not ours to know."""
+    code = process.poll() if process is not None else None
+    if process is None or code is None:
+        return ""
+    if code >= 0:
+        return f"Spark's Java process (pid {process.pid}) ended by itself with exit code {code}{kills.words()}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+    return f"Spark's Java process (pid {process.pid}) was killed by signal {-code} ({name}){kills.words()}"
+
+
+def in_words(failure: str, kills: MemoryKills) -> tuple[str, str]:
+    """(what a TasksFailed tells the operator, hint)."""
+    again = "nothing is lost, rplctl start tries again"
+    if any(words in failure for words in _WORKER_DIED):
+        died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
+        return f"{died}{kills.words()}: {failure}", f"{MEMORY_HINT}; {again}"
+    return f"Spark could not decode a batch{kills.words()}: {failure}", again
+
+
+@contextmanager
+def limited_attempts(context: SparkContext) -> Iterator[list[str]]:
+    """A job runs in the block. What the watch ended it for is then in the list, else it is empty."""
+    done = threading.Event()
+    ended: list[str] = []
+    threading.Thread(target=_watch, args=(context, done, ended), daemon=True, name="rplctl-attempts").start()
+    try:
+        yield ended
+    finally:
+        done.set()
+
+
+def _watch(context: SparkContext, done: threading.Event, ended: list[str]) -> None:
+    from py4j.protocol import Py4JError
+
+    while not done.wait(WATCH_SECONDS):
+        try:
+            _end_hopeless(context, ended)
+        except (OSError, Py4JError, AttributeError):  # the session ends; so does the job
+            return
+
+
+def _end_hopeless(context: SparkContext, ended: list[str]) -> None:
+    tracker = context.statusTracker()
+    for stage in tracker.getActiveStageIds():
+        info = tracker.getStageInfo(stage)
+        if info is None or info.numFailedTasks <= MOST_ATTEMPTS * max(1, info.numTasks):
+            continue
+        words = f"{info.numFailedTasks} attempts at {info.numTasks} tasks failed{_reason(context, stage)}"
+        ended.append(words)
+        context._jsc.sc().cancelStage(stage, words)
+
+
+def _reason(context: SparkContext, stage: int) -> str:
+    """Of the first attempt that failed, as far as Spark still knows."""
+    from py4j.protocol import Py4JError
+
+    try:
+        tasks = context._jsc.sc().statusStore().taskList(stage, 0, 50)
+        for number in range(tasks.size()):
+            message = tasks.apply(number).errorMessage()
+            if message.isDefined():
+                return f": {str(message.get()).splitlines()[0][:300]}"
+    except (Py4JError, IndexError):  # statusStore is no public interface
+        pass
+    return ""
