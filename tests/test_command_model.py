@@ -160,7 +160,6 @@ class Commands(RuleBasedStateMachine):
         given = ("--master-connect-retry", str(seconds))
         if self.expect(channel, "change-master", *given, refused=self.refused(channel, "receiver", 3021)):
             model.retry = seconds
-            self.changed_without_position(model)
 
     @rule(channel=CHANNELS, seconds=st.integers(0, 99))
     def change_delay(self, channel: str, seconds: int) -> None:
@@ -169,15 +168,7 @@ class Commands(RuleBasedStateMachine):
             return
         given = ("--master-delay", str(seconds))
         if self.expect(channel, "change-master", *given, refused=self.refused(channel, "applier", 3085)):
-            self.changed_without_position(model)
             model.delay = seconds
-
-    @staticmethod
-    def changed_without_position(model: Model) -> None:
-        """Nothing runs: the relay logs are purged, and what was not executed is read again."""
-        if not model.running:
-            model.read = model.executed if model.executed and model.executed[0] else model.read
-            model.executed = model.read
 
     def refused(self, channel: str, role: str, errno: int) -> tuple[int, int] | None:
         return (2, errno) if role in self.models[channel].running else None

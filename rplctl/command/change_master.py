@@ -4,7 +4,8 @@
     2. running threads                     3081, 3021, 3085
     3. values and their dependencies       1210 … 1776
     4. stored records                      1201, 1872, REQ-6
-    5. relay logs purged (both threads stopped, no RELAY_LOG_* given), both records flushed, journal
+    5. relay logs purged (both threads stopped, and what is given says that they are of no use: change_plan.py), both
+       records flushed, journal
 
 Neither 3075 nor 3078 is raised, here or by a server: MySQL 9 lets two channels read one host and port, too, and what
 stops a channel from being removed has an error of its own (3081, 1205, the system's).
@@ -27,9 +28,13 @@ from rplctl.command.change_plan import (
     change_notes,
     check_dependencies,
     check_own_id,
+    check_way,
     default_heartbeat,
+    names_other_source,
     new_master_info,
     new_relay_log_info,
+    position_notes,
+    purges_relay_logs,
 )
 from rplctl.command.instance import (
     APPLIER,
@@ -50,10 +55,11 @@ from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
 from rplctl.errors import RepositoryConflict, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.relay_log.purge import purge_all
 from rplctl.repository.base import RepositoryKind
 
 _POSITION = ("master_log_file", "master_log_pos")
-_SOURCE = ("master_host", "master_port", "master_binlog_dir")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +96,35 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         except TargetError as error:
             stays = (_applier_stays(changes, master, error, channel_name),)
             threads |= {APPLIER: 0}  # as if it ran: its record and its relay logs stay as they are
-        purges = not threads and changes.relay_log_file is None and changes.relay_log_pos is None
+        check_way(changes, master, relay)
+        purges = not threads and purges_relay_logs(changes, master)
+        executed = _executed(channel, relay, by_gtid=master.uses_gtid) if purges else relay.exec_position
+        new_master = new_master_info(config, changes, master, executed, purges)
+        notes = [*change_notes(config, changes, master, new_master), *position_notes(changes, master, relay, purges)]
         result = ChangeResult(
             channel_name,
             created,
             master,
-            new_master := new_master_info(config, changes, master, relay, purges),
-            new_relay_log_info(channel, changes, relay, new_master, purges),
+            new_master,
+            new_relay_log_info(channel, changes, relay, (master, new_master), purges),
             purges,
             dry_run,
-            (*change_notes(config, changes, master, new_master), *stays),
+            (*notes, *stays),
             frozenset(threads),
         )
         if not dry_run:
             store_change(config, channel, repositories, result, journal_line(result))
         return result
+
+
+def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:
+    """Up to where the source's log is applied; where fetching once began when nothing is."""
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.locate import first_fetched
+
+    index = RelayLogIndex(channel)
+    begun = None if relay.master_log_name else first_fetched(index, index.names(), relay, by_gtid=by_gtid)
+    return begun or BinlogPosition(relay.master_log_name, max(FIRST_EVENT_POSITION, relay.master_log_pos))
 
 
 def settle_position(config: Config, channel: Channel, repositories: Repositories, *, dry_run: bool) -> bool:
@@ -130,8 +150,8 @@ def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetErro
     applier's position would move: only the target knows up to where its rows go.
     """
     moved = [row.name for row in changes.given() if row.concerns != RECEIVE or row.name in _POSITION]
-    names_source = any(getattr(changes, name) is not None for name in _SOURCE)
-    if not error.transient or moved or (names_source and not master.uses_gtid):
+    is_other = names_other_source(changes, master)
+    if not error.transient or moved or (is_other and not master.uses_gtid):
         what = ", ".join(name.upper() for name in moved) or "another source without GTIDs"
         raise TargetError(
             f"{error.message.rstrip('.')}: only the target knows up to where its rows go, and {what} moves the applier",
@@ -229,8 +249,6 @@ def store_change(
     """Both records durably, through the pending file. Caller holds the admin lock, has settled the position and refused
     what may not be.
     """
-    from rplctl.relay_log.purge import purge_all
-
     if APPLIER not in result.untouched:
         _keep_models(channel, repositories, result)
     _write_pending(channel, result)
@@ -299,8 +317,6 @@ def finish_pending_change(config: Config, channel: Channel) -> bool:
     path = _pending_path(channel)
     if not path.exists():
         return False
-    from rplctl.relay_log.purge import purge_all
-
     record = json.loads(path.read_bytes())
     master, relay = record["master_info"], record["relay_log_info"]
     threads = running(channel)

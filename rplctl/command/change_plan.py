@@ -1,12 +1,16 @@
 """CHANGE MASTER TO as a function of records: what is stored and what was given → what will be stored. Touches nothing.
 
-The semantics are MySQL's (mission map 2.5): a new host or port forgets the position, the server's identity and the
-heartbeat period; nothing given about source or position means: from the executed position, when relay logs are purged.
+The semantics are MySQL's (mission map 2.5), but for what moves a position (design D22). Invariant: no option moves the
+executed position, nor where fetching goes on, unless it names a position, another source or another way to find the
+position (GTID on or off). So relay logs are removed by those alone, where MySQL removes them, stopped, at every CHANGE
+MASTER and asks for what was in them again, which its source may have purged by then. A host, port or folder that is
+the stored one names no other source: it forgets who the server was and the heartbeat period, not the position.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from dataclasses import replace
 from typing import Any
@@ -17,10 +21,12 @@ from rplctl.command.instance import Note
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
-from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number, numbered_log_name
 from rplctl.secret import protect
 
 _POSITION_OPTIONS = ("master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos")
+_SOURCE_OPTIONS = ("master_host", "master_port", "master_binlog_dir")
+_RECEIVED_BY = ("ignore_server_ids", "do_domain_ids", "ignore_domain_ids")  # what the receiver leaves out
 
 
 def default_heartbeat(config: Config) -> float:
@@ -81,6 +87,56 @@ def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
     return 0 if any(getattr(changes, name) is not None for name in _POSITION_OPTIONS) else master.using_gtid
 
 
+def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
+    """GTIDs in place of a file's position, or the other way round, lead on from the same place only when both are
+    known. Raises UsageError.
+    """
+    before, after = _ways(MasterChanges(), master), _ways(changes, master)
+    executed = relay.exec_position
+    if any(after) and not any(before) and executed.log_name and executed != _first_event_of(executed):
+        _refuse_unknown_gtids(relay, by_mysql=after[0])
+    named = names_position(changes) or names_other_source(changes, master) or changes.relay_log_pos is not None
+    if any(before) and not any(after) and relay.gtid_executed and not executed.log_name and not named:
+        raise UsageError(
+            f"{relay.gtid_executed} is applied, and where that is in the source's binary logs is not known",
+            errno=1776,
+            channel=relay.channel_name,
+            hint="add --master-log-file FILE --master-log-pos POS",
+        )
+
+
+def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
+    executed, missing = relay.exec_position, _unknown_gtids(relay.gtid_executed)
+    if missing:
+        server = "mysql-8.0" if by_mysql else "mariadb"
+        raise UsageError(
+            f"the channel is at {executed}, and {missing}: the source would send what is applied already",
+            errno=1776,
+            channel=relay.channel_name,
+            hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: "
+            f"{_asked_for(executed, by_mysql=by_mysql)}; while nothing is applied: rplctl reset",
+        )
+
+
+def _asked_for(executed: BinlogPosition, *, by_mysql: bool) -> str:
+    if by_mysql:
+        return f"all that the source had executed at {executed}"
+    return f"SELECT BINLOG_GTID_POS('{executed.log_name}', {executed.log_pos}) on the source"
+
+
+def _first_event_of(position: BinlogPosition) -> BinlogPosition:
+    """Where the log begins, when it is the source's first one; else nowhere."""
+    return BinlogPosition(position.log_name, FIRST_EVENT_POSITION if log_number(position.log_name) == 1 else 0)
+
+
+def _unknown_gtids(executed: str) -> str:
+    """What is missing from these GTIDs, if they are to be all before a place; '' for nothing that shows."""
+    if not executed:
+        return "the GTIDs of what is applied are not known"
+    begun = [part for part in executed.split(",") if ":" in part and not re.search(r":1(-|:|$)", part.strip())]
+    return f"of the GTIDs of what is applied only {', '.join(begun)} are known" if begun else ""
+
+
 def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:
     """IGNORE_SERVER_IDS must not undo replicate_same_server_id. Raises UsageError 1650."""
     if not (config.replicate_same_server_id and changes.ignore_server_ids):
@@ -95,9 +151,39 @@ def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> No
         )
 
 
+def names_position(changes: MasterChanges) -> bool:
+    """A position in the source's log is given."""
+    return changes.master_log_file is not None or changes.master_log_pos is not None
+
+
+def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
+    """A host, port or folder is given that is not the stored one."""
+    folder = changes.master_binlog_dir
+    return (
+        (changes.master_host is not None and (changes.master_host != master.host or bool(master.master_binlog_dir)))
+        or (changes.master_port is not None and changes.master_port != master.port)
+        or (folder is not None and (os.path.realpath(folder) if folder else "") != master.master_binlog_dir)
+    )
+
+
+def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
+    """Whether what was received says nothing any more, once both threads are stopped."""
+    if changes.relay_log_file is not None or changes.relay_log_pos is not None:
+        return False
+    before, after = _ways(MasterChanges(), master), _ways(changes, master)
+    return names_position(changes) or names_other_source(changes, master) or before != after
+
+
+def _ways(changes: MasterChanges, master: MasterInfo) -> tuple[bool, bool]:
+    """How the position will be found: by MySQL's GTIDs, by MariaDB's; by neither: by file."""
+    auto = changes.master_auto_position
+    return master.enabled_auto_position if auto is None else auto, bool(_use_gtid(changes, master))
+
+
 def new_master_info(
-    config: Config, changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo, purges: bool
+    config: Config, changes: MasterChanges, master: MasterInfo, executed: BinlogPosition, purges: bool
 ) -> MasterInfo:
+    """`executed`: where to fetch from when relay logs are removed and nothing else says it."""
     moves = {
         row.stores.partition(".")[2]: getattr(changes, row.name)
         for row in changes.given()
@@ -106,24 +192,24 @@ def new_master_info(
     moves["using_gtid"] = _use_gtid(changes, master)
     if changes.master_log_pos is not None:
         moves["master_log_pos"] = max(FIRST_EVENT_POSITION, changes.master_log_pos)
-    names_source = any(v is not None for v in (changes.master_host, changes.master_port, changes.master_binlog_dir))
-    names_position = changes.master_log_file is not None or changes.master_log_pos is not None
     if changes.master_host is not None:
         moves["master_binlog_dir"] = ""
     if changes.master_binlog_dir:
         moves |= {"host": "", "master_binlog_dir": os.path.realpath(changes.master_binlog_dir)}
-    if names_source or names_position:
-        # where to read is no more what was flushed with the relay logs; kept logs are to be followed by another place
-        moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0 if purges else SET_BY_COMMAND}
-    if names_source:
+    if any(getattr(changes, name) is not None for name in _SOURCE_OPTIONS):
         moves |= {"uuid": "", "master_server_id": 0}
         moves.setdefault("heartbeat", default_heartbeat(config))
-        if not names_position:
+    is_other = names_other_source(changes, master)
+    if is_other or names_position(changes):
+        # where to read is no more what was flushed with the relay logs; kept logs are to be followed by another place
+        moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0 if purges else SET_BY_COMMAND}
+        if not names_position(changes):
             moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
-    elif not names_position and purges and relay.master_log_name:
+    elif purges:
         # what was received and not applied is thrown away with the relay logs: fetch it again
-        moves |= {"master_log_name": relay.master_log_name, "master_log_pos": relay.master_log_pos}
-    if changes.master_auto_position or changes.master_use_gtid in ("current_pos", "slave_pos"):
+        moves |= {"master_log_name": executed.log_name, "master_log_pos": executed.log_pos}
+        moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0}
+    if any(_ways(changes, master)) and (purges or not master.uses_gtid):
         moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
     if 0 < moves.get("heartbeat", 1) < 0.001:
         moves["heartbeat"] = 0.0
@@ -135,8 +221,14 @@ def new_master_info(
 
 
 def new_relay_log_info(
-    channel: Channel, changes: MasterChanges, relay: RelayLogInfo, master: MasterInfo, purges: bool
+    channel: Channel,
+    changes: MasterChanges,
+    relay: RelayLogInfo,
+    masters: tuple[MasterInfo, MasterInfo],
+    purges: bool,
 ) -> RelayLogInfo:
+    """`masters`: what was stored, and what will be."""
+    before, master = masters
     moves: dict[str, Any] = {
         row.stores.partition(".")[2]: getattr(changes, row.name)
         for row in changes.given()
@@ -148,7 +240,9 @@ def new_relay_log_info(
     if changes.assign_gtids_to_anonymous_transactions is not None:
         moves |= _assigned_gtids(changes.assign_gtids_to_anonymous_transactions)
     first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
-    if purges:
+    if purges and master.uses_gtid and not names_other_source(changes, before):
+        relay = relay.at(first, relay.exec_position)  # GTIDs lead on from here; without them again, this does
+    elif purges:
         # the read position is kept here too: a second CHANGE MASTER without a start takes it back from here
         relay = relay.at(first, master.read_position)
     elif changes.relay_log_file is not None or changes.relay_log_pos is not None:
@@ -193,6 +287,26 @@ def _assigned_gtids(value: str) -> dict[str, str]:
         "assign_gtids_to_anonymous_transactions_type": "UUID",
         "assign_gtids_to_anonymous_transactions_value": str(uuid.UUID(value)),
     }
+
+
+def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> list[Note]:
+    """What happens to the position where the operator may not expect it. `relay`: as it was."""
+    notes = []
+    after, executed = any(_ways(changes, previous)), relay.exec_position
+    if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
+        notes.append(
+            Note(
+                0,
+                f"the position {executed} is of the source before and is forgotten: all that the new one has is "
+                "fetched and applied. If it is the same server, or a copy, at another address: change-master "
+                f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}",
+            )
+        )
+    given = [name.upper() for name in _RECEIVED_BY if getattr(changes, name) is not None]
+    if given and not purges and relay.relay_log_name:
+        text = f"{', '.join(given)}: what is in the relay logs already is applied; recover --refetch receives it again"
+        notes.append(Note(0, text))
+    return notes
 
 
 def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> tuple[Note, ...]:

@@ -18,7 +18,8 @@ from rplctl.binlog.header import HEADER_LENGTH, parse_header
 from rplctl.binlog.jit import ByteArray
 from rplctl.binlog.scan import GroupKind, GroupScan
 from rplctl.errors import BinlogFormatError, RelayLogError
-from rplctl.position import BinlogPosition, RelayLogPosition, log_number
+from rplctl.info import RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number, numbered_log_name
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.log_file import (
     Boundary,
@@ -75,6 +76,22 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> Place | None:
     if names:
         raise _unreachable(index, source, f"the first relay log {names[0]} begins after it")
     return None
+
+
+def first_fetched(
+    index: RelayLogIndex, names: Sequence[str], info: RelayLogInfo, *, by_gtid: bool
+) -> BinlogPosition | None:
+    """Where fetching began, while nothing is applied: the relay log that the applier is to begin with is there, so none
+    is removed, and even if they have changed places the first to be fetched begins before the others. None when it
+    cannot be told.
+    """
+    first = info.relay_log_name or numbered_log_name(index.channel.relay_log_base, 1)
+    at_start = info.relay_log_pos <= FIRST_EVENT_POSITION and not (info.master_log_name or info.gtid_executed)
+    begins = [start_of(index.path(name)) for name in names]
+    if not at_start or not names or names[0] != first or (by_gtid and len(begins) > 1):
+        return None
+    known = [start for start in begins if start is not None and start.log_name]
+    return min(known, key=BinlogPosition.order_key) if len(known) == len(begins) else None
 
 
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:

@@ -51,29 +51,39 @@ def test_each_channel_has_a_master_id_of_its_own(config: Config) -> None:
     assert [stored(config, name)[0].master_id for name in ("", "east", "west")] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("changes", [MasterChanges(master_host="db1"), MasterChanges(master_port=3306)])
-def test_host_or_port_even_unchanged_forgets_position_identity_and_heartbeat(
+OTHER = [MasterChanges(master_host="db2"), MasterChanges(master_port=3307)]
+
+
+@pytest.mark.parametrize("changes", [MasterChanges(master_host="db1"), MasterChanges(master_port=3306), *OTHER])
+def test_host_or_port_forgets_identity_and_heartbeat_another_one_the_position_too_which_is_told(
     config: Config, changes: MasterChanges
 ) -> None:
     repositories = open_repositories(config, "")
     repositories.master_info.flush(replace(stored(config)[0], uuid="u", master_server_id=9, heartbeat=5.0), force=True)
-    change_master(config, "", changes)
+    result = change_master(config, "", changes)
     master, relay = stored(config)
-    assert master.read_position == relay.exec_position == BinlogPosition("", 4)
+    is_other = changes in OTHER
+    place = BinlogPosition("", 4) if is_other else BinlogPosition("b.000003", 1170)
+    assert master.read_position == relay.exec_position == place
+    assert any("--master-log-file b.000003 --master-log-pos 1170" in note.text for note in result.notes) is is_other
     assert (master.uuid, master.master_server_id, master.heartbeat) == ("", 0, 30.0)
     assert master.user_name == "repl"
 
 
-def test_without_source_or_position_the_receiver_goes_back_to_what_is_executed(config: Config) -> None:
+def test_relay_logs_stay_when_neither_source_nor_position_nor_gtid_is_named(config: Config) -> None:
+    """What was received need not be there any more at the source."""
     repositories = open_repositories(config, "")
     master, relay = stored(config)
     repositories.master_info.flush(master.with_read_position(BinlogPosition("b.000009", 9999)), force=True)
     (config.datadir / "relay-bin.000001").write_bytes(b"\xfebin")
     (config.datadir / "relay-bin.index").write_text("./relay-bin.000001\n")
-    result = change_master(config, "", MasterChanges(master_connect_retry=5))
-    assert result.purges_relay_logs
-    assert stored(config)[0].read_position == relay.exec_position
-    assert not (config.datadir / "relay-bin.000001").exists()
+    result = change_master(config, "", MasterChanges(master_connect_retry=5, ignore_server_ids=(7,)))
+    assert not result.purges_relay_logs and "recover --refetch" in result.notes[-1].text
+    assert stored(config)[0].read_position.log_pos == 9999 and stored(config)[1] == relay
+    result = change_master(config, "", MasterChanges(master_use_gtid="no", master_auto_position=False))
+    assert not result.purges_relay_logs
+    result = change_master(config, "", MasterChanges(master_port=3307))
+    assert result.purges_relay_logs and not (config.datadir / "relay-bin.000001").exists()
 
 
 def test_a_position_below_four_is_raised_to_four(config: Config) -> None:
@@ -92,12 +102,14 @@ def test_a_file_without_a_position_is_noted(config: Config) -> None:
     [
         (MasterChanges(master_heartbeat_period=61), 1704),
         (MasterChanges(master_heartbeat_period=0.0001), 1703),
-        (MasterChanges(master_use_gtid="slave_pos", master_log_pos=4), 1618),
+        (MasterChanges(master_use_gtid="slave_pos", master_log_file="b.000001", master_log_pos=4), 1618),
         (MasterChanges(password="x"), 1759),
         (MasterChanges(gtid_only=True), 0),
     ],
 )
 def test_doubtful_values_are_taken_with_a_note(config: Config, changes: MasterChanges, errno: int) -> None:
+    executed = replace(stored(config)[1], gtid_executed="0-1-7")  # else GTIDs are refused in the place of a position
+    open_repositories(config, "").relay_log_info.flush(executed, force=True)
     assert errno in [note.errno for note in change_master(config, "", changes).notes]
 
 
@@ -300,8 +312,8 @@ def test_what_a_crash_kept_out_of_the_file_is_not_fetched_again(tmp_path: Path) 
     with engine.begin() as connection:
         ledger.advance(connection, before, replace(after, gtid_executed="0-1-7"))
     change_master(config, "", MasterChanges(master_connect_retry=7))
-    master, relay = stored(config)
-    assert master.read_position == relay.exec_position == BinlogPosition("b.000003", 2000)
+    relay = stored(config)[1]
+    assert relay.exec_position == BinlogPosition("b.000003", 2000)
     assert relay.gtid_executed == "0-1-7"
     assert open_ledger(config, Channel("", tmp_path), engine).open().exec_position == relay.exec_position
 
@@ -309,6 +321,8 @@ def test_what_a_crash_kept_out_of_the_file_is_not_fetched_again(tmp_path: Path) 
 @pytest.mark.parametrize("url", ["mysql://rpl@127.0.0.1:1/", "postgresql://rpl@127.0.0.1:1/postgres"])
 def test_without_the_target_the_receiver_may_be_sent_elsewhere_and_the_applier_stays(config: Config, url: str) -> None:
     """Positions in files: only the target knows whether they are up to date, so what would move the applier waits."""
+    executed = replace(stored(config)[1], gtid_executed="0-1-7")
+    open_repositories(config, "").relay_log_info.flush(executed, force=True)
     change_master(config, "", MasterChanges(master_use_gtid="slave_pos"))
     relay_log = config.datadir / "relay-bin.000001"
     relay_log.write_bytes(b"received")

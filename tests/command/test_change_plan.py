@@ -19,6 +19,7 @@ from rplctl.command.change_plan import (
     default_heartbeat,
     new_master_info,
     new_relay_log_info,
+    purges_relay_logs,
 )
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -34,13 +35,22 @@ RELAY = RelayLogInfo().at(RelayLogPosition("relay-bin.000003", 500), BinlogPosit
 
 
 def planned(folder: Path, changes: MasterChanges, *, purges: bool = True, master: MasterInfo = MASTER) -> MasterInfo:
-    return new_master_info(Config(folder), changes, master, RELAY, purges)
+    return new_master_info(Config(folder), changes, master, RELAY.exec_position, purges)
 
 
-@pytest.mark.parametrize("changes", [{"master_host": "db2"}, {"master_port": 3307}, {"master_host": "db1"}])
-def test_naming_the_source_forgets_who_it_was_and_where_it_stood(tmp_path: Path, changes: dict[str, object]) -> None:
-    new = planned(tmp_path, MasterChanges(**changes))  # type: ignore[arg-type]
+@pytest.mark.parametrize("changes", [{"master_host": "db2"}, {"master_port": 3307}, {"master_binlog_dir": "/"}])
+def test_another_source_forgets_who_it_was_and_where_it_stood(tmp_path: Path, changes: dict[str, Any]) -> None:
+    assert purges_relay_logs(MasterChanges(**changes), MASTER)
+    new = planned(tmp_path, MasterChanges(**changes))
     assert (new.uuid, new.master_server_id, new.read_position) == ("", 0, BinlogPosition("", 4))
+    assert new.heartbeat == default_heartbeat(Config(tmp_path))
+
+
+@pytest.mark.parametrize("changes", [{"master_host": "db1"}, {"master_port": 3306}, {"master_binlog_dir": ""}])
+def test_naming_the_same_source_forgets_who_it_was_not_where_it_stood(tmp_path: Path, changes: dict[str, Any]) -> None:
+    assert not purges_relay_logs(MasterChanges(**changes), MASTER)
+    new = planned(tmp_path, MasterChanges(**changes), purges=False)
+    assert (new.uuid, new.master_server_id, new.read_position) == ("", 0, MASTER.read_position)
     assert new.heartbeat == default_heartbeat(Config(tmp_path))
 
 
@@ -76,19 +86,19 @@ def test_a_relay_position_must_be_a_transaction_end_and_brings_its_source_positi
     channel, source = Channel("", tmp_path), FakeSource()
     end = write_relay_log(channel, source, 3)
     given = MasterChanges(relay_log_file=end.log_name, relay_log_pos=end.log_pos, master_delay=60)
-    new = new_relay_log_info(channel, given, RELAY, MASTER, purges=False)
+    new = new_relay_log_info(channel, given, RELAY, (MASTER, MASTER), purges=False)
     assert (new.relay_log_position, new.exec_position, new.sql_delay) == (end, source.position, 60)
     for offset, name in ((end.log_pos - 1, end.log_name), (end.log_pos, "relay-bin.000099")):
         wrong = MasterChanges(relay_log_file=name, relay_log_pos=offset)
         with pytest.raises(UsageError) as caught:
-            new_relay_log_info(channel, wrong, RELAY, MASTER, purges=False)
+            new_relay_log_info(channel, wrong, RELAY, (MASTER, MASTER), purges=False)
         assert (caught.value.errno, caught.value.hint) == (1380, "rplctl show-relaylog-events")
 
 
 def test_gtids_for_anonymous_transactions_are_off_local_or_a_uuid(tmp_path: Path) -> None:
     def stored(value: str) -> tuple[str, str]:
         changes = MasterChanges(assign_gtids_to_anonymous_transactions=value)
-        new = new_relay_log_info(Channel("", tmp_path), changes, RELAY, MASTER, purges=True)
+        new = new_relay_log_info(Channel("", tmp_path), changes, RELAY, (MASTER, MASTER), purges=True)
         return new.assign_gtids_to_anonymous_transactions_type, new.assign_gtids_to_anonymous_transactions_value
 
     assert (stored("off"), stored("Local")) == (("OFF", ""), ("LOCAL", ""))
