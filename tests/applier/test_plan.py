@@ -6,6 +6,7 @@ import pytest
 
 from rplctl.applier.plan import BatchKind, groups_due, plan_batches
 from rplctl.binlog.scan import GroupKind
+from rplctl.info import RelayLogInfo
 from tests.applier.demo_log import demo_groups
 
 GROUPS = demo_groups()
@@ -68,3 +69,14 @@ def test_the_size_of_a_commit_is_asked_when_the_batch_is_cut() -> None:
             counts.append(batch.transaction_count == sizes[-1])
             sizes.append(sizes[-1] + 1)
     assert len(sizes) > 4 and sum(counts) >= 3
+
+
+def test_what_is_left_of_a_batch_begins_behind_the_last_group_that_was_committed() -> None:
+    """One group fewer would be applied again, one more never."""
+    batch = next(b for b in plan_batches(GROUPS, COUNT) if b.kind is BatchKind.BULK and b.last - b.first > 2)
+    begun = RelayLogInfo(channel_name="")
+    assert batch.left(begun, begun) is batch
+    for single in batch.one_by_one():
+        committed = begun.at(single.relay_position, single.source_position)
+        left = batch.left(begun, committed)
+        assert (left.first, left.last) == (single.last, batch.last)

@@ -109,6 +109,14 @@ def test_doubles_print_as_the_server_does(value: float, text: str) -> None:
     assert double_text(value) == text
 
 
+@pytest.mark.parametrize("type_code", [7, 12])  # TIMESTAMP, DATETIME
+def test_an_opaque_time_prints_as_the_server_does(type_code: int) -> None:
+    """A document of JSON_SET(…, ts) holds the column's type: 2024-05-06 07:08:09.000010 packed in 8 bytes."""
+    packed = ((((2024 * 13 + 5) << 5 | 6) << 17) | 7 << 12 | 8 << 6 | 9) << 24 | 10
+    document = b"\x0f" + bytes([type_code, 8]) + packed.to_bytes(8, "little")
+    assert json_text(document) == '"2024-05-06 07:08:09.000010"'
+
+
 def test_strings_are_escaped_as_the_server_does() -> None:
     assert quoted('a"\\/\b\f\n\r\t\x01\x7fé') == '"a\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x7fé"'
 

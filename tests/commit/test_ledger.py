@@ -270,3 +270,13 @@ def test_in_two_phases_a_target_from_a_backup_with_its_marker_goes_on_from_there
     with engine.connect() as connection:
         assert read_marker(connection, "") == (None, False)
     assert two_phase.open().exec_position == opened.exec_position
+
+
+def test_a_file_in_step_takes_the_gtids_of_the_marker(file_instance: Instance) -> None:
+    """A FILE in MySQL's layout does not hold them: without the marker's they would be fetched and applied again."""
+    ledger = open_ledger(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(ledger, ledger.open(), at(4))
+    ledger.close(at(4))
+    file_instance.repository.flush(replace(file_instance.repository.read(), gtid_executed=""), force=True)
+    reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open()
+    assert (reopened.exec_position, reopened.gtid_executed) == (at(4).exec_position, "0-1-4")

@@ -4,6 +4,7 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.position import RelayLogPosition
+from rplctl.relay_log import purge
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import finish_purge, purge_all, purge_applied, register_path, relay_log_space
 from tests.relay_log.stream import FakeSource, new_writer
@@ -57,3 +58,17 @@ def test_a_register_cannot_make_us_unlink_foreign_files(three_logs: Channel) -> 
     with RelayLogIndex(three_logs).lock():
         assert finish_purge(three_logs) == ["relay-bin.000001"]
     assert (three_logs.datadir / "master.info").exists()
+
+
+def test_the_index_forgets_a_log_before_it_is_unlinked(three_logs: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed in between, the index names only what is there: an applier never looks for a log that is gone (WL#5493)."""
+    index, seen = RelayLogIndex(three_logs), {}
+    monkeypatch.setattr(
+        purge, "crash_point", lambda point: seen.update({point: (list(index.names()), list(index.files()))})
+    )
+    everything = index.names()
+    purge_applied(three_logs, RelayLogPosition("relay-bin.000003", 4))
+    kept = ["relay-bin.000003"]
+    assert seen["crash_purge_before_update_index"] == (everything, everything)
+    assert seen["crash_purge_critical_after_update_index"] == (kept, everything)
+    assert seen["crash_purge_non_critical_after_update_index"] == (kept, kept)

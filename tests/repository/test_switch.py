@@ -129,6 +129,22 @@ def test_dry_run_shows_the_cell_and_changes_nothing(channel: Channel, sqlite_tar
     assert not (channel.datadir.parent / "target.db").exists()
 
 
+def test_a_plan_that_no_longer_holds_under_the_lock_changes_nothing(
+    record: Record[Any], channel: Channel, sqlite_target: Target
+) -> None:
+    """Somebody wrote the other place between the look and the lock: what was one record is two (REQ-6)."""
+    info = put(record, FILE, channel, sqlite_target)
+    config = config_of(channel.datadir, "FILE")
+    plan = plan_switch(config, channel, sqlite_target.engine, record.name, TABLE)
+    assert plan.action is Action.UPDATE_AND_DELETE
+    put(record, TABLE, channel, sqlite_target)
+    before = contents(record, channel, sqlite_target)
+    with pytest.raises(RplError, match="changed since the switch was planned"):
+        carry_out(plan, config, channel, sqlite_target.engine)
+    assert contents(record, channel, sqlite_target) == before
+    assert before[1] == info
+
+
 def test_is_refused_while_a_thread_of_the_channel_runs(channel: Channel, sqlite_target: Target) -> None:
     put(RELAY_LOG_INFO, FILE, channel, sqlite_target)
     config = config_of(channel.datadir, "FILE")

@@ -177,3 +177,19 @@ def test_a_negative_number_stops_where_the_column_becomes_unsigned() -> None:
     replica.run("ALTER TABLE t MODIFY d DOUBLE UNSIGNED")
     with pytest.raises(RplError, match="float → float of column 'f' would change a value"):
         replica.run("ALTER TABLE t MODIFY f FLOAT UNSIGNED")
+
+
+@pytest.mark.parametrize(
+    ("number", "fits"), [(0, True), (1, False), (1900, False), (1901, True), (2155, True), (2156, False)]
+)
+def test_a_number_that_is_no_year_stops(number: int, fits: bool) -> None:
+    """YEAR holds 0 and 1901 to 2155; a source without strict mode made 0 of the others."""
+    replica = ReplicaTables(DdlContext())
+    replica.run("CREATE TABLE t (v INT)")
+    replica.insert("t", [(number,), (None,)])
+    if fits:
+        replica.run("ALTER TABLE t MODIFY v YEAR")
+        assert set(replica.rows("t")) == {(number,), (None,)}
+    else:
+        with pytest.raises(RplError, match="int → year of column 'v' would change a value"):
+            replica.run("ALTER TABLE t MODIFY v YEAR")
