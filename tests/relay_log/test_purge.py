@@ -61,7 +61,7 @@ def test_a_register_cannot_make_us_unlink_foreign_files(three_logs: Channel) -> 
 
 
 def test_the_index_forgets_a_log_before_it_is_unlinked(three_logs: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed in between, the index names only what is there: an applier never looks for a log that is gone (WL#5493)."""
+    """Killed in between, the index names only what is there: no applier looks for a log that is gone (WL#5493)."""
     index, seen = RelayLogIndex(three_logs), {}
     monkeypatch.setattr(
         purge, "crash_point", lambda point: seen.update({point: (list(index.names()), list(index.files()))})
