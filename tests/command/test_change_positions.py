@@ -263,8 +263,13 @@ class Deadly:
 @pytest.mark.parametrize("way", WAYS)
 def test_killed_anywhere_it_is_done_or_not_done(states: States, archive: Archive, way: str, step: str) -> None:
     at = archive.end_of(3)
-    named = {"master_log_file": at.log_name, "master_log_pos": at.log_pos, "master_auto_position": False}
-    for number, given in enumerate(({"master_connect_retry": 9}, named)):
+    named: dict[str, Any] = {
+        "master_log_file": at.log_name,
+        "master_log_pos": at.log_pos,
+        "master_auto_position": False,
+    }
+    retry: dict[str, Any] = {"master_connect_retry": 9}
+    for number, given in enumerate((retry, named)):
         life = states.copy(KINDS[(STEPS.index(step) + number) % 4], way, (6, 3 - states.way(way).first))
         with killed_at(step):
             try:
