@@ -133,6 +133,15 @@ class Config:
         60, "seconds without a byte until the source counts as gone", low=1, high=31536000
     )
     replica_transaction_retries: int = option(10, "times a batch is tried again after a transient error")
+    run_mode: str = option(
+        "auto",
+        "how check judges threads that do not run: always is an alarm, cron is in order while the channel was synced "
+        "of late, auto goes by how it was started last",
+        choices=("auto", "always", "cron"),
+    )
+    max_sync_age: int = option(
+        3600, "seconds since the last good start --until-synced that check takes for good; twice as many are critical"
+    )
     replica_exec_mode: str = option(
         "STRICT",
         "IDEMPOTENT overwrites rows that are there and passes over missing ones",

@@ -10,6 +10,7 @@
     ├── RelayLogError                8   the relay log or its index is damaged
     │   └── BinlogFormatError        8   bytes that are no binary log event we know (design D12)
     ├── WaitTimeout                  9   `wait` gave up
+    ├── StoppedEarly                10   told to stop before what it was started for was done
     ├── LockBusy                    75   another process holds the lock; cron may try again
     └── ConfigError                 78   an option file or an option value is wrong
 
@@ -101,6 +102,10 @@ class BinlogFormatError(RelayLogError):
 
 class WaitTimeout(RplError):
     exit_code = 9
+
+
+class StoppedEarly(RplError):
+    exit_code = 10
 
 
 class LockBusy(RplError):

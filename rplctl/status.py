@@ -3,6 +3,9 @@
 It feeds `show-status` (states, errors, lag) and never holds a position that anything starts from: the repositories are
 the authority. Whether the thread runs is its lock (channel.py), not this file. So one that cannot be written stops no
 thread: on a full disk it is written over in place, which needs no space; else the log tells that it is out of date.
+
+Invariant: a live process writes it every PULSE_S, whatever its thread is busy with. So an old one is told apart from an
+old piece of news: its process is frozen, hangs, or is gone (design D22, `silent_since`, `was_killed`).
 """
 
 from __future__ import annotations
@@ -11,7 +14,10 @@ import errno
 import json
 import logging
 import os
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
@@ -20,6 +26,9 @@ from rplctl.durable import replace_file, write_all
 log = logging.getLogger(__name__)
 _told: set[Path] = set()  # files that could not be written last time
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+PULSE_S = 1.0
+SILENT_S = 5.0  # a few pulses: a process that lives has written by then
+HUNG_S = 30.0  # a thread that waits for work says so several times a second
 _BLOCK = 4096  # of every file system there is, or a multiple: what a file has of it can be written over
 
 
@@ -32,8 +41,12 @@ class ThreadStatus:
     last_errno: int = 0
     last_error: str = ""
     last_error_timestamp: float = 0.0
-    updated: float = field(default_factory=time.time)
+    updated: float = field(default_factory=time.time)  # when the process last wrote this
+    worked: float = 0.0  # when the thread itself last said something
+    is_waiting: bool = False  # for work: it says so again and again, while one that works may be busy for long
+    is_done: bool = False  # stopped because all that it was started for is done: UNTIL, or what the source had
     # receiver
+    lost: float = 0.0  # since when there is no connection; 0 while there is one
     master_server_id: int = 0
     master_uuid: str = ""
     master_version: str = ""
@@ -73,6 +86,53 @@ class ThreadStatus:
             _told.discard(path)
 
 
+class StatusFile:
+    """A running thread's status and its file. Within `pulse` it is kept fresh also while the thread is busy."""
+
+    def __init__(self, path: Path, status: ThreadStatus) -> None:
+        self.path = path
+        self.status = status
+        self._lock = threading.Lock()  # the pulse and the thread itself have one temporary file
+        self._written = 0.0  # time.monotonic()
+
+    def write(self) -> None:
+        """The thread's own word."""
+        self.status.worked = time.time()
+        self._write()
+
+    def write_if_older(self, seconds: float) -> None:
+        if self.age >= seconds:
+            self.write()
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was written by this process."""
+        return time.monotonic() - self._written
+
+    @contextmanager
+    def pulse(self) -> Iterator[None]:
+        """From another thread, for the block: the process is alive."""
+        is_over = threading.Event()
+
+        def beat() -> None:
+            while not is_over.wait(PULSE_S / 4):
+                if self.age >= PULSE_S:
+                    self._write()
+
+        beating = threading.Thread(target=beat, daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            beating.join()
+
+    def _write(self) -> None:
+        with self._lock:
+            self._written = time.monotonic()
+            self.status.write(self.path)
+
+
 def _put(path: Path, data: bytes) -> None:
     try:
         replace_file(path, data, durable=False)
@@ -97,3 +157,22 @@ def read_status(path: Path) -> ThreadStatus:
         return ThreadStatus(updated=0.0)
     known = {f.name for f in fields(ThreadStatus)}
     return ThreadStatus(**{key: value for key, value in stored.items() if key in known})
+
+
+def silent_since(status: ThreadStatus, started: float, now: float) -> float | None:
+    """When a thread that holds its lock since `started` last gave a sign of life, if that is too long ago; else None.
+
+    A sign from the future, after the clock was set back, is none: a live process replaces it within a second.
+    """
+    heard = max(status.updated, started)
+    if abs(now - heard) > SILENT_S:
+        return heard
+    is_here = status.updated >= started  # it is this run's word, not that of the one before
+    if is_here and status.is_waiting and status.worked and abs(now - status.worked) > HUNG_S:
+        return status.worked
+    return None
+
+
+def was_killed(status: ThreadStatus) -> bool:
+    """Of a thread that does not run: it never said that it stops, as each does that ends by itself."""
+    return bool(status.state)

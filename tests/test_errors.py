@@ -26,6 +26,7 @@ def test_exit_codes_are_those_of_the_design() -> None:
         "RelayLogError": 8,
         "BinlogFormatError": 8,
         "WaitTimeout": 9,
+        "StoppedEarly": 10,
         "LockBusy": 75,
         "ConfigError": 78,
     }

@@ -24,7 +24,7 @@ from rplctl.applier.new_source import enter_new_source
 from rplctl.applier.options import StartOptions
 from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
-from rplctl.applier.report import Report
+from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.skip import SkipList
 from rplctl.applier.spark import ChannelSpark, OwnSpark
 from rplctl.applier.spark_failure import MEMORY_HINT, MemoryKills, TasksFailed, in_words, words_of
@@ -85,7 +85,8 @@ class Applier:
         with hold_lock(self._channel, "applier"):
             self._report = Report(self._channel, self._options.until)
             try:
-                self._session()
+                with self._report.pulse():
+                    self._session()
             except RplError as error:
                 self._report.failed(error)
                 raise
@@ -221,7 +222,8 @@ class Applier:
                 work.learn_tables(batch)
                 is_last = groups is not None and batch.last == len(groups.scan)
                 more = is_last and batch.end - batch.start >= SMALLEST_SPLIT
-                with self._read_lock.shared(stop=self.stop.is_set) as may_write:
+                self._report.begins(batch)
+                with self._read_lock.shared(stop=self._held_up) as may_write:
                     if not may_write:
                         return
                     self._report.begins(batch)
@@ -243,6 +245,11 @@ class Applier:
                 self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name
+
+    def _held_up(self) -> bool:
+        """Asked again and again while tables are locked (FLUSH TABLES WITH READ LOCK)."""
+        self._report.state(LOCKED)
+        return self.stop.is_set()
 
     def _read_ahead(self, feed: RelayFeed, work: BatchApplier) -> RelayGroups | None:
         groups = feed.next_open(work.pace.batch_bytes)
@@ -307,11 +314,12 @@ class Applier:
     def _is_finished(self, work: BatchApplier) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""
         wanted, gtids = self._options.until_source, self._options.until_source_gtids
-        if gtids and is_executed(gtids, work.info.gtid_executed):
-            return True
-        if not gtids and wanted is not None and not work.info.exec_position.is_before(wanted):
-            return True
+        synced = bool(gtids) and is_executed(gtids, work.info.gtid_executed)
+        if not gtids and wanted is not None:
+            synced = not work.info.exec_position.is_before(wanted)
         met = self._is_held or is_met(self._options.until, work.info)
+        if synced or met:
+            self._report.done()
         if met:
             log.info("Slave SQL thread stopped because it reached its UNTIL %s", self._options.until.shown)
-        return met
+        return synced or met

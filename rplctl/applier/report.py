@@ -1,22 +1,24 @@
-"""The applier's status file: what `show-status` tells of it, written a few times a second at most."""
+"""The applier's status file: what `show-status` tells of it, written a few times a second at most, and by its pulse."""
 
 from __future__ import annotations
 
 import logging
 import time
+from contextlib import AbstractContextManager
 
 from rplctl.applier.options import Until
 from rplctl.applier.plan import Batch
 from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
-from rplctl.status import ThreadStatus, read_status
+from rplctl.status import StatusFile, ThreadStatus, read_status
 
 INTERVAL = 0.2  # seconds
 
 STARTING = "Starting Spark"
 READING = "Reading event from the relay log"
 WAITING = "Slave has read all relay log; waiting for more updates"
+LOCKED = "Waiting for global read lock"
 DELAYING = "Waiting until MASTER_DELAY seconds after master executed event"
 
 _UNTIL_NAMES = {
@@ -42,9 +44,8 @@ class Report:
     """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
 
     def __init__(self, channel: Channel, until: Until) -> None:
-        self._path = channel.status_path("applier")
-        self._written = 0.0
-        previous = read_status(self._path)
+        path = channel.status_path("applier")
+        previous = read_status(path)
         self.status = ThreadStatus(
             state=STARTING,
             last_event_timestamp=previous.last_event_timestamp,
@@ -52,7 +53,12 @@ class Report:
             until_log_name=until.log_name,
             until_log_pos=until.log_pos,
         )
+        self._file = StatusFile(path, self.status)
         self.write()
+
+    def pulse(self) -> AbstractContextManager[None]:
+        """For the length of the block the file is fresh, however long a batch takes."""
+        return self._file.pulse()
 
     def at(self, info: RelayLogInfo) -> None:
         status = self.status
@@ -93,8 +99,15 @@ class Report:
         """Say what the thread does; a change of state is written at once."""
         changed = words != self.status.state
         self.status.state, self.status.remaining_delay = words, remaining_delay
-        if changed or time.monotonic() - self._written >= INTERVAL:
+        self.status.is_waiting = words in (WAITING, DELAYING)
+        if changed:
             self.write()
+        else:
+            self._file.write_if_older(INTERVAL)
+
+    def done(self) -> None:
+        """UNTIL is reached, or all is applied that the source had: it stops by itself."""
+        self.status.is_done = True
 
     def failed(self, error: RplError) -> None:
         self.status.last_errno = error.errno or 1105
@@ -103,9 +116,8 @@ class Report:
         self.status.last_error_timestamp = time.time()
 
     def stopped(self) -> None:
-        self.status.state, self.status.remaining_delay = "", None
+        self.status.state, self.status.remaining_delay, self.status.is_waiting = "", None, False
         self.write()
 
     def write(self) -> None:
-        self._written = time.monotonic()
-        self.status.write(self._path)
+        self._file.write()

@@ -129,6 +129,10 @@ def check(
         bool, typer.Option("--offline", help="Judge what is stored, not threads and lag; read every relay log byte.")
     ] = False,
     online: Annotated[bool, typer.Option("--online", help="Ask the source, too.")] = False,
+    max_sync_age: Annotated[
+        str | None,
+        typer.Option("--max-sync-age", metavar="SECONDS", help="Of a channel run from cron; instead of the option."),
+    ] = None,
 ) -> None:
     """Print a verdict for monitoring systems, and why.
 
@@ -148,9 +152,12 @@ def check(
         low, high = (
             int(seconds(t, f) or 0) for t, f in ((lag_warning, "--lag-warning"), (lag_critical, "--lag-critical"))
         )
-        limits = Limits(low, high)
+        age = seconds(max_sync_age, "--max-sync-age")
         with one_engine():
-            verdicts = [run(config, name, limits, scope) for name, config in each_channel(options, channel)]
+            verdicts = [
+                run(config, name, Limits(low, high, config.max_sync_age if age is None else int(age)), scope)
+                for name, config in each_channel(options, channel)
+            ]
     except UsageError:
         raise
     except RplError as error:
@@ -170,10 +177,11 @@ def check(
         raise typer.Exit(level)
     details = "; ".join(f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts)
     data = " ".join(
-        f"'lag{f'_{v.channel}' if v.channel else ''}'={v.lag_s}s;{low};{high};0"
+        f"'lag{f'_{v.channel}' if v.channel else ''}'={v.lag_s}s;{low + v.delay_s};{high + v.delay_s};0"
         for v in verdicts
         if v.lag_s is not None
     )
+    data = " ".join([*filter(None, [data]), *(_sync_age(v.channel, v.sync_age_s) for v in verdicts)]).strip()
     lines = [f"RPLCTL {WORDS[level]} - {details}{f' | {data}' if data else ''}"]
     for v in verdicts:
         where = f"channel '{v.channel}' " if len(verdicts) > 1 or v.channel else ""
@@ -182,6 +190,10 @@ def check(
             lines.append(f"{where}{WORDS[f.level]} {f.code}: {f.text}{repair}")
     write("".join(clean(line.replace("|", "/") if number else line) + "\n" for number, line in enumerate(lines)))
     raise typer.Exit(level)
+
+
+def _sync_age(channel: str, seconds: int | None) -> str:
+    return "" if seconds is None else f"'sync_age{f'_{channel}' if channel else ''}'={seconds}s"
 
 
 def doctor(context: typer.Context, channel: ChannelName = None) -> None:

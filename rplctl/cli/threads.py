@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,7 +29,7 @@ from rplctl.cli.options import (
 from rplctl.cli.output import confirm, many, say, say_notes
 from rplctl.cli.progress import progress_unless
 from rplctl.config import Config
-from rplctl.errors import RplError, UsageError
+from rplctl.errors import RplError, StoppedEarly, UsageError, WaitTimeout
 from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
@@ -110,19 +114,55 @@ def start(
     )
     if shared_session:
         return end(_start_shared(options, names_of(options, channel, every=every), request))
-    if (until != Until() or foreground or until_synced) and len(names_of(options, channel, every=every)) > 1:
+    if (until != Until() or foreground) and len(names_of(options, channel, every=every)) > 1:
         raise UsageError(
             "Multiple channels exist on the slave. Please provide channel name as an argument.",
             errno=3079,
             hint="add --channel NAME",
         )
+    turn = _Turns(request)
 
     def start_one(name: str, config: Config) -> None:
-        with progress_unless(options.quiet or not until_synced) as progress:
-            result = run(config, name, request, progress)
+        mine = turn.of(name)
+        with progress_unless(options.quiet or not until_synced) as progress, turn.watched():
+            result = run(config, name, mine, progress, lambda begun: _say_begun(options, begun, foreground))
         _say_started(options, result)
 
     end(for_each(options, channel, start_one, every=every))
+
+
+class _Turns:
+    """Channels that are synced one after the other: a signal ends all of it, and --max-time is for all together."""
+
+    def __init__(self, request: StartRequest) -> None:
+        self._request = request
+        self._is_over = False
+        self._deadline = None if request.max_time_s is None else time.monotonic() + request.max_time_s
+
+    def of(self, name: str) -> StartRequest:
+        """The request with the time that is left. Raises StoppedEarly, WaitTimeout."""
+        hint = "rplctl start does what is left"
+        if self._is_over:
+            raise StoppedEarly(f"channel '{name}' was not started: a signal came before", channel=name, hint=hint)
+        if self._deadline is None:
+            return self._request
+        left = self._deadline - time.monotonic()
+        if left <= 0 < (self._request.max_time_s or 0):
+            raise WaitTimeout(f"channel '{name}' was not started: --max-time was over", channel=name, hint=hint)
+        return replace(self._request, max_time_s=max(0.0, left))
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        try:
+            yield
+        except StoppedEarly as error:
+            self._is_over = "SIGTERM" in error.message
+            raise
+
+
+def _say_begun(options: Globals, result: StartResult, foreground: bool) -> None:
+    if foreground and options.format != "json" and result.started:
+        _say_started(options, result)
 
 
 def _start_shared(options: Globals, names: list[str], request: StartRequest) -> int:
@@ -142,7 +182,11 @@ def _start_shared(options: Globals, names: list[str], request: StartRequest) -> 
 def _say_started(options: Globals, result: StartResult) -> None:
     name = result.channel
     say_notes(options, result.notes)
+    how = {"reached": "reached its UNTIL and stopped", "stop": "stopped by rplctl stop", "signal": "stopped by SIGTERM"}
     done = f"channel '{name}' is at {result.synced_to}" if result.synced_to else ""
+    if result.ended and not done:
+        at = f" at {result.at}" if result.at and result.at.log_name else ""
+        done = f"channel '{name}': {how.get(result.ended, 'stopped after --max-time')}{at}"
     what = f"channel '{name}': {' and '.join(result.started)} started" if result.started else ""
     say(
         options,
@@ -152,6 +196,8 @@ def _say_started(options: Globals, result: StartResult) -> None:
             "Started": list(result.started),
             "Already_Running": list(result.already_running),
             "Synced_To": str(result.synced_to) if result.synced_to else None,
+            "Ended": result.ended or None,
+            "Position": str(result.at) if result.at and result.at.log_name else None,
         },
     )
 

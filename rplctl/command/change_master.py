@@ -51,6 +51,7 @@ from rplctl.command.instance import (
     target_has_table,
 )
 from rplctl.command.journal import append_journal
+from rplctl.command.sync_record import forget_sync
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
 from rplctl.errors import RepositoryConflict, TargetError, UsageError
@@ -262,14 +263,20 @@ def store_change(
     for role in ROLES:
         if role not in result.untouched:
             clear_status(channel, role)
+    if _is_other_source(result.previous, result.master_info):
+        forget_sync(channel)
     append_journal(config, journal)
+
+
+def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
+    return (old.host, old.port, old.master_binlog_dir) != (new.host, new.port, new.master_binlog_dir)
 
 
 def _keep_models(channel: Channel, repositories: Repositories, result: ChangeResult) -> None:
     """Another source, or positions to be found by GTID: what the tables look like now holds there from the start."""
     stored = repositories.relay_log_info.read() if repositories.relay_log_info.exists() else RelayLogInfo()
     old, new = result.previous, result.master_info
-    is_other = (old.host, old.port, old.master_binlog_dir) != (new.host, new.port, new.master_binlog_dir)
+    is_other = _is_other_source(old, new)
     is_known = stored.gtid_executed if new.uses_gtid else is_other and new.master_log_name
     wanted = result.relay_log_info.exec_position
     if not is_known or not stored.master_log_name or not wanted.is_before(stored.exec_position):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.command.check_repository import Stored
@@ -13,6 +14,9 @@ from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 _NO_SUCH_TABLE = 1146
 PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
@@ -29,6 +33,7 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
 
     try:
         engine = engine_of(config)()
+        yield from _version(engine)
         has_models = inspect(engine).has_table("rplctl_table_models", schema=own_schema(engine))
     except (SQLAlchemyError, RplError) as error:
         text = error.message if isinstance(error, RplError) else f"the target does not answer: {_reason(error)}"
@@ -51,6 +56,14 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     finally:
         target.rollback()
         target.close()
+
+
+def _version(engine: Engine) -> Iterator[Finding]:
+    from rplctl.repository.install import SCHEMA_VERSION, is_newer
+
+    if version := is_newer(engine):
+        text = f"our tables in the target are of version {version}, this rplctl knows up to {SCHEMA_VERSION}"
+        yield found("tables_newer", text, "install the rplctl that made them: no start goes on with them")
 
 
 def _write(target: object) -> Iterator[Finding]:

@@ -55,12 +55,21 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
             stored.relay = info
     if stored.relay is not None and not damaged and may_have_table(config):
         yield from _marker(channel, repositories, stored.relay)
+    if stored.master is None and stored.relay is not None and not damaged and stored.relay.master_log_name:
+        yield _no_master_info(repositories, stored.relay)
     if stored.master is not None and stored.relay is None and stored.master.master_log_name and not damaged:
         yield found(
             "repository_missing",
             f"there is no RelayLogInfo in {repositories.relay_log_info.where}",
             f"rplctl change-master --master-log-file {stored.master.master_log_name} --master-log-pos POS",
         )
+
+
+def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
+    executed = relay.exec_position
+    text = f"there is no MasterInfo in {repositories.master_info.where}; RelayLogInfo is there, applied is {executed}"
+    where = f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
+    return found("repository_missing", text, f"rplctl change-master --master-host HOST --master-user USER {where}")
 
 
 def _interrupted(channel: Channel) -> Iterator[Finding]:

@@ -1,4 +1,7 @@
-"""`doctor`: is everything there that replication needs? Looks, changes nothing, starts neither Spark nor a thread."""
+"""`doctor`: is everything there that replication needs? Looks, changes nothing, starts neither Spark nor a thread.
+
+Invariant: what `check` finds in a channel is found here, too, with its repair (design D22).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
+from rplctl.command.check import LEAST_FREE_BYTES, UNKNOWN, Limits, Scope, check
+from rplctl.command.finding import Finding as CheckFinding
 from rplctl.command.instance import engine_of, known_channels, open_repositories, running
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
 MIN_FREE_BYTES = 1 << 30
+LAG_WARNING_S, LAG_CRITICAL_S = 60, 300  # as `check` has them without an option
+_AS_TOLD = {"never_started": OK, "receiver_stopped": WARN, "applier_stopped": WARN}
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
@@ -58,8 +65,27 @@ def doctor(
         findings += _guarded("target", lambda options=options: _target(options))  # type: ignore[misc]
     findings += channels
     for name in names:
-        findings += _guarded(f"channel '{name}'", lambda name=name: _channel(options_of(name), name))  # type: ignore[misc]
+        findings += _doctored(options_of(name), name)
     return findings
+
+
+def _doctored(config: Config, name: str) -> list[Finding]:
+    """One channel, and what `check` finds there. The source is asked by `check`, too, when it answers at all."""
+    seen = _guarded(f"channel '{name}'", lambda: _channel(config, name))
+    is_there = all(finding.Result != FAIL for finding in seen)
+    limits = Limits(LAG_WARNING_S, LAG_CRITICAL_S, config.max_sync_age)
+    verdict = check(config, name, limits, Scope.ONLINE if is_there else Scope.LOCAL)
+    told = [Finding(f"channel '{name}' {f.code}", _result(f), f.text, f.repair) for f in verdict.findings]
+    if not verdict.findings or verdict.level == UNKNOWN:
+        told.append(Finding(f"channel '{name}' check", FAIL if verdict.level else OK, verdict.text))
+    return [*seen, *told]
+
+
+def _result(finding: CheckFinding) -> str:
+    """A channel that nobody started yet, or that was stopped in an orderly way, lacks nothing."""
+    if finding.code in _AS_TOLD:
+        return _AS_TOLD[finding.code]
+    return (OK, WARN, FAIL)[finding.level]
 
 
 def _guarded(check: str, run: Callable[[], Iterator[Finding]]) -> list[Finding]:
@@ -100,8 +126,9 @@ def _datadir(datadir: Path) -> Iterator[Finding]:
     result = WARN if mode & 0o077 else OK
     yield Finding("datadir", result, f"{datadir}, mode {mode:04o}", f"chmod 700 {datadir}" if result == WARN else "")
     free = shutil.disk_usage(datadir).free
-    result = OK if free >= MIN_FREE_BYTES else WARN
-    yield Finding("free space", result, f"{free >> 20} MiB", "set relay_log_space_limit" if result == WARN else "")
+    result = FAIL if free < LEAST_FREE_BYTES else OK if free >= MIN_FREE_BYTES else WARN
+    hint = {FAIL: f"df {datadir}; free some space", WARN: "set relay_log_space_limit"}.get(result, "")
+    yield Finding("free space", result, f"{free >> 20} MiB", hint)
 
 
 def _secrets(datadir: Path) -> Iterator[Finding]:
@@ -183,6 +210,8 @@ def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Ite
     names += wanted if wanted is not None else known_channels(config)
     kinds = f"MasterInfo {config.master_info_repository}, RelayLogInfo {config.relay_log_info_repository}"
     yield Finding("repositories", OK, kinds)
+    if not names and Channel("", config.datadir).relay_log_info_path.exists():
+        names.append("")  # its MasterInfo is lost
     if not names:
         yield Finding("channels", WARN, "none is configured", "rplctl change-master --master-host HOST …")
 

@@ -10,6 +10,28 @@ from dataclasses import dataclass
 NOTE, WARNING, CRITICAL = 0, 1, 2
 
 LEVELS: dict[str, int] = {
+    # threads
+    "never_started": CRITICAL,
+    "receiver_stopped": CRITICAL,
+    "applier_stopped": CRITICAL,
+    "receiver_error": CRITICAL,
+    "applier_error": CRITICAL,
+    "receiver_killed": CRITICAL,
+    "applier_killed": CRITICAL,
+    "receiver_silent": CRITICAL,
+    "applier_silent": CRITICAL,
+    "receiver_connecting": WARNING,
+    "receiver_not_connected": CRITICAL,
+    "applier_retrying": WARNING,
+    "lag_warning": WARNING,
+    "lag_critical": CRITICAL,
+    "never_synced": CRITICAL,
+    "sync_old": WARNING,
+    "sync_too_old": CRITICAL,
+    "skip_pending": NOTE,
+    # instance
+    "cannot_look": CRITICAL,
+    "disk_full": CRITICAL,
     # repositories
     "repository_both": CRITICAL,
     "repository_damaged": CRITICAL,
@@ -35,11 +57,15 @@ LEVELS: dict[str, int] = {
     "relay_logs_begin_later": WARNING,
     "read_behind_executed": WARNING,
     # target
+    "tables_newer": CRITICAL,
     "target_away": CRITICAL,
     "target_refuses_writes": CRITICAL,
     "table_missing": CRITICAL,
     "table_differs": CRITICAL,
     # source
+    "source_ahead": NOTE,
+    "receiver_behind": WARNING,
+    "receiver_stuck": CRITICAL,
     "source_away": CRITICAL,
     "source_changed": CRITICAL,
     "source_same_server_id": CRITICAL,

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -222,8 +222,16 @@ def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
     except subprocess.TimeoutExpired:
         child.popen.kill()
         child.popen.wait()
+        _note_stopped(child.channel, child.role)
         return True
     return False
+
+
+def _note_stopped(channel: Channel, role: str) -> None:
+    """In the name of a thread that we killed: it was told to stop, so nobody is to be alarmed that it is gone."""
+    status = read_status(channel.status_path(role))
+    if status.state:
+        replace(status, state="", connected=False, is_waiting=False).write(channel.status_path(role))
 
 
 def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
@@ -261,6 +269,7 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
         if time.monotonic() > deadline:
             raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not die", channel=channel.name)
         time.sleep(_POLL_S)
+    _note_stopped(channel, role)
     return True
 
 

@@ -1,25 +1,19 @@
 """SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (mission map 2.4).
 
 Positions are the repositories' (the authority); what only a thread knows (state, error, lag) is in its status file;
-whether it runs is its lock. While the receiver runs, its own word on the read position is newer than the repository's.
+whether it runs is its lock, and what it says counts while it is fresh (thread_report.py). While the receiver runs, its
+own word on the read position is newer than the repository's.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from rplctl.channel import Channel
-from rplctl.command.instance import (
-    APPLIER,
-    RECEIVER,
-    kinds_now,
-    one_engine,
-    open_repositories,
-    read_master_info,
-    read_skip_count,
-    running,
-)
+from rplctl.command.instance import kinds_now, one_engine, open_repositories, read_master_info, read_skip_count
+from rplctl.command.sync_record import SyncRecord, read_sync_record
+from rplctl.command.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
 from rplctl.errors import NotConfigured
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -27,7 +21,7 @@ from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.skip_list import read_gtids
-from rplctl.status import ThreadStatus, read_status
+from rplctl.status import ThreadStatus
 
 USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
 _IGNORED_IDS_SHOWN = 20
@@ -108,6 +102,8 @@ class SlaveStatus:
     Skip_Gtids: str  # still to be passed over when they are reached
     Passed_Over_Errors: int  # by replica_exec_mode and replica_skip_errors, since the applier's start
     Relay_Log_Info_Repository: str  # FILE | TABLE transactional | TABLE not transactional, as it is now
+    Last_Synced_Timestamp: str  # when the last good `start --until-synced` asked where the source's log ends; ''
+    Last_Synced_To: str  # and where that was, FILE:POS
 
 
 COLUMNS = tuple(f.name for f in fields(SlaveStatus))
@@ -115,66 +111,54 @@ WORKLOG_COLUMNS = COLUMNS[: COLUMNS.index("Master_TLS_Version") + 1]  # the 57 o
 SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 of SHOW REPLICA STATUS
 
 
-@dataclass(frozen=True, slots=True)
-class Threads:
-    """What the two threads say, and who of them runs."""
-
-    pids: dict[str, int]
-    receiver: ThreadStatus
-    applier: ThreadStatus
+def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
+    """Raises NotConfigured 3074/1200, RplError 1201/1872 when a record is damaged."""
+    return status_and_threads(config, channel_name, now)[0]
 
 
 @one_engine()
-def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
-    """Raises NotConfigured 3074/1200, RplError 1201/1872 when a record is damaged."""
+def status_and_threads(config: Config, channel_name: str, now: float | None = None) -> tuple[SlaveStatus, Threads]:
+    """As `show_status`, with what it was made of."""
     while True:
         config = kinds_now(config, channel_name)
         try:
-            status = _status_at(config, channel_name, time.time() if now is None else now)
+            seen = _status_at(config, channel_name, time.time() if now is None else now)
         except NotConfigured:
             if kinds_now(config, channel_name) == config:
                 raise
             continue  # a switch removed the record before we read it
         if kinds_now(config, channel_name) == config:
-            return status
+            return seen
 
 
-def _status_at(config: Config, channel_name: str, now: float) -> SlaveStatus:
+def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStatus, Threads]:
     """Of the repositories that `config` names."""
     channel = Channel(channel_name, config.datadir)
     repositories = open_repositories(config, channel_name)
     master = read_master_info(repositories, channel_name)
     stored = repositories.relay_log_info
     relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
-    pids = running(channel)
-    threads = Threads(pids, _status_of(channel, RECEIVER, pids), _status_of(channel, APPLIER, pids))
-    if threads.receiver.connected and threads.receiver.read_log_name:
-        read = BinlogPosition(threads.receiver.read_log_name, threads.receiver.read_log_pos)
-        master = master.with_read_position(read)
+    threads = threads_of(channel, now)
+    said = threads.receiver.status
+    if said.connected and said.read_log_name:
+        master = master.with_read_position(BinlogPosition(said.read_log_name, said.read_log_pos))
     values = {
         **_connection(master, repositories.master_info.where),
         **_positions(channel, master, relay),
         **_filters(config),
-        **_receiver(threads.receiver, RECEIVER in pids),
-        **_applier(threads.applier, relay, APPLIER in pids),
+        **_receiver(threads.receiver),
+        **_applier(threads.applier, relay),
         "Relay_Log_Info_Repository": _repository(stored),
+        **_synced(read_sync_record(channel)),
         "Seconds_Behind_Master": seconds_behind(master, relay, threads, now),
     }
-    return SlaveStatus(**values)  # type: ignore[arg-type]  # one key per field, checked at the call
+    return SlaveStatus(**values), threads  # type: ignore[arg-type]  # one key per field, checked at the call
 
 
 def _repository(stored: InfoRepository[RelayLogInfo]) -> str:
     if stored.kind is RepositoryKind.FILE:
         return "FILE"
     return f"TABLE {'transactional' if stored.is_transactional() else 'not transactional'}"
-
-
-def _status_of(channel: Channel, role: str, threads: dict[str, int]) -> ThreadStatus:
-    """A dead thread's last word counts for its error only; a killed one left its state behind."""
-    status = read_status(channel.status_path(role))
-    if role in threads:
-        return status
-    return replace(status, state="", connected=False, remaining_delay=None)
 
 
 def _connection(master: MasterInfo, where: str) -> dict[str, object]:
@@ -239,10 +223,11 @@ def _filters(config: Config) -> dict[str, object]:
     }
 
 
-def _receiver(status: ThreadStatus, is_running: bool) -> dict[str, object]:
+def _receiver(thread: ThreadReport) -> dict[str, object]:
+    status = thread.status
     return {
         "Slave_IO_State": status.state,
-        "Slave_IO_Running": "No" if not is_running else "Yes" if status.connected else "Connecting",
+        "Slave_IO_Running": "No" if not thread.runs else "Yes" if thread.is_connected else "Connecting",
         "Last_IO_Errno": status.last_errno,
         "Last_IO_Error": status.last_error,
         "Last_IO_Error_Timestamp": _timestamp(status),
@@ -250,9 +235,10 @@ def _receiver(status: ThreadStatus, is_running: bool) -> dict[str, object]:
     }
 
 
-def _applier(status: ThreadStatus, relay: RelayLogInfo, is_running: bool) -> dict[str, object]:
+def _applier(thread: ThreadReport, relay: RelayLogInfo) -> dict[str, object]:
+    status = thread.status
     return {
-        "Slave_SQL_Running": _yes(is_running),
+        "Slave_SQL_Running": _yes(thread.runs),
         "Slave_SQL_Running_State": status.state,
         "Last_Errno": status.last_errno,
         "Last_Error": status.last_error,
@@ -274,21 +260,35 @@ def _applier(status: ThreadStatus, relay: RelayLogInfo, is_running: bool) -> dic
 
 
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
-    """MySQL's rule: NULL unless the applier runs; 0 when all is applied and the receiver runs, else by the clock."""
-    if APPLIER not in threads.pids:
+    """MySQL's rule: NULL unless the applier runs; 0 when all is applied and the receiver runs, else by the clock.
+
+    What is not seen fresh is not said to be 0: NULL, or the time since the applier was last heard of.
+    """
+    receiver, applier = threads.receiver, threads.applier
+    if not applier.runs:
         return None
     if master.read_position == relay.exec_position:
-        return 0 if RECEIVER in threads.pids and threads.receiver.connected else None
-    if not threads.applier.last_event_timestamp:
-        return 0
-    return max(0, int(now - threads.applier.last_event_timestamp + threads.receiver.clock_difference))
+        return 0 if receiver.is_connected and applier.silent_since is None else None
+    since = applier.silent_since or now
+    if applier.status.last_event_timestamp:
+        since = min(since, applier.status.last_event_timestamp - receiver.status.clock_difference)
+    return max(0, int(now - since))
 
 
 def _yes(value: bool) -> str:
     return "Yes" if value else "No"
 
 
+def _synced(record: SyncRecord | None) -> dict[str, object]:
+    return {
+        "Last_Synced_Timestamp": _clock(record.at) if record else "",
+        "Last_Synced_To": record.to if record else "",
+    }
+
+
 def _timestamp(status: ThreadStatus) -> str:
-    if not status.last_errno or not status.last_error_timestamp:
-        return ""
-    return time.strftime("%y%m%d %H:%M:%S", time.localtime(status.last_error_timestamp))
+    return _clock(status.last_error_timestamp) if status.last_errno and status.last_error_timestamp else ""
+
+
+def _clock(timestamp: float) -> str:
+    return time.strftime("%y%m%d %H:%M:%S", time.localtime(timestamp))

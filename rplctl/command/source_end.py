@@ -6,8 +6,9 @@ takes: what a killed server left behind, and what is left out, will never be app
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ class SourceEnd:
     position: BinlogPosition
     gtids: str = ""
     is_comparable: bool = True  # False: by GTID, yet a position is all there is: only who sees the receiver can tell
+    asked_at: float = field(default_factory=time.time, compare=False)  # Unix seconds
 
 
 def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:

@@ -7,8 +7,11 @@ decided, an interrupted CHANGE MASTER or repository switch is finished.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rplctl import failpoint
@@ -32,9 +35,10 @@ from rplctl.command.instance import (
 from rplctl.command.journal import append_journal
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
 from rplctl.command.source_end import SourceEnd, source_end
+from rplctl.command.sync_record import note_stays, note_synced
 from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.durable import remove_leftovers
-from rplctl.errors import RplError, UsageError
+from rplctl.errors import RplError, StoppedEarly, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, is_log_name, numbered_log_name
 
@@ -95,9 +99,12 @@ class StartResult:
     started: tuple[str, ...]
     already_running: tuple[str, ...]
     notes: tuple[Note, ...]
-    synced_to: BinlogPosition | None = None
+    synced_to: BinlogPosition | None = None  # seen to be applied
+    ended: str = ""  # how, of one that stayed: an Ending of supervise.py; '' = it goes on
+    at: BinlogPosition | None = None  # executed when it ended
 
 
+Begun = Callable[[StartResult], None]
 Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted)
 
 
@@ -132,14 +139,50 @@ class Prepared:
 
     def result(self, started: Sequence[Child]) -> StartResult:
         already = tuple(role for role in self.request.roles if role in self.already)
-        roles = tuple(child.role for child in started)
-        synced_to = self.wanted.position if self.wanted else None
-        return StartResult(self.channel.name, roles, already, self.notes, synced_to)
+        return StartResult(self.channel.name, tuple(child.role for child in started), already, self.notes)
 
 
-def start(config: Config, channel_name: str, request: StartRequest, progress: Progress | None = None) -> StartResult:
-    """Raises NotConfigured, UsageError 1277, RepositoryConflict, and what the threads end with at once."""
+def start(
+    config: Config,
+    channel_name: str,
+    request: StartRequest,
+    progress: Progress | None = None,
+    begun: Begun = lambda result: None,
+) -> StartResult:
+    """Raises NotConfigured, UsageError 1277, RepositoryConflict, and what the threads end with at once; of one that
+    stays until something is reached WaitTimeout or StoppedEarly. `begun` is called when it stays, once all runs.
+    """
     check_request(request)
+    if not (request.foreground or request.until_synced):
+        ready, started = _bring_up(config, channel_name, request)
+        leave_running(started)
+        return ready.result(started)
+    with ended_by_signals(channel_name):
+        ready, started = _bring_up(config, channel_name, request)
+        try:
+            begun(ready.result(started))
+            return _stay(ready, started, progress)
+        finally:
+            for child in started:
+                if child.exit_code() is None:
+                    terminate(child)
+
+
+def _stay(ready: Prepared, started: list[Child], progress: Progress | None) -> StartResult:
+    from rplctl.command.supervise import Run, executed_position, supervise
+
+    has_until = ready.request.until != Until() and any(child.role == APPLIER for child in started)
+    run = Run(ready.config, ready.channel, started, ready.wanted, has_until)
+    ending = supervise(run, ready.request.max_time_s, progress)
+    if ready.wanted is None:
+        return replace(ready.result(started), ended=str(ending), at=executed_position(ready.channel))
+    note_synced(ready.channel, ready.wanted.asked_at, str(ready.wanted.position))
+    synced_to = ready.wanted.position
+    return replace(ready.result(started), synced_to=synced_to, ended=str(ending), at=synced_to)
+
+
+def _bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple[Prepared, list[Child]]:
+    """The threads that are to run and do not yet."""
     channel = Channel(channel_name, config.datadir)
     with administer(config, channel) as config:
         ready = prepare(config, channel, request)
@@ -154,13 +197,30 @@ def start(config: Config, channel_name: str, request: StartRequest, progress: Pr
                 terminate(child)
             ready.take_back()
             raise
-    if request.foreground or request.until_synced:
-        from rplctl.command.supervise import Run, supervise
+    return ready, started
 
-        supervise(Run(ready.config, channel, started, ready.wanted), request.max_time_s, progress)
-    else:
-        leave_running(started)
-    return ready.result(started)
+
+@contextmanager
+def ended_by_signals(channel: str) -> Iterator[None]:
+    """While something is being started SIGTERM ends it as Ctrl-C does: what was begun is taken back. Raises
+    StoppedEarly.
+    """
+
+    class Terminated(BaseException): ...
+
+    def end(*_: object) -> None:
+        raise Terminated
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, end) if is_main else None
+    try:
+        yield
+    except Terminated:
+        text = f"channel '{channel}' was stopped by SIGTERM while it was being started"
+        raise StoppedEarly(text, channel=channel, hint="nothing is lost: rplctl start") from None
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
@@ -184,6 +244,8 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         "until_source_gtids": end.gtids if end else "",
         "skip_count": skip,
     }
+    if APPLIER in request.roles and not request.until_synced:
+        note_stays(channel)
     if skip:
         write_skip_count(channel, 0)  # the applier writes what is left of it when it stops
     return Prepared(

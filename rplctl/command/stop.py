@@ -27,6 +27,7 @@ from rplctl.command.instance import (
 )
 from rplctl.command.journal import append_journal
 from rplctl.command.process import STOP_TIMEOUT_S, order_of_stop, stop_running
+from rplctl.command.sync_record import forget_sync
 from rplctl.config import Config
 from rplctl.durable import remove_file
 from rplctl.errors import TargetError
@@ -116,6 +117,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
             remove_marker(channel_name, repositories.engine())
         repositories.relay_log_info.remove()
         skip_list.clear(channel.run_folder)
+        forget_sync(channel)
         for role in ROLES:
             clear_status(channel, role)
         if everything:

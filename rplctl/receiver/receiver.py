@@ -65,7 +65,7 @@ class Receiver:
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
 
     def run(self) -> None:
-        with hold_lock(self._channel, "receiver"):
+        with hold_lock(self._channel, "receiver"), self._reporter.begin():
             previous = self._listen_to_signals()
             try:
                 watch(self._channel.run_folder)

@@ -1,36 +1,45 @@
-"""The receiver's status file: what `show-status` prints of it. Written at most five times a second, and on every
-change of state.
+"""The receiver's status file: what `show-status` prints of it. Written at most five times a second, on every change
+of state, and by its pulse.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from typing import Final
 
 from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.position import BinlogPosition
 from rplctl.source import SourceIdentity
-from rplctl.status import read_status
+from rplctl.status import StatusFile, read_status
 
 INTERVAL_S: Final = 0.2
+STARTING: Final = "Starting"
 WAITING: Final = "Waiting for master to send event"
 
 
 class Reporter:
     def __init__(self, channel: Channel) -> None:
-        self._path = channel.status_path("receiver")
-        self._written = 0.0
-        self.status = read_status(self._path)
+        path = channel.status_path("receiver")
+        self._file = StatusFile(path, read_status(path))
+        self.status = self._file.status
+
+    def begin(self) -> AbstractContextManager[None]:
+        """A new run, for the length of the block: what a killed one said last is no news of this one."""
+        status = self.status
+        status.connected, status.is_waiting, status.is_done, status.lost = False, False, False, time.time()
+        self.state(STARTING)
+        return self._file.pulse()
 
     def state(self, text: str) -> None:
         self.status.state = text
-        self._write()
+        self._file.write()
 
     def connected(self, identity: SourceIdentity) -> None:
         """A connection stands: MySQL forgets the last error here."""
         status = self.status
-        status.connected = True
+        status.connected, status.is_waiting, status.lost = True, True, 0.0
         status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
         status.master_version, status.clock_difference = identity.version, identity.clock_difference
@@ -47,7 +56,8 @@ class Reporter:
 
     def retrying(self, error: RplError, *, is_first: bool) -> None:
         self._error(error)
-        self.status.connected = False
+        self.status.connected = self.status.is_waiting = False
+        self.status.lost = self.status.lost or time.time()
         self.state("Reconnecting after a failed master event read" if is_first else "Connecting to master")
 
     def failed(self, error: RplError) -> None:
@@ -56,18 +66,13 @@ class Reporter:
         self.status.last_error += f" (hint: {error.hint})" if error.hint else ""
 
     def stopped(self) -> None:
-        self.status.connected = False
+        self.status.connected = self.status.is_waiting = False
         self.state("")
 
     def tick(self) -> None:
-        if time.monotonic() - self._written >= INTERVAL_S:
-            self._write()
+        self._file.write_if_older(INTERVAL_S)
 
     def _error(self, error: RplError) -> None:
         self.status.last_errno = error.errno or 1593
         self.status.last_error = error.message
         self.status.last_error_timestamp = time.time()
-
-    def _write(self) -> None:
-        self._written = time.monotonic()
-        self.status.write(self._path)

@@ -59,6 +59,12 @@ def upgrade_if_old(engine: Engine) -> None:
         create_tables(engine)
 
 
+def is_newer(engine: Engine) -> str:
+    """The version of the tables when a newer rplctl made them; '' for those that this one knows, and for none."""
+    version = _stored_version(engine)
+    return "" if version is None or version in VERSIONS else version
+
+
 def _stored_version(engine: Engine) -> str | None:
     """What is installed, without loading alembic; None when nothing is."""
     schema = schema_of(engine.dialect.name)

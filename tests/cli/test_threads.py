@@ -55,7 +55,14 @@ def test_a_receivers_life_in_the_commands_own_words(archive: Program) -> None:
 def test_json_of_start_and_stop_names_what_was_done(archive: Program) -> None:
     done = archive("start", "--receiver", "--json")
     assert json.loads(done.out) == [
-        {"Channel_Name": "", "Started": ["receiver"], "Already_Running": [], "Synced_To": None}
+        {
+            "Channel_Name": "",
+            "Started": ["receiver"],
+            "Already_Running": [],
+            "Synced_To": None,
+            "Ended": None,
+            "Position": None,
+        }
     ]
     assert json.loads(archive("stop", "--json").out) == [{"Channel_Name": "", "Stopped": ["receiver"], "Killed": []}]
 
@@ -63,7 +70,7 @@ def test_json_of_start_and_stop_names_what_was_done(archive: Program) -> None:
 def test_a_foreground_receiver_stops_by_itself_when_its_time_is_up(archive: Program) -> None:
     begun = time.monotonic()
     done = archive("start", "--receiver", "--foreground", "--max-time", "1")
-    assert (done.code, done.out) == (0, "channel '': receiver started\n")
+    assert (done.code, done.out) == (0, "channel '': receiver started\nchannel '': stopped after --max-time\n")
     assert time.monotonic() - begun >= 1
     assert lock_holder(Channel("", archive.datadir), "receiver") is None
 
@@ -78,7 +85,7 @@ def test_a_channel_that_nobody_made_is_not_made_by_starting_it(archive: Program)
 
 def test_start_of_several_channels_wants_one_named_where_it_would_stay(archive: Program) -> None:
     archive("change-master", "--channel", "east", "--master-host", "db2")
-    for flags in (["--foreground"], ["--until-synced"], ["--until-sql-after-gtids", "0-1-1"]):
+    for flags in (["--foreground"], ["--until-sql-after-gtids", "0-1-1"]):
         done = archive("start", *flags)
         assert done.code == 2 and done.err.startswith("ERROR 3079") and "hint: add --channel NAME" in done.err
 
