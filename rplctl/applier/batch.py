@@ -8,7 +8,7 @@ all before the offender and raises its error. A long batch that does not fit in 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, suppress
 from functools import partial
 
@@ -25,6 +25,7 @@ from rplctl.applier.jobs import SMALLEST_SPLIT, jobs
 from rplctl.applier.logged import CatchUp, stage
 from rplctl.applier.ordered import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.pace import Pace
+from rplctl.applier.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.plan import Batch, BatchKind, check_passed_over, plan_batches, refuse_unknown
 from rplctl.applier.row_stream import EventRun, named_tables, read_run
@@ -74,6 +75,10 @@ class BatchApplier:
         self.info: RelayLogInfo = ledger.open()
         server = statement_target(target)
         self._statements = StatementRunner(server) if server is not None else None
+        if server is not None:
+            server.judge_primary_keys(self.info.require_table_primary_key_check)
+        else:
+            refuse_generated_keys(self.info, target.kind)
         catch_up = CatchUp(config, channel, target, ledger, has_rollbacks=server is not None)
         self.info = catch_up.run(self.info)
         self.catalog = Catalog()
@@ -327,6 +332,8 @@ class BatchApplier:
         foreign_keys = wants_foreign_keys(run, statements_bring_their_own=own)
         if self._statements is not None:
             self.catalog = self._statements.introduce(run)
+        check_permitted(run, self.info, self._config, self._know)
+        if self._statements is not None:
             if batch.last - batch.first > 1 and not self._statements.can_roll_back(run):
                 raise Inconsistent("rows that stay when the groups behind them fail")
         work = OrderedRange(
@@ -365,6 +372,10 @@ class BatchApplier:
             self.catalog = work.result.catalog
             self._checked.clear()
         return work.result.changes
+
+    def _know(self, names: Iterable[tuple[str, str]]) -> Catalog:
+        """The catalog, with these tables of the target in it if it has them."""
+        return self.catalog if self._statements is None else self._statements.know(names)
 
     def _commit(
         self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True, after: bool = False

@@ -1,17 +1,20 @@
 """The options of CHANGE MASTER TO as one table: name, which thread they concern, type, range (mission map 2.5).
 
-A value that MySQL refuses is refused here with its number; what MySQL takes but rplctl does not act upon yet is stored,
-and a note says so. `None` is always "not given".
+A value that MySQL refuses is refused here with its number. Invariant: no option is stored and then ignored. What has no
+meaning here is refused with its reason (`refused`); only the value that turns it off is taken. `None` is always "not
+given".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from rplctl.config import UINT_MAX
 from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import is_log_name
 
 MAX_HEARTBEAT_PERIOD = 4_294_967  # seconds
@@ -38,6 +41,8 @@ class ChangeOption:
     high: int = UINT_MAX
     choices: tuple[str, ...] = ()
     acts: bool = True  # False: stored, but nothing looks at it yet
+    refused: str = ""  # why only the value that turns it off is taken; '' = every value
+    instead: str = ""  # what to do instead
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -121,7 +126,10 @@ class MasterChanges:
         RECEIVE, "number", "master.master_zstd_compression_level", "level of zstd, 1..22", low=1, high=22, acts=False
     )
     network_namespace: str | None = _row(
-        RECEIVE, "text", "master.network_namespace", "network namespace to connect in", acts=False
+        RECEIVE,
+        "text",
+        "master.network_namespace",
+        "network namespace (/var/run/netns/NAME) to connect in; needs CAP_SYS_ADMIN; '' for our own",
     )
     do_domain_ids: tuple[int, ...] | None = _row(
         RECEIVE, "ids", "master.do_domain_ids", "MariaDB: take only these domains"
@@ -137,18 +145,22 @@ class MasterChanges:
         EXECUTE, "number", "relay.sql_delay", "seconds to stay behind the source", high=MAX_DELAY
     )
     privilege_checks_user: str | None = _row(
-        EXECUTE, "text", "relay.privilege_checks_username", "account whose privileges are checked", acts=False
+        EXECUTE,
+        "text",
+        "relay.privilege_checks_username",
+        "only '': no target checks one account's privileges for another's session",
+        refused="a target checks the privileges of the account that is connected, and of no other",
+        instead="name an account with those privileges only in the target's URL: rplctl init --target URL",
     )
     require_row_format: bool | None = _row(
-        EXECUTE, "switch", "relay.require_row_format", "refuse statement events", acts=False
+        EXECUTE, "switch", "relay.require_row_format", "stop at rows changed by a statement, at temporary tables"
     )
     require_table_primary_key_check: str | None = _row(
         EXECUTE,
         "choice",
         "relay.require_table_primary_key_check",
-        "policy for tables without a primary key",
+        "tables without a primary key: as the source has it, refuse, let pass, give them one (MySQL targets)",
         choices=PRIMARY_KEY_CHECKS,
-        acts=False,
     )
     master_auto_position: bool | None = _row(
         BOTH, "switch", "master.enabled_auto_position", "MySQL: find the position by GTID"
@@ -160,9 +172,21 @@ class MasterChanges:
         BOTH, "text", "relay.assign_gtids_to_anonymous_transactions_type", "OFF, LOCAL or a UUID"
     )
     source_connection_auto_failover: bool | None = _row(
-        BOTH, "switch", "master.source_connection_auto_failover", "change to another source by itself", acts=False
+        BOTH,
+        "switch",
+        "master.source_connection_auto_failover",
+        "only 0: there is no list of sources to change to",
+        refused="there is no list of sources to change to",
+        instead="with GTIDs another source is one command: rplctl change-master --master-host HOST",
     )
-    gtid_only: bool | None = _row(BOTH, "switch", "master.gtid_only", "keep no file positions", acts=False)
+    gtid_only: bool | None = _row(
+        BOTH,
+        "switch",
+        "master.gtid_only",
+        "only 0: positions are committed with the rows, and keep two appliers apart",
+        refused="positions are committed with the rows, and keep two appliers apart",
+        instead="rplctl change-master --master-auto-position 1 (the source is asked by GTID alone)",
+    )
     # the password comes from --password-file and the like, never from an option of its own (design D14)
     password: str | None = field(default=None, repr=False, metadata={})
     password_reference: str | None = field(default=None, metadata={})
@@ -238,6 +262,8 @@ def check_changes(changes: MasterChanges) -> None:
     """Ranges and forms of single values, with MySQL's number where it has one. Raises UsageError."""
     for row in changes.given():
         value = getattr(changes, row.name)
+        if row.refused and value:
+            raise _refusal(row)
         if isinstance(value, int) and not isinstance(value, bool):
             _check_number(row, value)
         elif isinstance(value, str):
@@ -253,6 +279,22 @@ def check_changes(changes: MasterChanges) -> None:
         raise UsageError(
             "The password provided for the replication user exceeds the maximum length of 32 characters", errno=3056
         )
+
+
+def _refusal(row: ChangeOption) -> UsageError:
+    """MySQL's ER_NOT_SUPPORTED_YET, and why."""
+    return UsageError(
+        f"This version of rplctl doesn't yet support '{row.sql_name}': {row.refused}", errno=1235, hint=row.instead
+    )
+
+
+def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[ChangeOption]:
+    """Rows whose stored value would be refused today: a server's files, or an older rplctl, set them."""
+    records = {"master": master, "relay": relay}
+    for row in CHANGE_OPTIONS.values():
+        record, _, name = row.stores.partition(".")
+        if row.refused and getattr(records[record], name):
+            yield row
 
 
 def _check_number(row: ChangeOption, value: int) -> None:

@@ -44,6 +44,10 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
             errno=1210,
             hint="name the folder that holds binlog.000001, binlog.000002, … (mysqlbinlog --raw, or a backup of them)",
         )
+    if changes.network_namespace:
+        from rplctl.source.network_namespace import check_network_namespace
+
+        check_network_namespace(changes.network_namespace)
     if not (master.is_configured or changes.master_host or changes.master_binlog_dir):
         raise UsageError(
             "Incorrect arguments to MASTER_HOST",

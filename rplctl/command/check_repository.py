@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rplctl.channel import Channel
+from rplctl.command.change_options import ignored_settings
 from rplctl.command.finding import Finding, found
 from rplctl.command.instance import APPLIER, Repositories, open_repositories, running, target_has_table
 from rplctl.config import Config
@@ -53,6 +54,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
             stored.master = info
         else:
             stored.relay = info
+    yield from _ignored(channel, stored)
     if stored.relay is not None and not damaged and may_have_table(config):
         yield from _marker(channel, repositories, stored.relay)
     if stored.master is None and stored.relay is not None and not damaged and stored.relay.master_log_name:
@@ -78,6 +80,18 @@ def _interrupted(channel: Channel) -> Iterator[Finding]:
             yield found("switch_interrupted", f"a switch of {record.name} was cut off", "rplctl start (finishes it)")
     if (channel.run_folder / "change_master.pending").exists():
         yield found("change_interrupted", "a CHANGE MASTER was cut off half-way", "rplctl start (finishes it)")
+
+
+def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
+    """What a server's files brought along and nothing here can carry out."""
+    where = f" --channel {channel.name}" if channel.name else ""
+    for row in ignored_settings(stored.master or MasterInfo(), stored.relay or RelayLogInfo()):
+        off = "0" if row.kind == "switch" else "''"
+        yield found(
+            "option_ignored",
+            f"{row.sql_name} is stored and has no effect here: {row.refused}",
+            f"rplctl change-master{where} {row.flags[0]} {off}; {row.instead}",
+        )
 
 
 def _one_record(

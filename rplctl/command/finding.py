@@ -45,6 +45,7 @@ LEVELS: dict[str, int] = {
     "target_gone_back": WARNING,
     "switch_interrupted": WARNING,
     "change_interrupted": WARNING,
+    "option_ignored": WARNING,
     # relay log and index
     "relay_log_missing": WARNING,
     "relay_log_not_listed": WARNING,

@@ -21,6 +21,7 @@ from rplctl.command.change_master import (
     store_change,
     stored_records,
 )
+from rplctl.command.change_options import ignored_settings
 from rplctl.command.instance import Note, administer, open_repositories, refuse_while_running
 from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
@@ -81,9 +82,12 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
         settle_position(config, channel, repositories, dry_run=dry_run)
         master, relay = stored_records(config, repositories, channel_name)
         new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
-        result = ChangeResult(
-            channel_name, created, master, new_master, new_relay, True, dry_run, (*found.notes, *gtid_notes)
+        ignored = (
+            Note(1235, f"{row.sql_name} is stored and has no effect here: {row.refused}")
+            for row in ignored_settings(new_master, new_relay)
         )
+        notes = (*found.notes, *gtid_notes, *ignored)
+        result = ChangeResult(channel_name, created, master, new_master, new_relay, True, dry_run, notes)
         if not dry_run:
             verb = f"IMPORT INFO {kind} {path}"
             store_change(config, channel, repositories, result, journal_line(result, verb))

@@ -24,6 +24,7 @@ from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.authentication import PLUGINS, Trust
 from rplctl.source.base import CR_SERVER_LOST, ER_SLAVE_FATAL_ERROR, DumpStart, ReplicaIdentity, SourceIdentity
+from rplctl.source.network_namespace import network_namespace
 from rplctl.source.tls import tls_context
 
 CR_CONN_HOST_ERROR = 2003
@@ -116,7 +117,8 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
     """A TCP connection that notices a vanished peer: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
     bind = (info.bind, 0) if info.bind else None
     try:
-        connection = socket.create_connection((info.host, info.port), timeout_s, source_address=bind)
+        with network_namespace(info.network_namespace):
+            connection = socket.create_connection((info.host, info.port), timeout_s, source_address=bind)
     except socket.gaierror as error:
         raise err.OperationalError(
             CR_UNKNOWN_HOST, f"Unknown MySQL server host '{info.host}' ({error.errno})"

@@ -234,6 +234,12 @@ class StatementTarget(Target, Protocol):
         """Execute under the statement's session. An error the source met too is expected, another one raises."""
         ...
 
+    def judge_primary_keys(self, policy: str) -> None:
+        """REQUIRE_TABLE_PRIMARY_KEY_CHECK of the statements to come. Raises TargetError 1235: the target has no such
+        thing.
+        """
+        ...
+
     def check_foreign_keys(self, wanted: bool) -> None:
         """For the row changes that follow in this transaction, as their event says."""
         ...

@@ -27,7 +27,7 @@ from rplctl.target import mysql_fence, mysql_statement
 from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, chunk_model, key_of
 from rplctl.target.mysql_bulk import BulkLoader
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
-from rplctl.target.mysql_facts import TableFacts
+from rplctl.target.mysql_facts import TableFacts, without_generated_key
 from rplctl.target.mysql_kill import Killer
 from rplctl.target.mysql_large import SingleChanges
 from rplctl.target.mysql_rows import (
@@ -66,6 +66,7 @@ class MysqlTarget:
         self._fenced: str | None = None
         self._fence_holder = 0  # the connection that had the lock last
         self._foreign_keys = True
+        self._key_policy = "STREAM"
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._facts = TableFacts(self._ask)
         self._bulk = BulkLoader(self._send, lambda: self._driver)
@@ -99,6 +100,7 @@ class MysqlTarget:
             context = DdlContext(server_version=self.server_version)
             self.server = ServerKind(context.is_mariadb, context.version_number)
             self._session = Session(self._send, self.server, self._collation_name)
+            self._session.follow(self._key_policy, self._query)
             self._described = None
             if self._fenced is not None:
                 try:
@@ -324,6 +326,10 @@ class MysqlTarget:
 
     # statements
 
+    def judge_primary_keys(self, policy: str) -> None:
+        self._open().follow(policy, self._query)
+        self._key_policy = policy
+
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         """Never asked: this target executes the source's own statement (`run_statement`)."""
         raise TargetError(
@@ -375,7 +381,8 @@ class MysqlTarget:
             return None  # a view
         text = re.sub(r"\) ENGINE=\w+ SEQUENCE=1", ") ENGINE=InnoDB", rows[0][1].decode("utf-8", "replace"))
         context = DdlContext(sql_mode=0, server_version=self.server_version)
-        return next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
+        model = next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
+        return without_generated_key(model) if self._key_policy == "GENERATE" else model
 
     def wants_replay(self, model: TableModel) -> bool:
         return model.system_versioned or self._facts.has_triggers(model)

@@ -6,6 +6,7 @@ Invariant: an answer is kept until `forget`, which every statement calls that ma
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rplctl.schema.model import TableModel
@@ -17,6 +18,8 @@ _TRIGGERS = (
 )
 _PARENTS = "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
 _ACTS = "IN ('CASCADE', 'SET NULL')"
+
+GENERATED_KEY = "my_row_id"  # MySQL's name of the column
 
 
 class TableFacts:
@@ -51,3 +54,12 @@ class TableFacts:
         if sql not in self._known:
             self._known[sql] = frozenset((str(database), str(table)) for database, table in self._query(sql))
         return self._known[sql]
+
+
+def without_generated_key(model: TableModel) -> TableModel:
+    """As the source knows a table that sql_generate_invisible_primary_key gave a key: rows of the log lack it."""
+    first = model.columns[0]
+    if first.name != GENERATED_KEY or not (first.invisible and first.auto_increment):
+        return model
+    keys = tuple(key for key in model.keys if GENERATED_KEY not in key.columns)
+    return replace(model, columns=model.columns[1:], keys=keys)

@@ -17,6 +17,7 @@ from rplctl.binlog.charset import charset_of
 from rplctl.binlog.decimal import decimal_text
 from rplctl.binlog.events import Intvar, Rand, UserVar
 from rplctl.binlog.query import Query
+from rplctl.errors import TargetError
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL
 from rplctl.target.mysql_values import double_literal, quote
 
@@ -47,6 +48,7 @@ _MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is no
 }
 _MARIADB_SINCE = {"sql_if_exists": 100503, "explicit_defaults_for_timestamp": 100802,
                   "system_versioning_insert_history": 101011}  # fmt: skip
+_REQUIRES_KEYS_SINCE, _GENERATES_KEYS_SINCE = 80013, 80030  # MySQL
 _DEFAULT_COLLATIONS_SINCE = 110201  # MariaDB's character_set_collations
 _GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
 _COMMON_MODES = 0xFFFF_FFFF & ~(_GONE_IN_MYSQL_8 | 1 << 4)  # both vendors mean the same by these
@@ -71,6 +73,8 @@ class Session:
         self._server = server
         self._current: dict[str, str] = {}
         self._database = ""
+        self._policy: dict[str, str] = {}  # of primary keys, for every statement of the source
+        self._own: dict[str, str] = {}  # the server's, for what neither policy nor event says
 
     def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
         """The session of row changes."""
@@ -78,7 +82,17 @@ class Session:
         wanted["foreign_key_checks"] = "1" if foreign_keys else "0"
         if self._server.is_mariadb:
             wanted["check_constraint_checks"] = "0"  # the source has checked, or was told not to
+        wanted |= primary_key_settings("OFF", self._server)  # our own temporary tables have none
         self.require(wanted)
+
+    def follow(self, policy: str, query: Callable[[str], Sequence[Sequence[object]]]) -> None:
+        """REQUIRE_TABLE_PRIMARY_KEY_CHECK. What the server has so already is not set: that takes a privilege."""
+        self._policy = primary_key_settings(policy, self._server)
+        names = list(primary_key_settings("OFF", self._server))
+        if names:
+            values = query("SELECT " + ", ".join(f"@@session.{name}" for name in names))[0]
+            self._own = {name: str(value) for name, value in zip(names, values, strict=True)}
+            self._current |= self._own
 
     def require(self, wanted: Settings, once: Sequence[str] = ()) -> None:
         """Set what is not set so already, and `once`: assignments that hold for the next statement only."""
@@ -118,7 +132,7 @@ class Session:
             _BETWEEN_TRANSACTIONS
         ):
             self._send(b"COMMIT")  # as the DDL that follows would
-        self.require(wanted, once)
+        self.require(self._own | wanted | self._policy, once)
 
     @contextmanager
     def own_commits(self, *, wanted: bool) -> Iterator[None]:
@@ -157,6 +171,27 @@ class Session:
             return f"X'{raw.hex()}'"
         charset, name = charset_of(variable.collation), self._collation_name(variable.collation)
         return f"_{charset} X'{raw.hex()}'" + (f" COLLATE {name}" if name else "")
+
+
+def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:
+    """REQUIRE_TABLE_PRIMARY_KEY_CHECK on that server. STREAM leaves what the statement's event says; as with MySQL's
+    own applier, sql_generate_invisible_primary_key of the server is none of ours.
+
+    Raises TargetError 1235.
+    """
+    found: dict[str, str] = {}
+    generates = not server.is_mariadb and server.version >= _GENERATES_KEYS_SINCE
+    if policy == "GENERATE" and not generates:
+        raise TargetError(
+            "REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target, 8.0.30 or later",
+            errno=1235,
+            hint="rplctl change-master --require-table-primary-key-check stream",
+        )
+    if policy != "STREAM" and not server.is_mariadb and server.version >= _REQUIRES_KEYS_SINCE:
+        found["sql_require_primary_key"] = "1" if policy == "ON" else "0"
+    if generates:
+        found["sql_generate_invisible_primary_key"] = "1" if policy == "GENERATE" else "0"
+    return found
 
 
 def collations_sql(server: ServerKind) -> str:

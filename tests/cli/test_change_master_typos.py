@@ -26,6 +26,7 @@ TEXTS = [
     ("assign_gtids_to_anonymous_transactions", "1234", 1525), ("master_compression_algorithms", "lz4", 3920),
     ("master_compression_algorithms", "", 3920), ("master_compression_algorithms", "zlib,zlib,zlib,zlib", 3924),
     ("master_ssl_cipher", "A" * 4097, 1210), ("network_namespace", "a\nb", 1210),
+    ("privilege_checks_user", "u@h", 1235), ("source_connection_auto_failover", "1", 1235), ("gtid_only", "1", 1235),
 ]  # fmt: skip
 
 

@@ -104,7 +104,6 @@ def test_a_file_without_a_position_is_noted(config: Config) -> None:
         (MasterChanges(master_heartbeat_period=0.0001), 1703),
         (MasterChanges(master_use_gtid="slave_pos", master_log_file="b.000001", master_log_pos=4), 1618),
         (MasterChanges(password="x"), 1759),
-        (MasterChanges(gtid_only=True), 0),
     ],
 )
 def test_doubtful_values_are_taken_with_a_note(config: Config, changes: MasterChanges, errno: int) -> None:

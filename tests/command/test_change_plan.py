@@ -202,5 +202,4 @@ def test_notes_have_mysqls_numbers(tmp_path: Path) -> None:
     assert notes(MasterChanges(master_heartbeat_period=1000.0)) == [1704]
     assert notes(MasterChanges(password="x")) == [1759]
     assert notes(MasterChanges(master_use_gtid="current_pos", master_log_pos=4)) == [1618]
-    assert notes(MasterChanges(gtid_only=True)) == [0]  # stored, not acted upon
     assert notes(MasterChanges(master_connect_retry=5)) == []

@@ -217,6 +217,23 @@ def test_an_interrupted_switch_or_change_is_told(in_file: Instance) -> None:
     in_file.expect("change_interrupted", repair="rplctl start")
 
 
+def test_what_a_servers_files_brought_and_nobody_carries_out_is_told(in_file: Instance) -> None:
+    repositories = open_repositories(in_file.config, "")
+    master = replace(repositories.master_info.read(), gtid_only=True, source_connection_auto_failover=True)
+    repositories.master_info.flush(master, force=True)
+    relay = replace(repositories.relay_log_info.read(), privilege_checks_username="u", privilege_checks_hostname="%")
+    repositories.relay_log_info.flush(relay, force=True)
+    verdict = in_file.expect(
+        "option_ignored", "no effect here", repair="rplctl change-master --privilege-checks-user ''"
+    )
+    assert [f.text.split()[0] for f in verdict.findings if f.code == "option_ignored"] == [
+        "PRIVILEGE_CHECKS_USER", "SOURCE_CONNECTION_AUTO_FAILOVER", "GTID_ONLY",
+    ]  # fmt: skip
+    off = MasterChanges(privilege_checks_user="", source_connection_auto_failover=False, gtid_only=False)
+    change_master(in_file.config, "", off)
+    assert "option_ignored" not in [finding.code for finding in in_file.check().findings]
+
+
 Damage = Callable[[Instance], object]
 
 

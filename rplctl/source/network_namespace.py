@@ -1,0 +1,84 @@
+"""NETWORK_NAMESPACE: the network namespace of this host that connections to the source are made in.
+
+A socket belongs to the namespace it was made in, wherever its thread goes afterwards. Invariant: the thread is back in
+its own namespace when the block ends. (MySQL: the same folder, the same errors; network_namespaces(7), setns(2).)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from rplctl.errors import ConfigError
+
+FOLDER = Path("/var/run/netns")  # where `ip netns add` puts them
+_HOME = Path("/proc/thread-self/ns/net")
+_CLONE_NEWNET = 0x40000000
+ER_NOT_SUPPORTED, ER_UNKNOWN_NAMESPACE, ER_SETNS_FAILED = 13405, 13406, 13408
+_WAY_OUT = "rplctl change-master --network-namespace '' for our own"
+
+
+@contextlib.contextmanager
+def network_namespace(name: str) -> Iterator[None]:
+    """Within the block this thread is in the namespace; '' changes nothing. Raises ConfigError."""
+    if not name:
+        yield
+        return
+    home, there = _open(_HOME), -1
+    try:
+        there = _open(_path(name))
+        _enter(there)
+        try:
+            yield
+        finally:
+            _enter(home)
+    finally:
+        os.close(home)
+        if there >= 0:
+            os.close(there)
+
+
+def check_network_namespace(name: str) -> None:
+    """Whether connections can be made there by this account, now. Raises ConfigError."""
+    with network_namespace(name):
+        pass
+
+
+def _path(name: str) -> Path:
+    if "/" in name or name in (".", ".."):
+        raise ConfigError(f"Unknown network namespace '{name}'", errno=ER_UNKNOWN_NAMESPACE, hint=_known())
+    return FOLDER / name
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if path.parent != FOLDER:
+            raise ConfigError(
+                "Network Namespaces is not supported on this platform", errno=ER_NOT_SUPPORTED, hint=_WAY_OUT
+            ) from None
+        raise ConfigError(
+            f"Unknown network namespace '{path.name}'", errno=ER_UNKNOWN_NAMESPACE, hint=_known()
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}", errno=ER_SETNS_FAILED, hint=_WAY_OUT) from error
+
+
+def _known() -> str:
+    names = sorted(entry.name for entry in FOLDER.iterdir()) if FOLDER.is_dir() else []
+    return f"there are: {', '.join(names)}" if names else f"`ip netns add NAME` makes one; {_WAY_OUT}"
+
+
+def _enter(descriptor: int) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.setns(descriptor, _CLONE_NEWNET):
+        number = ctypes.get_errno()
+        raise ConfigError(
+            f"setns() failed with error '{os.strerror(number)}'",
+            errno=ER_SETNS_FAILED,
+            hint=f"it needs CAP_SYS_ADMIN (root; AmbientCapabilities= in a systemd unit); {_WAY_OUT}",
+        )
