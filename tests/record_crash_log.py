@@ -1,7 +1,8 @@
 """Records the log that `rplctl crash-test` replays: `python -m tests.record_crash_log` writes rplctl/demo/crash.
 
 From a private MariaDB server with a fixed clock: single transactions, many small ones, DDL, a table without a key, and
-a second log. Every transaction but the DDL adds one to `probe`; beside the log stands what the tables held at each
+a second log, and in a third one what only servers apply as it came: a table without transactions, statements. Every
+transaction of the first two but the DDL adds one to `probe`; beside the logs stands what the tables held at each
 commit.
 """
 
@@ -12,6 +13,7 @@ import shutil
 from collections.abc import Iterator
 
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, digest_of
+from tests.replica import new_log
 from tests.servers import MariadbServer
 
 CLOCK = 1_772_352_000  # 2026-03-01 08:00:00 UTC
@@ -38,6 +40,16 @@ def transactions() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "", ("FLUSH BINARY LOGS",)
     for more in range(3, 12):
         yield "", (probe(seq + more),)
+    yield "", ("FLUSH BINARY LOGS",)
+    yield "", (f"CREATE TABLE {DATABASE}.plain (seq INT PRIMARY KEY, note VARCHAR(20)) ENGINE=MyISAM",)
+    for number in range(1, 4):
+        yield "non-transactional", (f"INSERT INTO {DATABASE}.plain VALUES ({number}, 'a'), ({number + 10}, 'b')",)
+    yield "", (f"CREATE TABLE {DATABASE}.counted (id INT AUTO_INCREMENT PRIMARY KEY, note VARCHAR(20)) ENGINE=InnoDB",)
+    counted = f"INSERT INTO {DATABASE}.counted (note)"
+    yield "statement", (f"{counted} VALUES ('INTVAR'), ('and a statement')",)
+    yield "statement", ("SET @note = 'USER_VAR'", f"{counted} VALUES (@note)")
+    yield "statement", (f"{counted} SELECT FLOOR(RAND() * 1000)",)
+    yield "statement", (f"UPDATE {DATABASE}.counted SET note=CONCAT(note, id)", f"{counted} VALUES ('two at once')")
 
 
 def probe(seq: int) -> str:
@@ -51,12 +63,14 @@ def main() -> None:
         server.sql("RESET MASTER")
         session = server.connect()
         for number, (kind, statements) in enumerate(transactions()):
+            if statements[0].startswith("FLUSH"):
+                new_log(server)  # with its checkpoint, which else comes when it likes
+                continue
             with session.cursor() as cursor:
                 cursor.execute(f"SET timestamp={CLOCK + number}")
+                cursor.execute(f"SET binlog_format={'STATEMENT' if kind == 'statement' else 'ROW'}")
                 for statement in ("BEGIN", *statements, "COMMIT") if len(statements) > 1 else statements:
                     cursor.execute(statement)
-            if statements[0].startswith("FLUSH"):
-                continue
             there = {row[0] for row in server.sql("SHOW TABLES", DATABASE)}
             rows = {name: server.sql(f"SELECT * FROM {name}", DATABASE) for name in TABLES if name in there}
             log, position = server.master_status()

@@ -48,7 +48,7 @@ TWO_PHASES: Final = {  # commit.two_phase: WL#3970's table
     "crash_commit_after": COMMITTED,
     "crash_recovery_between_engines": COMMITTED,  # killed behind the decision, then again in recovery
 }
-POSITION_AFTER: Final = {  # commit.transaction.commit_after; DDL that commits by itself is repeated
+POSITION_AFTER: Final = {  # commit.transaction.commit_after; DDL and MyISAM, which commit by themselves, are repeated
     "crash_after_commit_before_update_pos": ROLLED_BACK,
     "crash_after_commit_and_update_pos": COMMITTED,
 }
@@ -114,7 +114,9 @@ def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
     if is_xa and target_kind == "sqlite":
         return {}
     log = LOG_FOLLOWS if "log_bin" in MODES[mode] else {}
-    if target_kind == "mysql" and kind == "ddl":  # commits by itself
+    if kind == "statement" and (target_kind != "mysql" or not is_xa):
+        return {**POSITION_AFTER, **log} if target_kind == "mysql" else {}
+    if target_kind == "mysql" and kind in ("ddl", "non-transactional"):  # commit by themselves
         return {**POSITION_AFTER, "crash_after_commit_before_update_pos": REPEATED, **log}
     return TWO_PHASES if is_xa else {**ONE_TRANSACTION, **log}
 

@@ -30,7 +30,7 @@ from rplctl.command.crash_run import (
     recorded_events,
 )
 from rplctl.config import Config
-from rplctl.demo.crash_log import State, states
+from rplctl.demo.crash_log import State, states, states_without_statements
 from rplctl.durable import private_folder
 from rplctl.errors import RplError
 
@@ -169,7 +169,7 @@ class Walk:
     def _purge(self, case: CrashCase, config: Config) -> str:
         from rplctl.relay_log.index import RelayLogIndex
 
-        _must(in_child(partial(apply, config, self._states[-1])))
+        _must(in_child(partial(apply, config, states_without_statements()[-1])))
         needed = str(_said(in_child(partial(crash_steps.records, config)))["relay_log"])
         killed = in_child(partial(crash_steps.purge, config), f"{case.point}=kill")
         if not killed.killed:

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent / "crash"
 DATABASE: Final = "rplctl_crash_test"
-TABLES: Final = ("probe", "keyless")
-KINDS: Final = ("transaction", "batch", "ddl", "keyless")  # of groups: WL#3970's matrix and the ones that differ here
+TABLES: Final = ("probe", "keyless", "plain", "counted")
+# of groups: WL#3970's matrix ((d): non-transactional; (e1): statement), and the ones that differ here
+KINDS: Final = ("transaction", "batch", "ddl", "keyless", "non-transactional", "statement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,12 @@ class State:
 
 def states() -> list[State]:
     return [State(*state) for state in json.loads((FOLDER / "states.json").read_text())]
+
+
+def states_without_statements() -> list[State]:
+    """As far as a target comes that takes rows and planned DDL only."""
+    found = states()
+    return found[: next(n for n, state in enumerate(found) if state.kind == "statement")]
 
 
 def digest_of(rows: Mapping[str, Sequence[Sequence[Any]]]) -> str:

@@ -40,7 +40,8 @@ def program(tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of it on every target
     "sqlite": (["marker", "-"], []),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
-    "mariadb": (["xa"], ["transaction", "ddl"]),
+    "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),
+    "mariadb without xa": (["marker"], ["non-transactional", "statement"]),
     "mysql": (["xa-binlog"], ["transaction"]),
     "postgresql": (["xa"], ["transaction", "ddl"]),
 }
@@ -48,7 +49,7 @@ IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of i
 
 def chosen(name: str) -> list[CrashCase]:
     modes, kinds = IN_THE_SUITE[name]
-    of = "mysql" if name == "mariadb" else name.split()[0]
+    of = name.split()[0].replace("mariadb", "mysql")
     return [case for case in all_cases(of) if case.mode in modes and (not kinds or case.kind in kinds)]
 
 
@@ -162,10 +163,11 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
 @pytest.mark.mariadb
 @pytest.mark.slow
 def test_two_phases_and_ddl_on_mariadb_and_nothing_is_left_there(mariadb: MariadbServer, program: Program) -> None:
-    """The transaction kind in every mode, and what differs on a server: DDL is repeated."""
+    """And what differs on a server: DDL and tables without transactions are repeated, statements are executed."""
     before = mariadb.sql("SHOW DATABASES")
     where = ("--target", bare(mariadb), *password(program, mariadb))
-    walked(program("crash-test", "--json", *where, *arguments("mariadb")), chosen("mariadb"))
+    for name in ("mariadb", "mariadb without xa"):
+        walked(program("crash-test", "--json", *where, *arguments(name)), chosen(name))
     assert mariadb.sql("SHOW DATABASES") == before and mariadb.sql("XA RECOVER") == []
 
 
