@@ -10,6 +10,7 @@ from alembic import context, op
 
 from rplctl.repository.layout import create, layout_of
 from rplctl.repository.layout_columns import NAMES, worklog_columns
+from rplctl.repository.next_event import drop_next_event_view
 from rplctl.repository.tables import schema_of
 
 revision = "0001"
@@ -29,6 +30,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     connection = op.get_bind()
+    drop_next_event_view(connection)
     for name in reversed(NAMES):
         if layout_of(connection, name) is not None:
             op.drop_table(name, schema=schema_of(connection.dialect.name))

@@ -3,6 +3,7 @@
     rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE
     rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
     rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
+    rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
 In SQLite they stand beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database
 `rplctl`. Invariant: a table of an older rplctl is brought to the layout below before anything is read from it, by a
@@ -32,6 +33,7 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateSchema
 
 from rplctl.repository.install import lock_installation
+from rplctl.repository.next_event import create_next_event_view
 from rplctl.target import mapped_errors
 
 SCHEMA = "rplctl"
@@ -109,6 +111,7 @@ def create_own_tables(engine: Engine) -> None:
         for table in (commit_marker(schema), table_models(schema), prepared_xa(schema)):
             table.create(connection, checkfirst=True)
         add_pieces(connection)
+        create_next_event_view(connection)
 
 
 def add_pieces(connection: Connection) -> None:

@@ -14,7 +14,7 @@ from rplctl.errors import ConfigError, LockBusy, RplError
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY, SCHEMA, schema_of
 
-VERSIONS = ("0001", "0002", "0003", "0004")  # the revisions in migrations/versions, the newest last
+VERSIONS = ("0001", "0002", "0003", "0004", "0005")  # the revisions in migrations/versions, the newest last
 SCHEMA_VERSION = VERSIONS[-1]
 VERSION_TABLE = "rplctl_version"
 _LOCK_NUMBER = 0x72706C63  # 'rplc'

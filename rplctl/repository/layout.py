@@ -18,6 +18,7 @@ from sqlalchemy import Connection, MetaData, Table, inspect, select, text
 
 from rplctl.repository.column_types import MYSQL
 from rplctl.repository.layout_columns import NAMES, Columns
+from rplctl.repository.next_event import drop_next_event_view
 from rplctl.repository.tables import schema_of
 
 WL2775, MYSQL_LAYOUT, OURS = "wl2775", "mysql", "rplctl"
@@ -70,6 +71,7 @@ def take_to(
     rep_engine: str,
 ) -> None:
     """Make the table anew with these columns and its converted rows; its engine stays unless another is given."""
+    drop_next_event_view(connection)  # it would hold the table where DROP looks at dependents
     rep_engine = rep_engine or engine_of(connection, name)
     columns = columns_of(connection.dialect.name, rep_engine)[name]
     rows = [convert(row) for row in read_rows(connection, name)]

@@ -1,0 +1,97 @@
+"""`rplctl_next_event`: the next event to execute, one row per channel, readable by SQL on the target (WL#4621).
+
+The worklog's information schema. A view over what is committed with the rows: the commit marker where there is one,
+else `slave_relay_log_info`; so it is exact at every moment that a reader of the rows can see. With commit_mode=xa and a
+FILE the position is in that file, and the view has no row for the channel.
+Invariant: the view stands in no table's way. It is dropped before a table under it is made anew, made again afterwards,
+and an account that may not create views goes without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import nullcontext
+
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from rplctl.repository.column_types import MYSQL
+from rplctl.repository.tables import schema_of
+
+VIEW = "rplctl_next_event"
+COLUMNS = ("Channel_name", "Master_log_name", "Master_log_pos", "Relay_log_name", "Relay_log_pos", "Gtid_executed")
+KEPT_IN = "Kept_in"
+_MARKER, _INFO = "rplctl_commit_marker", "slave_relay_log_info"
+
+log = logging.getLogger(__name__)
+
+
+def create_next_event_view(connection: Connection) -> None:
+    """Make the view of the tables that are there, unless it is as it should be. In the caller's transaction."""
+    schema = schema_of(connection.dialect.name)
+    inspector = inspect(connection)
+    there = []
+    for table in (_MARKER, _INFO):
+        if inspector.has_table(table, schema):
+            names = {str(column["name"]).lower() for column in inspector.get_columns(table, schema)}
+            if {name.lower() for name in COLUMNS} <= names:
+                there.append(table)
+    if not there:
+        return
+    if VIEW in inspector.get_view_names(schema):
+        definition = str(inspector.get_view_definition(VIEW, schema))
+        if [table for table in (_MARKER, _INFO) if table in definition] == there:
+            return
+    try:
+        # DDL of MySQL and MariaDB commits: there is nothing to undo, and no savepoint left
+        with connection.begin_nested() if connection.dialect.name not in MYSQL else nullcontext():
+            drop_next_event_view(connection)
+            _create(connection, there)
+    except DBAPIError as error:
+        log.warning("the view %s is not there: %s", VIEW, error.orig)
+
+
+def drop_next_event_view(connection: Connection) -> None:
+    connection.execute(text(f"DROP VIEW IF EXISTS {_qualified(connection, VIEW)}"))
+
+
+def _create(connection: Connection, tables: list[str]) -> None:
+    parts = []
+    for table in tables:
+        names = [_column(connection, table, name) for name in COLUMNS]
+        chosen = ", ".join(f"{_as_text(connection, name, number)} AS {COLUMNS[number]}"
+                           for number, name in enumerate(names))  # fmt: skip
+        part = f"SELECT {chosen}, '{table}' AS {KEPT_IN} FROM {_qualified(connection, table)}"
+        if parts:
+            first = _as_text(connection, _column(connection, _MARKER, COLUMNS[0]), 0)
+            known = f"SELECT {first} FROM {_qualified(connection, _MARKER)}"
+            part += f" WHERE {_as_text(connection, names[0], 0)} NOT IN ({known})"
+        parts.append(part)
+    how = "SQL SECURITY INVOKER " if connection.dialect.name in MYSQL else ""
+    view = _qualified(connection, VIEW)
+    connection.execute(text(f"CREATE {how}VIEW {view} AS {' UNION ALL '.join(parts)}"))
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"GRANT USAGE ON SCHEMA {schema_of('postgresql')} TO PUBLIC"))
+        connection.execute(text(f"GRANT SELECT ON {view} TO PUBLIC"))
+
+
+def _column(connection: Connection, table: str, name: str) -> str:
+    """As it is spelled there: of our two kinds of tables in PostgreSQL, one has its names in lower case."""
+    if connection.dialect.name == "postgresql":
+        return f'"{name}"' if table == _MARKER else name.lower()
+    return name
+
+
+def _as_text(connection: Connection, column: str, number: int) -> str:
+    """The two tables differ in charset and collation on MySQL and MariaDB: names are compared bytewise."""
+    if COLUMNS[number] == "Relay_log_name":  # the table has it as the server writes it, ./name
+        column = f"CASE WHEN SUBSTR({column}, 1, 2) = './' THEN SUBSTR({column}, 3) ELSE {column} END"
+    is_number = COLUMNS[number].endswith("_pos")
+    if is_number or connection.dialect.name not in MYSQL:
+        return column
+    return f"CONVERT({column} USING utf8mb4) COLLATE utf8mb4_bin"
+
+
+def _qualified(connection: Connection, name: str) -> str:
+    schema = schema_of(connection.dialect.name)
+    return f"{schema}.{name}" if schema else name
