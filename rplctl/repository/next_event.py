@@ -56,7 +56,7 @@ def drop_next_event_view(connection: Connection) -> None:
 
 
 def _create(connection: Connection, tables: list[str]) -> None:
-    parts = []
+    parts: list[str] = []
     for table in tables:
         names = [_column(connection, table, name) for name in COLUMNS]
         chosen = ", ".join(f"{_as_text(connection, name, number)} AS {COLUMNS[number]}"
