@@ -15,7 +15,8 @@
     └── ConfigError                 78   an option file or an option value is wrong
 
 An error says what failed; `channel` and `position` say where; `hint` names the next command; `errno` is MySQL's
-number where MySQL has one; `transient` means that trying again by itself may help (Connect_Retry).
+number where MySQL has one; `transient` means that trying again by itself may help (Connect_Retry). None of it holds a
+password, whoever wrote it (mask.py).
 Raise, never log and go on. Only `cli.main` and the two thread boundaries (receiver, applier) catch RplError.
 """
 
@@ -24,6 +25,8 @@ from __future__ import annotations
 import errno as codes
 import os
 from typing import ClassVar
+
+from rplctl.mask import masked
 
 DDL_EXIST_ERRORS = frozenset({1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146})  # as MySQL 9 lists them
 
@@ -59,6 +62,7 @@ class RplError(Exception):
         hint: str = "",
         transient: bool = False,
     ) -> None:
+        message, hint = masked(message), masked(hint)
         super().__init__(message)
         self.message = message
         self.errno = errno
@@ -66,6 +70,11 @@ class RplError(Exception):
         self.position = position
         self.hint = hint
         self.transient = transient
+
+    def hide(self, statement: str) -> None:
+        """The error is about this statement, whose passwords it does not tell, wherever somebody quoted them."""
+        self.message, self.hint = masked(self.message, statement), masked(self.hint, statement)
+        self.args = (self.message,)
 
 
 class UsageError(RplError):

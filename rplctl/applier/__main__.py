@@ -8,7 +8,6 @@ error it stopped with.
 from __future__ import annotations
 
 import json
-import logging
 import signal
 import socket
 import sys
@@ -24,7 +23,9 @@ from rplctl.applier.shared import SharedProcess
 from rplctl.channel import Channel
 from rplctl.config import load_config
 from rplctl.errors import RplError
+from rplctl.log_file import log_on_stderr
 
+LINE = "%(asctime)s %(levelname)s applier: %(message)s"
 SHARED = "--shared"  # no channel's name: that is refused as an option long before
 
 
@@ -38,7 +39,7 @@ def main(arguments: list[str]) -> int:
             return process.run()
         except RplError as error:
             return log_error(error)
-    logging.basicConfig(format="%(asctime)s %(levelname)s applier: %(message)s", level=logging.INFO)
+    log_on_stderr(LINE, Channel(channel_name, Path(datadir)).log_path("applier"))
     try:
         config = load_config(Path(datadir), channel_name)
         options = StartOptions.from_json(rest[0] if rest else "")

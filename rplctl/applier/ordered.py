@@ -39,6 +39,7 @@ from rplctl.channel import Channel
 from rplctl.commit.prepared import keep_prepared, take_prepared
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
+from rplctl.mask import masked
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
@@ -226,6 +227,13 @@ class OrderedRange:
 
     def _apply_query(self, run: EventRun, number: int) -> None:
         query = parse_query(run.event(number), run.description)
+        try:
+            self._apply_words(query, run, number)
+        except RplError as error:
+            error.hide(query.sql_bytes.decode("utf-8", "replace"))
+            raise
+
+    def _apply_words(self, query: Query, run: EventRun, number: int) -> None:
         sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
         if _TRANSACTION_WORDS.match(sql):
             if self._statements is not None and sql.upper().startswith("ROLLBACK"):
@@ -273,6 +281,7 @@ class OrderedRange:
             if not self._skip_unsupported or not self._concerns_no_table(query, context, error):
                 error.position = error.position or at
                 raise
+            error.hide(query.sql)
             self.result.notes.append(f"skipped at {at}: {error.message}")
             return
         self.result.notes.extend(plan.notes)
@@ -299,7 +308,7 @@ class OrderedRange:
 
     def _statement_error(self, what: str, at: str) -> RplError:
         return RplError(
-            f"the source logged a statement instead of rows, which this target cannot execute: {what[:200]}",
+            f"the source logged a statement instead of rows, which this target cannot execute: {masked(what)[:200]}",
             errno=1666,
             position=at,
             hint="set binlog_format=ROW on the source, then load the tables again or `rplctl skip` this transaction",
@@ -349,7 +358,7 @@ def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
 
 def _unreplicated_error(statement: Unreplicated) -> RplError:
     return RplError(
-        f"This {statement.kind} statement has no meaning for the target: {statement.text[:200]}",
+        f"This {statement.kind} statement has no meaning for the target: {masked(statement.text)[:200]}",
         errno=ERROR_UNREPLICATED,
         hint="`rplctl skip` passes over it; with on_unsupported_ddl=skip all such statements are passed over and noted",
     )

@@ -25,6 +25,7 @@ from rplctl.applier.spark import JavaLife, close_session, open_session
 from rplctl.channel import STOP_NOW, Channel
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
+from rplctl.log_file import LineFormatter, keep_small
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -174,9 +175,10 @@ def _log_by_channel(channels: list[Channel]) -> None:
     for channel in [None, *channels]:
         handler = logging.StreamHandler() if channel is None else logging.FileHandler(channel.log_path("applier"))
         whose = "applier" if channel is None else f"applier '{channel.name}'"
-        handler.setFormatter(logging.Formatter(f"%(asctime)s %(levelname)s {whose}: %(message)s"))
+        handler.setFormatter(LineFormatter(f"%(asctime)s %(levelname)s {whose}: %(message)s"))
         handler.addFilter(_only(None if channel is None else channel.name))
         root.addHandler(handler)
+    keep_small([channel.log_path("applier") for channel in channels])
 
 
 def _only(channel: str | None) -> Callable[[logging.LogRecord], bool]:

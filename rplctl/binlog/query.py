@@ -18,6 +18,8 @@ from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.gtid_event import MariadbGtidExtra
 from rplctl.binlog.header import FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC, EventType, format_error, parse_header
 from rplctl.binlog.inflate import MAX_INFLATED, inflate
+from rplctl.errors import BinlogFormatError
+from rplctl.mask import masked
 
 _UTF8MB4 = 45
 _TOO_MANY_DATABASES = 254
@@ -70,7 +72,14 @@ class Query:
 
         Servers keep literals in other charsets as they came; such a statement can only be run from `sql_bytes`.
         """
-        return decode_text(self.sql_bytes, charset_of(self.context.client_collation or _UTF8MB4))
+        charset = charset_of(self.context.client_collation or _UTF8MB4)
+        try:
+            return decode_text(self.sql_bytes, charset)
+        except BinlogFormatError:
+            raw = self.sql_bytes.decode("latin-1")
+            if masked(raw) == raw:
+                raise
+            raise BinlogFormatError(f"A statement that holds a password is not {charset} text", errno=1366) from None
 
 
 @dataclass(frozen=True, slots=True)

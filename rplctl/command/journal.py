@@ -8,6 +8,7 @@ import time
 
 from rplctl.config import Config
 from rplctl.errors import file_error
+from rplctl.mask import masked
 
 JOURNAL = "rplctl.log"
 
@@ -15,7 +16,7 @@ JOURNAL = "rplctl.log"
 def append_journal(config: Config, text: str) -> None:
     """One line in `<datadir>/rplctl.log`: when, process, who, what. Raises RplError when it cannot be written."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
-    line = f"{stamp} {os.getpid()} [{_who()}] {text}\n"
+    line = f"{stamp} {os.getpid()} [{_who()}] {masked(text)}\n"
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(config.datadir / JOURNAL, flags, 0o600)

@@ -25,13 +25,13 @@ from rplctl.command.instance import APPLIER, RECEIVER
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import LockBusy, RplError
 from rplctl.locks import FileLock
+from rplctl.log_file import turn_over
 from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
 SEVER_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
-MAX_LOG_BYTES = 16 << 20
 SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
 NO_VARIABLES: Mapping[str, str] = {}
 _POLL_S = 0.02
@@ -152,11 +152,10 @@ def leave_running(children: Sequence[Child]) -> None:
 
 
 def _open_log(path: Path) -> IO[bytes]:
-    """Append, 0600; a log that has grown large is begun anew."""
+    """Append, 0600; a log that has grown large is begun anew. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
-    if os.fstat(descriptor).st_size > MAX_LOG_BYTES:
-        os.ftruncate(descriptor, 0)
+    turn_over(path)
     return os.fdopen(descriptor, "ab")
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.config import load_config
 from rplctl.errors import RplError
+from rplctl.log_file import log_on_stderr
 from rplctl.receiver.receiver import Receiver
+
+LINE = "%(asctime)s [%(levelname)s] %(name)s: %(message)s"
 
 
 def main(arguments: list[str]) -> int:
@@ -17,10 +20,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m rplctl.receiver DATADIR CHANNEL\n")
         return 2
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s [%(levelname)s] %(name)s: %(message)s", stream=sys.stderr
-    )
     datadir, name = Path(arguments[0]), arguments[1]
+    log_on_stderr(LINE, Channel(name, datadir).log_path("receiver"))
     try:
         Receiver(load_config(datadir, name), Channel(name, datadir)).run()
     except RplError as error:

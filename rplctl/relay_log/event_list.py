@@ -38,6 +38,7 @@ from rplctl.binlog.query import ExecuteLoadQuery, Query
 from rplctl.binlog.scan import scan_events
 from rplctl.binlog.table_map import TableMap
 from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.mask import masked
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file, read_start
 
@@ -121,7 +122,7 @@ def _query(query: Query) -> str:
         sql = query.sql_bytes.decode("utf-8", "backslashreplace")
     use = f"use `{query.database}`; " if query.database and not query.suppress_use else ""
     xid = f" /* xid={query.context.ddl_xid} */" if query.context.ddl_xid else ""
-    return f"{use}{sql}{xid}"
+    return f"{use}{masked(sql)}{xid}"
 
 
 def _mariadb_gtid(gtid: MariadbGtid) -> str:
@@ -155,7 +156,7 @@ _TEXTS: dict[type[Event], Callable[[Any], str]] = {
     PreviousGtids: lambda e: str(e.gtids),
     GtidList: lambda e: "[" + ",".join(f"{d}-{server}-{number}" for d, server, number in e.gtids) + "]",
     BinlogCheckpoint: lambda e: str(e.log_name),
-    AnnotateRows: lambda e: e.sql_bytes.decode("utf-8", "replace"),
+    AnnotateRows: lambda e: masked(e.sql_bytes.decode("utf-8", "replace")),
     Heartbeat: lambda e: f"{e.log_name};pos={e.log_pos}",
     Incident: lambda e: f"#{e.number} (LOST_EVENTS)" if e.number == 1 else f"#{e.number}",
     Intvar: lambda e: f"{'LAST_INSERT_ID' if e.kind == 1 else 'INSERT_ID'}={e.value}",

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal, NoReturn
 
 from rplctl.errors import RplError
+from rplctl.mask import masked
 from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 
 TokenKind = Literal["word", "quoted", "string", "number", "bits", "symbol", "end"]
@@ -38,8 +39,9 @@ class Token:
 
 def refuse(what: str, sql: str) -> NoReturn:
     """Raise the error of a statement that cannot be carried out on this target; shows its first 1,000 characters."""
-    shown = sql.strip() if len(sql) <= 1000 else sql.strip()[:1000] + " …"
-    raise RplError(f"{what}; statement: {shown}", errno=ERROR_PARSE, hint=WAY_OUT)
+    text = masked(sql.strip())
+    shown = text if len(text) <= 1000 else text[:1000] + " …"
+    raise RplError(f"{masked(what, sql)}; statement: {shown}", errno=ERROR_PARSE, hint=WAY_OUT)
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rplctl.errors import RplError
+from rplctl.mask import masked
 from rplctl.schema.alter_clause import parse_alter_table
 from rplctl.schema.context import ORACLE, DdlContext
 from rplctl.schema.cursor import Cursor
@@ -294,4 +295,4 @@ def parse_create_table(sql: str, database: str, context: DdlContext) -> TableMod
     for action in parse_ddl(sql, database, context):
         if isinstance(action, CreateTable):
             return action.model
-    raise RplError(f"This is no CREATE TABLE: {sql.strip()[:200]}")
+    raise RplError(f"This is no CREATE TABLE: {masked(sql.strip())[:200]}")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.query import ExecuteLoadQuery, Query
 from rplctl.errors import RplError, TargetError
+from rplctl.mask import masked
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column, TableModel
@@ -160,7 +161,10 @@ def judge(query: Query, error: TargetError | None) -> None:
     found = 0 if error is None else error.errno
     if found == query.error_code:
         return
-    text = query.sql_bytes[:200].decode("utf-8", "replace")
+    statement = query.sql_bytes.decode("utf-8", "replace")
+    text = masked(statement)[:200]
+    if error is not None:
+        error.hide(statement)
     if query.error_code == 0 and error is not None:
         raise TargetError(
             f"Error '{error.message}' on query. Default database: '{query.database}'. Query: '{text}'",

@@ -200,17 +200,12 @@ def test_a_childs_environment_has_no_password_unless_it_is_the_stored_reference(
         assert os.getsid(child.popen.pid) == child.popen.pid
 
 
-def test_a_log_is_appended_private_and_begun_anew_when_it_has_grown_large(
-    channel: Channel, children: list[Child], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_is_appended_private(channel: Channel, children: list[Child]) -> None:
     log = channel.log_path("receiver")
-    log.write_bytes(b"x" * 100)
-    monkeypatch.setattr(process, "MAX_LOG_BYTES", 100)
-    process._open_log(log).close()
-    assert log.stat().st_size == 100
-    monkeypatch.setattr(process, "MAX_LOG_BYTES", 99)
-    process._open_log(log).close()
-    assert log.stat().st_size == 0
+    for _ in range(2):
+        with process._open_log(log) as file:
+            file.write(b"x")
+    assert (log.read_bytes(), log.stat().st_mode & 0o777) == (b"xx", 0o600)
 
 
 def test_the_last_line_of_a_log_is_its_last_line(tmp_path: Path) -> None:

@@ -1,0 +1,98 @@
+"""The logs of receivers and appliers: `run/CHAN/ROLE.log`, and `ROLE.log.1` of what was in it before.
+
+Invariant: a line of ours is one line, without control characters and without secrets, whoever wrote what is in it; a
+traceback is indented below it. And the two files hold LARGEST bytes each, and what comes in a few seconds: a log is
+moved to `.1` while its process runs. It is copied and cut, not renamed: Spark's Java and Python have it open, too, and
+append. What one of them writes in the instant between the two may be lost.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+
+from rplctl.durable import replace_file
+from rplctl.mask import masked
+
+LARGEST = 16 << 20  # bytes
+LOOK_SECONDS = 5.0
+_PIECE = 1 << 20
+_NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+class LineFormatter(logging.Formatter):
+    """Every text that goes into a log of ours."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return _one_line(masked(super().formatMessage(record)))
+
+    def formatException(self, ei: object) -> str:
+        text = masked(super().formatException(ei))  # type: ignore[arg-type]
+        return "\n".join(f"  {_one_line(line)}" for line in text.splitlines())
+
+
+def _one_line(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _NAMED.get(c) or f"\\u{ord(c):04x}" for c in text)
+
+
+def log_on_stderr(form: str, path: Path) -> None:
+    """For a process whose stderr is (perhaps) the log at `path`, which is kept small from now on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter(form))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        is_our_log = os.path.samestat(os.fstat(2), path.stat())
+    except OSError:
+        return
+    if is_our_log:
+        keep_small([path])
+
+
+def keep_small(paths: list[Path]) -> None:
+    """Look at them now and again, as long as the process lives."""
+
+    def look() -> None:
+        while not asleep.wait(LOOK_SECONDS):
+            for path in paths:
+                try:
+                    turn_over(path)
+                except OSError:  # a full disk: the log is no reason to stop
+                    continue
+
+    asleep = threading.Event()  # never set
+    threading.Thread(target=look, name="rplctl-log", daemon=True).start()
+
+
+def turn_over(path: Path, largest: int = LARGEST) -> bool:
+    """Move what is in the log to `.1` when there is more than `largest`. Of two processes that do it, one does.
+    Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        size = os.fstat(descriptor).st_size
+        if size <= largest:
+            return False
+        replace_file(path.with_name(f"{path.name}.1"), _end_of(descriptor, size, largest), durable=False)
+        os.ftruncate(descriptor, 0)
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _end_of(descriptor: int, size: int, largest: int) -> bytes:
+    """The last `largest` bytes, from the beginning of a line on."""
+    pieces, at = [], max(0, size - largest)
+    while piece := os.pread(descriptor, _PIECE, at):
+        pieces.append(piece)
+        at += len(piece)
+    data = b"".join(pieces)
+    return data[data.find(b"\n") + 1 :] if size > largest else data
