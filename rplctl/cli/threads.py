@@ -120,7 +120,7 @@ def start(
             errno=3079,
             hint="add --channel NAME",
         )
-    turn = _Turns(request)
+    turn = Turns(request)
 
     def start_one(name: str, config: Config) -> None:
         mine = turn.of(name)
@@ -131,7 +131,7 @@ def start(
     end(for_each(options, channel, start_one, every=every))
 
 
-class _Turns:
+class Turns:
     """Channels that are synced one after the other: a signal ends all of it, and --max-time is for all together."""
 
     def __init__(self, request: StartRequest) -> None:

@@ -11,6 +11,9 @@ import pytest
 
 from rplctl import demo
 from rplctl.channel import Channel, lock_holder
+from rplctl.cli.threads import Turns
+from rplctl.command.start import StartRequest
+from rplctl.errors import StoppedEarly, WaitTimeout
 from tests.cli.program import Program
 
 ALREADY = "Note 3083: Replication thread(s) for channel '' are already running.\n"
@@ -81,6 +84,23 @@ def test_a_channel_that_nobody_made_is_not_made_by_starting_it(archive: Program)
         done = archive(*line.split(), "--channel", "nope")
         assert done.code == 4 and done.err.startswith("ERROR 3074: Slave channel 'nope' does not exist.")
     assert [row["Channel_Name"] for row in json.loads(archive("show-channels", "--json").out)] == [""]
+
+
+def test_channels_that_are_synced_in_turn_share_their_time_and_their_end() -> None:
+    endless = Turns(StartRequest(until_synced=True))
+    assert endless.of("a").max_time_s is None
+    with pytest.raises(StoppedEarly), endless.watched():
+        raise StoppedEarly("channel 'a' was stopped by rplctl stop before it was at x")
+    endless.of("b")  # who stops one channel means that one
+    with pytest.raises(StoppedEarly), endless.watched():
+        raise StoppedEarly("channel 'b' was stopped by SIGTERM before it was at x")
+    with pytest.raises(StoppedEarly, match="channel 'c' was not started"):
+        endless.of("c")
+    short = Turns(StartRequest(until_synced=True, max_time_s=0.05))
+    assert 0 < (short.of("a").max_time_s or 0) <= 0.05
+    time.sleep(0.1)
+    with pytest.raises(WaitTimeout, match="channel 'b' was not started"):
+        short.of("b")
 
 
 def test_start_of_several_channels_wants_one_named_where_it_would_stay(archive: Program) -> None:

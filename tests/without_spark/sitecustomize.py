@@ -23,4 +23,7 @@ if "rplctl.applier" in sys.orig_argv:
 
         def end(self) -> None: ...
 
+        def death(self) -> str:
+            return ""
+
     vars(job).update(OwnSpark=NoSpark, Pipeline=lambda *_: InProcessPipeline())
