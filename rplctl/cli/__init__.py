@@ -25,12 +25,13 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """One command line to its exit code; messages go to stderr."""
+    from rplctl.cli import completion
     from rplctl.cli.app import command_for
     from rplctl.cli.globals import hoist
 
     try:
         hoisted = hoist(arguments)
-        command_for(hoisted)(args=hoisted, prog_name="rplctl")
+        command_for(completion.words() if completion.is_asked() else hoisted)(args=hoisted, prog_name="rplctl")
         sys.stdout.flush()
     except RplError as error:
         report(error)

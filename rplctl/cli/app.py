@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from rplctl.cli import completion
 from rplctl.cli.globals import GLOBAL_FLAGS, make_globals
 from rplctl.cli.plain_values import use_plain_values
 
@@ -74,6 +75,8 @@ def command_for(arguments: Sequence[str]) -> Any:
             app.command(alias, hidden=True)(function)
     command = get_command(app)
     use_plain_values(command)
+    if completion.is_asked():
+        completion.offer_values(command)
     return command
 
 

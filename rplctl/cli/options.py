@@ -1,4 +1,4 @@
-"""Option types shared by several commands, and completion of channel names."""
+"""Option types shared by several commands."""
 
 from __future__ import annotations
 
@@ -10,21 +10,8 @@ import typer
 
 from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
-from rplctl.config import Config, default_datadir
-from rplctl.errors import ConfigError, RplError, UsageError, file_error
-
-
-def complete_channel(incomplete: str) -> list[str]:
-    """Channels with an info file: what can be known without a database."""
-    from rplctl.channel import decode_channel_name
-
-    try:
-        paths = default_datadir().glob("master-*.info")
-        names = [decode_channel_name(path.stem.removeprefix("master-")) for path in paths]
-    except (ConfigError, OSError, ValueError):
-        return []
-    return [name for name in sorted(names) if name.startswith(incomplete)]
-
+from rplctl.config import Config
+from rplctl.errors import RplError, UsageError, file_error
 
 ChannelName = Annotated[
     str | None,
@@ -33,7 +20,6 @@ ChannelName = Annotated[
         "--for-channel",
         metavar="NAME",
         help="Replication channel; without it the default channel '' or the only one there is.",
-        autocompletion=complete_channel,
     ),
 ]
 ChannelNames = Annotated[
@@ -43,7 +29,6 @@ ChannelNames = Annotated[
         "--for-channel",
         metavar="NAME",
         help="Replication channel; without it every channel.",
-        autocompletion=complete_channel,
     ),
 ]
 SeveralChannels = Annotated[
@@ -53,7 +38,6 @@ SeveralChannels = Annotated[
         "--for-channel",
         metavar="NAME",
         help="Replication channel, or several, each with the option; without it every channel.",
-        autocompletion=complete_channel,
     ),
 ]
 AllChannels = Annotated[bool, typer.Option("--all", help="Every channel, as without --channel.")]

@@ -1,0 +1,132 @@
+"""What a shell is offered on TAB: names of channels and relay logs, values of options; files are the shell's own work.
+
+Typer asks through `_RPLCTL_COMPLETE`. Invariant: an answer comes from names in the instance folder alone; no database,
+no lock, nothing heavy is loaded (design D16), and a folder that cannot be read offers nothing. Options of every command
+are offered behind the verb, too. Where nothing is offered, the shells name files: that is right for FILE and DIR.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from rplctl.config import default_datadir
+from rplctl.errors import RplError
+
+VARIABLE = "_RPLCTL_COMPLETE"
+_CHOICES = re.compile(r"[\w-]+(?:\|[\w-]+)+")
+_RELAY_LOGS = ("relay_log_file", "until_relay_log_file")
+
+
+def is_asked() -> bool:
+    return VARIABLE in os.environ
+
+
+def words() -> list[str]:
+    """The command line that is being typed, without the program's name and the word at the cursor."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    try:
+        found = shlex.split(line)
+    except ValueError:  # a quote is open
+        found = line.split()
+    last = os.environ.get("COMP_CWORD", "")
+    end = int(last) if last.isdecimal() else len(found) - (not line.endswith(" "))
+    return found[1:end]
+
+
+def offer_values(command: Any) -> None:
+    """Give every parameter that has known values its completer; verbs get the options of every command."""
+    everywhere = [p for p in command.params if p.name not in ("version", "install_completion", "show_completion")]
+    for verb, child in command.commands.items():
+        known = {flag for parameter in child.params for flag in getattr(parameter, "opts", ())}
+        child.params += [p for p in everywhere if not known & set(p.opts)]
+        for parameter in child.params:
+            _offer(parameter, verb)
+    for parameter in command.params:
+        _offer(parameter, "")
+
+
+def _offer(parameter: Any, verb: str) -> None:
+    source = _source_of(parameter, verb)
+    if source is not None and hasattr(parameter, "_custom_shell_complete"):
+        parameter._custom_shell_complete = lambda context, _, incomplete: _matching(source(context), incomplete)
+
+
+def _source_of(parameter: Any, verb: str) -> Callable[[Any], Iterable[str]] | None:
+    name, metavar = parameter.name, getattr(parameter, "metavar", None) or ""
+    if name == "channel":
+        return _channels
+    if name in _RELAY_LOGS or (verb, name) == ("show-relaylog-events", "log"):
+        return _relay_logs
+    metavar = metavar.removesuffix("|number,...")
+    if _CHOICES.fullmatch(metavar):
+        return lambda _: metavar.split("|")
+    if metavar == "COLUMN":
+        return lambda _: _columns()
+    if verb == "crash-test" and name in ("points", "mode", "kinds"):
+        return lambda _: _crash_names(name)
+    return None
+
+
+def _matching(values: Iterable[str], incomplete: str) -> list[str]:
+    """Those that begin so, case ignored; of a list, what its last member begins with."""
+    before, comma, last = incomplete.rpartition(",")
+    found = [value for value in values if value.lower().startswith(last.lower())]
+    return [f"{before}{comma}{value}" for value in found]
+
+
+def _datadir(context: Any) -> Path:
+    """As typed, before or behind the verb; else as every command finds it."""
+    given: dict[str, Any] = {}
+    while context is not None:
+        given = {**context.params, **{name: value for name, value in given.items() if value is not None}}
+        context = context.parent
+    folder, config = given.get("datadir"), given.get("config")
+    return Path(folder).expanduser() if folder else default_datadir(Path(config) if config else None)
+
+
+def _channels(context: Any) -> list[str]:
+    """Channels with an info file or a run folder: what can be known without a database."""
+    from rplctl.channel import decode_channel_name
+
+    try:
+        folder = _datadir(context)
+        found = [path.stem.removeprefix("master-") for path in folder.glob("master-*.info")]
+        found += [path.name for path in (folder / "run").iterdir() if path.is_dir() and path.name != "@"]
+    except (RplError, OSError):
+        found = []
+    names = set()
+    for encoded in found:
+        try:
+            names.add(decode_channel_name(encoded))
+        except (ValueError, OverflowError):
+            continue  # not made by us
+    return sorted(names)
+
+
+def _relay_logs(context: Any) -> list[str]:
+    try:
+        return sorted(path.name for path in _datadir(context).glob("relay-bin*.[0-9]*"))
+    except (RplError, OSError):
+        return []
+
+
+def _columns() -> Iterable[str]:
+    from rplctl.command.show_status import COLUMNS
+
+    return COLUMNS
+
+
+def _crash_names(name: str) -> Iterable[str]:
+    from rplctl import failpoint
+    from rplctl.command.crash_cases import MODES, all_cases
+
+    if name == "points":
+        return sorted(failpoint.CRASH_POINTS)
+    if name == "mode":
+        return [*MODES, "-"]
+    return dict.fromkeys(case.kind for case in all_cases("mysql"))

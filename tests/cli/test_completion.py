@@ -1,0 +1,146 @@
+"""TAB in bash, zsh and fish: verbs, flags, channels, relay logs and every value that is one of a few; nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rplctl.cli import run
+from rplctl.cli.app import VERBS, command_for
+from tests.cli.program import Program
+from tests.cli.test_start_up import HEAVY
+
+Tab = Callable[..., list[str]]
+SHELLS = ["bash", "zsh", "fish"]
+CHOICES = [
+    (verb, flag, parameter.metavar)
+    for verb, _, _ in VERBS
+    for parameter in command_for([]).commands[verb].params
+    for flag in parameter.opts[:1]
+    if re.fullmatch(r"[\w-]+(\|[\w-]+)+", getattr(parameter, "metavar", None) or "")
+]
+
+
+def asked(shell: str, line: str) -> dict[str, str]:
+    """The environment in which that shell's script calls the program, the cursor at the end of the line."""
+    if shell == "bash":
+        words = line.split(" ")
+        return {"_RPLCTL_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    more = {"_TYPER_COMPLETE_FISH_ACTION": "get-args"} if shell == "fish" else {}
+    return {"_RPLCTL_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": line, **more}
+
+
+def offered(shell: str, out: str) -> list[str]:
+    if shell == "zsh":
+        return re.findall(r'^(?:_arguments.*\(\()?"([^"]*)"', out, re.MULTILINE)
+    return [line.partition("\t")[0] for line in out.splitlines() if line]
+
+
+@pytest.fixture
+def tab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tab:
+    def press(line: str, shell: str = "bash") -> list[str]:
+        with monkeypatch.context() as patched:
+            for name, value in asked(shell, line).items():
+                patched.setenv(name, value)
+            capsys.readouterr()
+            assert run([]) == 0
+        shown = capsys.readouterr()
+        assert shown.err == ""
+        return offered(shell, shown.out)
+
+    return press
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_is_offered_channels_of_the_folder_on_the_line(
+    program: Program, configured: Program, tab: Tab, shell: str
+) -> None:
+    configured("change-master", "--channel", "east", "--master-host", "db2")
+    configured("change-master", "--channel", "Ost 1", "--master-host", "db3")
+    (configured.datadir / "run" / "@zz").mkdir(parents=True)  # not ours
+    (configured.datadir / "run" / "table").mkdir()  # of a channel whose records are rows
+    where = f"--datadir {configured.datadir}"
+    assert tab(f"rplctl {where} start --channel ", shell) == ["east", "ost 1", "table"]
+    assert tab(f"rplctl start {where} --channel e", shell) == ["east"]
+    assert tab("rplctl --datadir /no/such start --channel ", shell) == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("rplctl sta", ["start"]),
+        ("rplctl switch-repo --to ", ["table", "file"]),
+        ("rplctl show-status --format v", ["vertical"]),
+        ("rplctl --color a", ["auto", "always"]),
+        ("rplctl change-master --require-table-primary-key-check s", ["STREAM"]),
+        ("rplctl change-source --source-use-gtid s", ["slave_pos"]),
+        ("rplctl crash-test --mode xa,mark", ["xa,marker", "xa,marker+log"]),
+        ("rplctl init --replica-skip-errors d", ["ddl_exist_errors"]),
+        ("rplctl stop --rec", ["--receiver"]),
+        ("rplctl load-schema ", []),  # a file: the shell's own work
+        ("rplctl change-master --password-file ", []),
+        ("rplctl change-master --master-ssl-ca /", []),
+    ],
+)
+def test_each_shell_is_offered_values(tab: Tab, shell: str, line: str, expected: list[str]) -> None:
+    assert tab(line, shell) == expected
+
+
+@pytest.mark.parametrize(("verb", "flag", "metavar"), CHOICES)
+def test_every_option_with_a_few_values_offers_them(tab: Tab, verb: str, flag: str, metavar: str) -> None:
+    assert tab(f"rplctl {verb} {flag} ") == metavar.split("|")
+
+
+@pytest.mark.parametrize("verb", [name for name, _, _ in VERBS])
+def test_every_verb_offers_the_options_of_every_command(tab: Tab, verb: str) -> None:
+    assert {"--datadir", "--json", "--quiet"} <= set(tab(f"rplctl {verb} --"))
+
+
+def test_relay_logs_and_columns_are_offered(configured: Program, tab: Tab) -> None:
+    (configured.datadir / "relay-bin.000007").touch()
+    line = f"rplctl --datadir {configured.datadir} start --until-relay-log-file "
+    assert tab(line) == ["relay-bin.000007"]
+    assert "Exec_Master_Log_Pos" in tab("rplctl show-status --field exec_")
+
+
+@pytest.mark.parametrize("line", ["rplctl start --channel ", "rplctl show-status --format ", "rplctl st"])
+def test_nothing_heavy_is_loaded_for_a_tab(configured: Program, line: str) -> None:
+    code = (
+        "import sys; from rplctl.cli import run; run([]);"
+        f"print('LOADED', *[m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
+    )
+    environment = {**os.environ, "RPLCTL_DATADIR": str(configured.datadir), **asked("bash", line)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stderr == "LOADED\n" and done.returncode == 0
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_of_a_shell_completes_in_it(configured: Program, tmp_path: Path, shell: str) -> None:
+    """The real shell, where there is one: its own completion of a command line with the script that we print."""
+    if (program := shutil.which(shell)) is None:
+        pytest.skip(f"{shell} is not installed")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "rplctl").write_text(f'#!/bin/sh\nexec {sys.executable} -m rplctl "$@"\n')
+    (folder / "rplctl").chmod(0o755)
+    path = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, **path, "RPLCTL_DATADIR": str(configured.datadir)}
+    source = {**environment, "_RPLCTL_COMPLETE": f"source_{shell}"}
+    script = subprocess.run(["rplctl"], capture_output=True, text=True, env=source, check=True).stdout
+    steps = {
+        "bash": f"{script}\nCOMP_WORDS=(rplctl switch-repo --to ''); COMP_CWORD=3; _rplctl_completion rplctl\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"',
+        "fish": f"{script}\ncomplete -C 'rplctl switch-repo --to '",
+        "zsh": f"compdef() {{ }}; _arguments() {{ print -r -- $2 }}; words=(rplctl switch-repo --to ''); CURRENT=4\n"
+        f"{script}\n_rplctl_completion",
+    }[shell]
+    done = subprocess.run([program, "-c", steps], capture_output=True, text=True, env=environment)
+    assert re.findall(r"table|file", done.stdout) == ["table", "file"], done
