@@ -102,11 +102,12 @@ def for_each(
     its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
     """
     from rplctl.cli import report
+    from rplctl.cli.output import one_list
     from rplctl.command.instance import one_engine
 
     names = names_of(options, given, every=every)
     failed = 0
-    with one_engine():
+    with one_engine(), one_list(options):
         for name in names:
             try:
                 work(name, options.config(name))

@@ -9,7 +9,8 @@ json       the same everywhere: a list of objects, keyed by column
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -106,10 +107,32 @@ def many(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
+_gathered: list[Any] | None = None
+
+
+@contextmanager
+def one_list(options: Globals) -> Iterator[None]:
+    """With json all that is said in the block is one list, printed at its end: a command prints one line. Nothing when
+    nothing was said.
+    """
+    global _gathered
+    if options.format != "json" or _gathered is not None:
+        yield
+        return
+    _gathered = []
+    try:
+        yield
+    finally:
+        found, _gathered = _gathered, None
+        if found:
+            write(to_json(found))
+
+
 def say(options: Globals, text: str, result: Any = None) -> None:
     """What a changing command did: one line, or with json the whole result."""
     if options.format == "json":
-        write(to_json([result if isinstance(result, dict) else {"result": text}]))
+        said = result if isinstance(result, dict) else {"result": text}
+        write(to_json([said])) if _gathered is None else _gathered.append(said)
     elif not options.quiet:
         write(clean(text) + "\n")
 

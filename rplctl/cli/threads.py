@@ -26,7 +26,7 @@ from rplctl.cli.options import (
     seconds,
     the_channel,
 )
-from rplctl.cli.output import confirm, many, say, say_notes
+from rplctl.cli.output import confirm, many, one_list, say, say_notes
 from rplctl.cli.progress import progress_unless
 from rplctl.config import Config
 from rplctl.errors import RplError, StoppedEarly, UsageError, WaitTimeout
@@ -113,7 +113,9 @@ def start(
         crash_points,
     )
     if shared_session:
-        return end(_start_shared(options, names_of(options, channel, every=every), request))
+        with one_list(options):
+            failed = _start_shared(options, names_of(options, channel, every=every), request)
+        return end(failed)
     if (until != Until() or foreground) and len(names_of(options, channel, every=every)) > 1:
         raise UsageError(
             "Multiple channels exist on the slave. Please provide channel name as an argument.",
@@ -234,8 +236,10 @@ def stop(
         row = {"Channel_Name": name, "Stopped": list(result.stopped), "Killed": list(result.killed)}
         say(options, text, row)
 
-    failed = for_each(options, channel, stop_one, every=every)
-    end(failed or (for_each(options, list(left), stop_one) if left else 0))
+    with one_list(options):
+        failed = for_each(options, channel, stop_one, every=every)
+        failed = failed or (for_each(options, list(left), stop_one) if left else 0)
+    end(failed)
 
 
 def wait(
