@@ -99,8 +99,10 @@ class MysqlTarget:
             self._killer.watch(self._driver.thread_id())  # type: ignore[no-untyped-call]
             context = DdlContext(server_version=self.server_version)
             self.server = ServerKind(context.is_mariadb, context.version_number)
-            self._session = Session(self._send, self.server, self._collation_name)
+            connection_id = self._driver.thread_id()  # type: ignore[no-untyped-call]
+            self._session = Session(self._send, self.server, self._collation_name, connection_id)
             self._session.follow(self._key_policy, self._query)
+            self._driver.before_own = self._session.before_own
             self._described = None
             if self._fenced is not None:
                 try:
@@ -346,13 +348,14 @@ class MysqlTarget:
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
         failure = None
         try:
-            try:
-                session.statement(query, statement.variables, source, is_ddl=not changes_only_rows(query.sql_bytes))
-            except err.Error as error:
-                if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
-                    raise
-            with session.own_commits(wanted=exchanges(query.sql_bytes)):
-                self._send(text_of(statement.query), statement.file or None)
+            with session.foreign():
+                try:
+                    session.statement(query, statement.variables, source, is_ddl=not changes_only_rows(query.sql_bytes))
+                except err.Error as error:
+                    if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
+                        raise
+                with session.own_commits(wanted=exchanges(query.sql_bytes)):
+                    self._send(text_of(statement.query), statement.file or None)
         except (err.Error, OSError) as error:
             failure = target_error(error)
         if not changes_only_rows(query.sql_bytes):
@@ -362,6 +365,7 @@ class MysqlTarget:
 
     def _collation_name(self, number: int) -> str:
         if self._collations is None:
+            self._open().leave()
             rows = self._query(collations_sql(self.server))
             self._collations = {int(identifier): str(name) for identifier, name in rows}
         return self._collations.get(number, "")

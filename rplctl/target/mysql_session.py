@@ -1,8 +1,13 @@
-"""The session a statement of the source ran in, set up again on the target (design D10, D11).
+"""The session a statement of the source ran in, set up again on the target, and left again (design D10, D11, D21).
 
-Invariant: only what differs from what the connection is set to is sent, and rows always find the session ROWS: no
-statement's sql_mode, time zone or charset reaches them. Only what is about to be committed anyway is ended here
-(`own_commits`, and in `statement` before DDL): autocommit is off.
+Invariant: whatever we say ourselves (a position, a savepoint, rows, LOAD DATA, XA, our own SET) is said in the session
+ROWS. One place enters a statement's session (`statement`), one leaves it (`leave`), and the connection itself calls the
+latter before anything that is not said inside `foreign` (`LoadingConnection.before_own`): nobody can forget it.
+The first words of `leave` hold neither a quote nor a character above 0x7f: every character_set_client and sql_mode
+reads them alike, and a collation_connection of ucs2, utf16 or utf32 has no literal to misread.
+Only what differs from what the connection is set to is sent, except by `leave`: a statement may call a function that
+changes the session, so that one sets all. Only what is about to be committed anyway is ended here (`own_commits`, and
+in `statement` before DDL): autocommit is off.
 (Manual: Query_event status variables; the same list that mysqlbinlog and mariadb-binlog print before a statement.)
 """
 
@@ -24,7 +29,7 @@ from rplctl.target.mysql_values import double_literal, quote
 Settings = Mapping[str, str]  # session variable → SQL text
 StatementVariable = Intvar | Rand | UserVar
 
-# what rows need; also where each variable of a statement goes back to
+# what rows need, and everything we say ourselves
 ROWS: dict[str, str] = {
     "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES'",
     "time_zone": "'+00:00'",
@@ -35,6 +40,11 @@ ROWS: dict[str, str] = {
     "collation_connection": "utf8mb4_general_ci",
 }
 LENIENT = {**ROWS, "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"}
+OWN_CHARSETS = {name: ROWS[name] for name in ("character_set_client", "collation_connection")}
+_CANONICAL = {f"character_set_{what}": f"collation_{what}" for what in ("connection", "server", "database")}
+_ALIASES = _CANONICAL | {collation: charset for charset, collation in _CANONICAL.items()}
+# where variables that a statement has set and ROWS does not name go back to; others to DEFAULT, the server's
+_OWN = {"sql_if_exists": "0", "check_constraint_checks": "0"}
 
 _BETWEEN_TRANSACTIONS = "explicit_defaults_for_timestamp"  # MySQL refuses to set it within one; only DDL looks at it
 _BINARY = 63
@@ -66,15 +76,49 @@ class Session:
     """What one connection is set to. `send` executes a statement on it; `collation_name` knows the target's ids."""
 
     def __init__(
-        self, send: Callable[[bytes], object], server: ServerKind, collation_name: Callable[[int], str]
+        self,
+        send: Callable[[bytes], object],
+        server: ServerKind,
+        collation_name: Callable[[int], str],
+        connection_id: int,
     ) -> None:
         self._send = send
+        # CONNECTION_ID() says what was set
+        self._home = ROWS | _OWN | primary_key_settings("OFF", server) | {"pseudo_thread_id": str(connection_id)}
         self._collation_name = collation_name
         self._server = server
         self._current: dict[str, str] = {}
+        self._ever_set: set[str] = set(ROWS)
+        self._is_foreign = False  # a statement's session may hold
+        self._is_speaking = False  # what is sent now is meant for it
         self._database = ""
         self._policy: dict[str, str] = {}  # of primary keys, for every statement of the source
         self._own: dict[str, str] = {}  # the server's, for what neither policy nor event says
+
+    @contextmanager
+    def foreign(self) -> Iterator[None]:
+        """What is sent in here belongs to a statement of the source: it is not said in our own session."""
+        before, self._is_speaking = self._is_speaking, True
+        try:
+            yield
+        finally:
+            self._is_speaking = before
+
+    def before_own(self) -> None:
+        """Of the connection: something is about to be said on it."""
+        if not self._is_speaking:
+            self.leave()
+
+    def leave(self) -> None:
+        """Back into our own session, from whatever one, known or not. Nothing is sent where we are in it."""
+        if not self._is_foreign:
+            return
+        own = {name: self._home.get(name, "DEFAULT") for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
+        rest = {name: value for name, value in own.items() if name not in OWN_CHARSETS}
+        with self.foreign():
+            self._send(_assignments(OWN_CHARSETS) + b"; " + _assignments(rest))
+        self._current = {name: self._current[name] for name in (_BETWEEN_TRANSACTIONS,) if name in self._current} | own
+        self._is_foreign = False
 
     def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
         """The session of row changes."""
@@ -83,7 +127,8 @@ class Session:
         if self._server.is_mariadb:
             wanted["check_constraint_checks"] = "0"  # the source has checked, or was told not to
         wanted |= primary_key_settings("OFF", self._server)  # our own temporary tables have none
-        self.require(wanted)
+        self.leave()
+        self._require(wanted)
 
     def follow(self, policy: str, query: Callable[[str], Sequence[Sequence[object]]]) -> None:
         """REQUIRE_TABLE_PRIMARY_KEY_CHECK. What the server has so already is not set: that takes a privilege."""
@@ -94,13 +139,23 @@ class Session:
             self._own = {name: str(value) for name, value in zip(names, values, strict=True)}
             self._current |= self._own
 
-    def require(self, wanted: Settings, once: Sequence[str] = ()) -> None:
+    def _require(self, wanted: Settings, once: Sequence[str] = ()) -> None:
         """Set what is not set so already, and `once`: assignments that hold for the next statement only."""
-        changed = {name: value for name, value in wanted.items() if self._current.get(name) != value}
-        parts = [f"@@session.{name}={value}" for name, value in changed.items()] + list(once)
-        if parts:
-            self._send(("SET " + ", ".join(parts)).encode())
-            self._current.update(changed)
+        changed = self._missing(wanted)
+        if self._is_foreign and not _reads_alike(_assignments(changed, once)):
+            self.leave()
+            changed = self._missing(wanted)
+        if not changed and not once:
+            return
+        for name in changed:  # not known, should the server refuse; and each is one thing with two names
+            self._current.pop(name, None)
+            self._current.pop(_ALIASES.get(name, ""), None)
+            self._ever_set.add(_CANONICAL.get(name, name))
+        self._send(_assignments(changed, once))
+        self._current.update(changed)
+
+    def _missing(self, wanted: Settings) -> dict[str, str]:
+        return {name: value for name, value in wanted.items() if self._current.get(name) != value}
 
     def use(self, database: str) -> None:
         if database and database != self._database:
@@ -115,10 +170,13 @@ class Session:
     def statement(
         self, query: Query, variables: Sequence[StatementVariable], source: ServerKind, *, is_ddl: bool
     ) -> None:
-        """The session of that statement; the variables of its INTVAR, RAND and USER_VAR events included."""
+        """The session of that statement; the variables of its INTVAR, RAND and USER_VAR events included.
+
+        Caller is inside `foreign`, and stays there until the statement has been sent.
+        """
         once = [self._once(variable) for variable in variables]
-        if not (query.database + "".join(once)).isascii():
-            self.require({"character_set_client": "utf8mb4"})
+        if not query.database.isascii():
+            self.leave()
         if not query.suppress_use:
             self.use(query.database)
         wanted = statement_settings(query, source, self._server)
@@ -132,7 +190,10 @@ class Session:
             _BETWEEN_TRANSACTIONS
         ):
             self._send(b"COMMIT")  # as the DDL that follows would
-        self.require(self._own | wanted | self._policy, once)
+        try:
+            self._require(self._own | wanted | self._policy, once)
+        finally:
+            self._is_foreign = True
 
     @contextmanager
     def own_commits(self, *, wanted: bool) -> Iterator[None]:
@@ -192,6 +253,15 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:
     if generates:
         found["sql_generate_invisible_primary_key"] = "1" if policy == "GENERATE" else "0"
     return found
+
+
+def _assignments(settings: Settings, once: Sequence[str] = ()) -> bytes:
+    return ("SET " + ", ".join([*(f"@@session.{name}={value}" for name, value in settings.items()), *once])).encode()
+
+
+def _reads_alike(sql: bytes) -> bool:
+    """Whether every session means the same by it: no literal, no name that is more than ASCII."""
+    return sql.isascii() and b"'" not in sql
 
 
 def collations_sql(server: ServerKind) -> str:
