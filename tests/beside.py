@@ -29,14 +29,13 @@ SYSTEM = ("information_schema", "mysql", "performance_schema", "sys", "rplctl")
 Tables = dict[str, list[tuple[Any, ...]]]
 
 
-def run_each(server: MariadbServer, statements: Sequence[str] | str, expected: Collection[int] = ()) -> list[int]:
+def run_each(server: MariadbServer, statements: Sequence[str], expected: Collection[int] = ()) -> list[int]:
     """One session, one statement after another; errors in `expected` are what the script wants. Returns the errors."""
-    listed = statements.split(";\n") if isinstance(statements, str) else list(statements)
     errors: list[int] = []
     with closing(server.connect()) as connection, connection.cursor() as cursor:
-        for statement in filter(str.strip, listed):
+        for statement in filter(str.strip, statements):
             try:
-                cursor.execute(statement.encode() if isinstance(statement, str) else statement)
+                cursor.execute(statement.encode())
                 while cursor.nextset():
                     pass
             except pymysql.Error as error:
@@ -126,7 +125,7 @@ class Beside:
         self._number = 0
         self._log = ""
 
-    def run(self, statements: Sequence[str] | str, expected: Collection[int] = ()) -> Tables:
+    def run(self, statements: Sequence[str], expected: Collection[int] = ()) -> Tables:
         """On the source and by the native replica; that one's state at the end."""
         for server in filter(None, (self.source, self.native, self.server)):
             self._clean(server)

@@ -22,7 +22,7 @@ from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.members import apply_members
 from rplctl.applier.row_stream import IS_ROWS, EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.session import ddl_context
-from rplctl.applier.statements import STATEMENT_EVENTS, StatementRunner
+from rplctl.applier.statements import COMMIT_WAS_HERE, STATEMENT_EVENTS, StatementRunner
 from rplctl.applier.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.binlog.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.binlog.gtid_event import Xid
@@ -45,7 +45,7 @@ from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
-from rplctl.schema.statement import AlterTable, TableName, Unreplicated, tables_of
+from rplctl.schema.statement import AlterTable, NoOperation, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 
 _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
@@ -104,6 +104,7 @@ class OrderedRange:
         rules = ReplicationFilter.from_config(config)
         self._accepts = rules.accepts_table if rules.has_table_rules else None
         self._cascades_of, self._cascades = catalog, dict[str, Cascade]()
+        self._may_roll_back = False
         self._checked: set[str] = set()  # tables whose columns were compared with the model
         self.result = OrderedResult()
 
@@ -112,9 +113,15 @@ class OrderedRange:
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))
             return self.result
+        self._may_roll_back = self._statements is None and _ends_in_rollback(run)
+        self._commit_was_here()
         maps: dict[int, int] = {}
         apply_members(run, lambda number: self._event(run, number, maps), self._statements, self._retries, self.result)
         return self.result
+
+    def _commit_was_here(self) -> None:
+        if self._may_roll_back:
+            self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
 
     def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
         code = run.types[number]
@@ -236,8 +243,8 @@ class OrderedRange:
     def _apply_words(self, query: Query, run: EventRun, number: int) -> None:
         sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
         if _TRANSACTION_WORDS.match(sql):
-            if self._statements is not None and sql.upper().startswith("ROLLBACK"):
-                self._statements.roll_back()
+            if sql.upper().startswith("ROLLBACK"):
+                self._roll_back()
             return
         if match := _ROLLBACK_TO.match(sql):
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
@@ -253,6 +260,13 @@ class OrderedRange:
             may_fail = not self._tolerance.is_strict and self._target.has_transactional_ddl
             with undone_on_error(self._target, wanted=may_fail):
                 self._apply_ddl(query, run, number)
+
+    def _roll_back(self) -> None:
+        """What the source rolled back and logged: all since its last commit, which DDL is, too."""
+        if self._statements is not None:
+            self._statements.roll_back()
+        elif self._may_roll_back:
+            self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {COMMIT_WAS_HERE}")
 
     def _run_statement(self, query: Query, run: EventRun, number: int) -> None:
         assert self._statements is not None
@@ -296,6 +310,8 @@ class OrderedRange:
         self.result.models.update(plan.model_changes)
         self.result.databases.update(plan.database_changes)
         self._catalog = self.result.catalog = self._catalog.after(plan)
+        if not all(isinstance(action, NoOperation) for action in plan.actions):
+            self._commit_was_here()
 
     def _concerns_no_table(self, query: Query, context: DdlContext, error: RplError) -> bool:
         """What `on_unsupported_ddl=skip` passes over: nothing that may change rows or columns that are here."""
@@ -345,6 +361,13 @@ def _holds_statements(run: EventRun) -> bool:
     )
     words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA_ASIDE)
     return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
+
+
+def _ends_in_rollback(run: EventRun) -> bool:
+    if not len(run.types) or run.types[-1] != EventType.QUERY:
+        return False
+    words = parse_query(run.event(len(run.types) - 1), run.description).sql_bytes.strip()
+    return words.upper() == b"ROLLBACK"
 
 
 def _unknown_xid(verb: str, xid: str, at: str) -> RplError:

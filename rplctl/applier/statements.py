@@ -98,9 +98,9 @@ class StatementRunner:
 
     def roll_back(self) -> None:
         """Back to the last commit of the source: it rolled back and logged it, because it changed a table that keeps
-        its changes.
+        its changes, or dropped one (a CREATE OR REPLACE TABLE … SELECT that failed).
         """
-        self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {COMMIT_WAS_HERE}")
+        self._target.roll_back_to(COMMIT_WAS_HERE)
 
     def take(self, event: bytes, description: FormatDescription) -> int:
         """One event that belongs to a statement; 1 when it was the statement."""

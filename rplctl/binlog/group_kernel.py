@@ -120,10 +120,10 @@ def _kind(flags: int) -> int:
         return 7
     if flags & FLAG_XA:
         return 6
+    if flags & FLAG_STATEMENT:  # a ROLLBACK behind it does not undo DDL
+        return 3
     if flags & FLAG_ROLLBACK:
         return 5
-    if flags & FLAG_STATEMENT:
-        return 3
     if flags & FLAG_QUERY:
         return 0 if flags & FLAG_HALF_ALTER else 2
     return 4 if flags & FLAG_SAVEPOINT else 1

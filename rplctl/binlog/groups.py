@@ -60,7 +60,7 @@ class GroupKind(IntEnum):
     QUERY = 2  # one statement outside a transaction: DDL
     STATEMENT = 3  # holds a statement event
     ORDERED = 4  # rows with SAVEPOINT or ROLLBACK TO between them
-    ROLLED_BACK = 5  # ends in ROLLBACK
+    ROLLED_BACK = 5  # rows that end in ROLLBACK; statements that do are STATEMENT: DDL among them stays
     XA = 6  # XA START … XA PREPARE, or XA COMMIT / XA ROLLBACK alone
     INCIDENT = 7  # the source says that its binary log lost events
     UNKNOWN = 9  # an event type that we do not know and that is not marked as ignorable

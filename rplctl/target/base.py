@@ -240,6 +240,10 @@ class StatementTarget(Target, Protocol):
         """
         ...
 
+    def roll_back_to(self, savepoint: str) -> None:
+        """ROLLBACK TO SAVEPOINT; where DDL has committed since and taken the savepoint away, back to that commit."""
+        ...
+
     def check_foreign_keys(self, wanted: bool) -> None:
         """For the row changes that follow in this transaction, as their event says."""
         ...

@@ -48,6 +48,7 @@ _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
 _NO_TABLE = frozenset({1146, 1049, 1932})
 _UNKNOWN_DATABASE = 1049
+_NO_SAVEPOINT = 1305
 _NO_PRIVILEGE = 1227
 
 
@@ -280,6 +281,16 @@ class MysqlTarget:
             raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
         value: Value = rows[0][0]
         return value
+
+    def roll_back_to(self, savepoint: str) -> None:
+        self._rows_session()
+        with mapped_errors():
+            try:
+                self._send(b"ROLLBACK TO SAVEPOINT " + savepoint.encode())
+            except err.Error as error:
+                if error.args[0] != _NO_SAVEPOINT:
+                    raise
+                self._send(b"ROLLBACK")
 
     def check_foreign_keys(self, wanted: bool) -> None:
         self._foreign_keys = wanted

@@ -43,7 +43,7 @@ AGREES = {
     "xid": {K.ROWS, K.ORDERED, K.STATEMENT},
     "commit": {K.ROWS, K.ORDERED, K.STATEMENT},
     "stmt": {K.QUERY, K.XA},
-    "rollback": {K.ROLLED_BACK},
+    "rollback": {K.ROLLED_BACK, K.STATEMENT},
     "xa_prepare": {K.XA, K.ROWS},
     "payload": {K.ROWS},
 }
@@ -122,9 +122,16 @@ def test_kinds_of_the_small_transactions() -> None:
             (query("DROP TABLE t"),),
             (mariadb_gtid(1), query("FLUSH TABLES")),
         ],
-        K.STATEMENT: [(GTID, BEGIN, insert, XID), (mariadb_gtid(0), intvar, insert, XID), (intvar, insert), (load,)],
+        K.STATEMENT: [
+            (GTID, BEGIN, insert, XID),
+            (mariadb_gtid(0), intvar, insert, XID),
+            (intvar, insert),
+            (load,),
+            (GTID, BEGIN, insert, query("ROLLBACK")),
+            (mariadb_gtid(0), query("DROP TABLE t"), query("ROLLBACK")),
+        ],
         K.ORDERED: [(GTID, BEGIN, MAP, ROWS, savepoint, MAP, ROWS, back, XID)],
-        K.ROLLED_BACK: [(GTID, BEGIN, insert, query("ROLLBACK"))],
+        K.ROLLED_BACK: [(GTID, BEGIN, MAP, ROWS, query("ROLLBACK"))],
         K.XA: [
             (GTID, query("XA START X'61',X'',1"), MAP, ROWS, query("XA END X'61',X'',1"), event(38, bytes(13))),
             (mariadb_gtid(64), MAP, ROWS, query("XA END X'61',X'',1"), event(38, bytes(13))),
