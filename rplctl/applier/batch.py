@@ -40,9 +40,10 @@ from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target import mapped_errors
-from rplctl.target.base import CountMismatch, TableChunk, Target, statement_target
+from rplctl.target.base import BagMismatch, CountMismatch, TableChunk, Target, statement_target
 
 MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
@@ -72,6 +73,8 @@ class BatchApplier:
         self._pipeline = pipeline
         self._rules = ReplicationFilter.from_config(config)
         self._checked: set[tuple[str, str]] = set()
+        self._one_by_one_tables: frozenset[tuple[str, str]] = frozenset()  # without a key, and no bags
+        self._bags: set[tuple[str, str]] = set()  # without a key, and rows that are alike are the same to the target
         self.info: RelayLogInfo = ledger.open()
         server = statement_target(target)
         self._statements = StatementRunner(server) if server is not None else None
@@ -158,6 +161,10 @@ class BatchApplier:
             return self._in_order(batch)
         except NotTransactional:
             return self._one_by_one(batch, may_be_cut=False)
+        except BagMismatch as error:
+            log.info("%s; from here on they are changed one by one", error)
+            self._one_by_one_tables |= {error.table}
+            return self._apply(batch)
         except (CountMismatch, RplError) as error:
             if getattr(error, "transient", False):
                 raise
@@ -254,6 +261,7 @@ class BatchApplier:
             rules=self._rules,
             bulk_rows=self._bulk_rows,
             framed=self._target.takes_frames,
+            in_order=self._one_by_one_tables,
         )
         return jobs(events, self.pace, self._pipeline.parallelism, task)
 
@@ -293,7 +301,18 @@ class BatchApplier:
         for name in touched - self._checked:
             self._target.check_table(models[name])
             self._checked.add(name)
+        for chunk in chunks:
+            if chunk.takes_copies(models[chunk.database, chunk.table]):
+                self._check_bag(models[chunk.database, chunk.table])
         return bool(parents) or any(chunk.foreign_keys_off for chunk in chunks)
+
+    def _check_bag(self, model: TableModel) -> None:
+        name = (model.database, model.name)
+        if name in self._bags:
+            return
+        if not self._target.takes_bags(model):
+            raise BagMismatch(*name, "the target has more of them than the source")
+        self._bags.add(name)
 
     def _apply_chunks(self, chunks: list[TableChunk]) -> None:
         by_split: list[list[TableChunk]] = []
@@ -371,6 +390,8 @@ class BatchApplier:
         if work.result.catalog is not None:
             self.catalog = work.result.catalog
             self._checked.clear()
+            self._bags.clear()
+            self._one_by_one_tables = frozenset()
         return work.result.changes
 
     def _know(self, names: Iterable[tuple[str, str]]) -> Catalog:

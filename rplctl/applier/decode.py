@@ -2,13 +2,14 @@
 
 This is what a Spark task runs (design D1.2). It may run twice, or its result may be thrown away, without harm.
 Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is
-kept (D2). Tables without a key: every change, in order. Changes that contradict each other raise `Inconsistent`: the
-applier then goes through the same range one source transaction at a time and finds the exact offender.
+kept (D2). Tables without a key: how many of each row go and come (`binlog.bag`), or, where that cannot be told or is
+not worth it, every change, in order. Changes that contradict each other raise `Inconsistent`: the applier then goes
+through the same range one source transaction at a time and finds the exact offender.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,8 +20,9 @@ import numpy.typing as npt
 from rplctl.applier.left_out import check_generated, check_updates, defaults_of
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.applier.superseded import can_be_superseded
+from rplctl.binlog.bag import BagChanges, bag_changes, with_old_cells
 from rplctl.binlog.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
-from rplctl.binlog.fields import LONGEST_FRAMED, EncodedText, Fields, TextForm, fields_of
+from rplctl.binlog.fields import LONGEST_FRAMED, EncodedText, Fields, TextForm, fields_of, text_fields
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.binlog.json import apply_diffs, parse_text, print_json
 from rplctl.binlog.net_change import NetChanges, net_changes
@@ -29,10 +31,23 @@ from rplctl.binlog.table_map import ColumnType
 from rplctl.binlog.values import INTEGER_WIDTH, decode_column
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Row, RowChange, RowSet, TableChunk, Value, key_of
+from rplctl.target.base import (
+    COPIES,
+    BulkRows,
+    ChangeKind,
+    EncodedRows,
+    Row,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    key_of,
+)
 from rplctl.target.value_form import value_form
 
 _OPAQUE_TYPE = b"\x0f"
+FEW_REMOVALS = 3  # of a table without a key: as many are looked for one by one
+FEW_CHANGES = 200  # more of them are told by their numbers even if few go
 _PRINTED = 32  # bytes of a number or a time at most
 
 
@@ -40,18 +55,24 @@ class Inconsistent(Exception):
     """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
 
 
-def net_chunks(
-    run: EventRun, catalog: Catalog, target_kind: str = "sqlite", bulk_rows: int = 0, *, framed: bool = False
+def net_chunks(  # noqa: PLR0913 - what a split says
+    run: EventRun,
+    catalog: Catalog,
+    target_kind: str = "sqlite",
+    bulk_rows: int = 0,
+    *,
+    framed: bool = False,
+    in_order: Collection[tuple[str, str]] = (),
 ) -> list[TableChunk]:
     """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more, `framed`
-    if they are to be and can be.
+    if they are to be and can be. `in_order`: tables without a key whose changes are wanted one by one.
 
     Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
     chunks = [
-        replace(_table_chunk(rows, bulk_rows, framed=framed), width=rows.images.column_count)
+        replace(_table_chunk(rows, bulk_rows, in_order, framed=framed), width=rows.images.column_count)
         for rows in read_tables(run, catalog, target_kind)
     ]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
@@ -141,7 +162,7 @@ class _Completion:
         return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
 
 
-def _table_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChunk:
+def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]], *, framed: bool) -> TableChunk:
     model, images = rows.model, rows.images
     form = value_form(rows.target_kind)
     if form.keeps_json_types and _has_typed_json(rows):
@@ -151,8 +172,10 @@ def _table_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChunk
     cascades_logged = bool((rows.events.flags & CASCADES_LOGGED).all())
     key, has_views = key_of(model), form.takes_views and _has_large_cell(images)
     if not key:
-        return TableChunk(model.database, model.name, [], [], [], [], list(row_changes(rows)), count, unchecked,
-                          cascades_logged, has_views=has_views)  # fmt: skip
+        chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged,
+                           has_views=has_views)  # fmt: skip
+        as_bag = None if (model.database, model.name) in in_order else _as_bag(rows, chunk, bulk_rows, framed=framed)
+        return as_bag or replace(chunk, ordered=list(row_changes(rows)))
     if _lacks_key(images, key):
         raise Inconsistent("an image without the columns of the key")
     if not form.knows_defaults:
@@ -191,6 +214,57 @@ def _table_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChunk
         cascades_logged=cascades_logged,
         has_views=has_views,
     )
+
+
+def _as_bag(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, framed: bool) -> TableChunk | None:
+    """The chunk of a table without a key, by the number of copies of each row; None where their order is needed, or
+    the rows that go are too few to be worth it.
+
+    A row that the source updates is one that goes and one that comes: such a row must be all that the target has of it.
+    """
+    model, form = rows.model, value_form(rows.target_kind)
+    images = with_old_cells(rows.images)
+    filled = images is not rows.images
+    if not images.are_full() or (filled and any(column.generated for column in model.columns)):
+        return None
+    rows, whole = replace(rows, images=images), tuple(range(images.column_count))
+    bag = bag_changes(images)
+    goes, is_long = np.flatnonzero(bag.gone), chunk.change_count >= (bulk_rows or FEW_CHANGES)
+    if len(goes) and (
+        len(whole) != len(model.columns) or _has_large_cell(images) or not (is_long or bag.gone.sum() > FEW_REMOVALS)
+    ):
+        return None
+    comes = np.repeat(bag.image, bag.come)
+    is_bulk = is_long or len(goes) or (form.takes_bytes and _has_large_cell(images))
+    if bulk_rows and is_bulk and form.encodes(rows.formats, model):
+        return replace(chunk, bulk=_encoded_bag(rows, bag, comes, framed=framed and _can_be_framed(rows)))
+    if len(goes) and not form.counts_rows:
+        return None
+    deletes = [
+        (*row, copies) for row, copies in zip(_rows(rows, bag.image[goes], whole), bag.gone[goes].tolist(), strict=True)
+    ]
+    inserts = [RowSet(whole, _rows(rows, comes, whole))] if len(comes) else []
+    return replace(chunk, deletes=deletes, inserts=inserts)
+
+
+def _encoded_bag(rows: TableRows, bag: BagChanges, comes: Ints, *, framed: bool) -> BulkRows:
+    whole = tuple(range(rows.images.column_count))
+    goes = np.flatnonzero(bag.gone)
+
+    def encoded(images: Ints, *more: Fields) -> EncodedRows:
+        columns = whole + (COPIES,) * len(more)
+        if not len(images):
+            return EncodedRows(columns, 0, b"")
+        text = EncodedText([*(_fields(rows, images, c) for c in whole), *more], framed=framed)
+        return EncodedRows(columns, len(images), text, framed=framed)
+
+    copies = text_fields([b"%d" % count for count in bag.gone[goes].tolist()])
+    nothing = EncodedRows(whole, 0, b"")
+    return BulkRows(nothing, encoded(bag.image[goes], copies), nothing, encoded(comes))
+
+
+def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
+    return list(zip(*(_column(rows, images, c) for c in columns), strict=True))
 
 
 def _has_large_cell(images: Images) -> bool:

@@ -64,6 +64,7 @@ class Split:
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
     framed: bool = False  # Target.takes_frames
+    in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,10 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
-        parts = encode_chunks(net_chunks(run, catalog, split.target_kind, split.bulk_rows, framed=split.framed))
+        chunks = net_chunks(
+            run, catalog, split.target_kind, split.bulk_rows, framed=split.framed, in_order=split.in_order
+        )
+        parts = encode_chunks(chunks)
     except Inconsistent:
         return SplitResult()
     except RplError as error:

@@ -144,7 +144,7 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
 
 
 @lean_kernel
-def _entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any) -> Any:
+def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any) -> Any:
     """The entry of a key; a key that is not there yet becomes entry `size`."""
     starts, lengths = cells
     slots, hashes, key_images = table
@@ -203,7 +203,7 @@ def _net_changes(
     for i in range(len(ops)):
         entry = none
         if ops[i] != 1:
-            entry = _entry_of(data, cells, before[i], none, keys, table, size)
+            entry = entry_of(data, cells, before[i], none, keys, table, size)
             if entry == size:
                 size += 1
                 expect[entry] = 1
@@ -219,7 +219,7 @@ def _net_changes(
         if ops[i] == 1 or (
             ops[i] == 2 and not _same_key(data, starts, lengths, after[i], before[i], before[i], none, keys)
         ):
-            target = _entry_of(data, cells, after[i], before[i], keys, table, size)
+            target = entry_of(data, cells, after[i], before[i], keys, table, size)
             if target == size:
                 size += 1
                 state[target, 0] = -1

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+from dataclasses import replace
 
 import numpy as np
 
+from rplctl.binlog.bag import bag_changes
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.column import column_formats
 from rplctl.binlog.distinct import distinct_ranges
@@ -70,6 +72,7 @@ def run_kernels() -> None:
     formats = column_formats(table_map)
     images = walk_images(events, formats)
     net_changes(images, [0])
+    bag_changes(replace(images, before=images.after))
     everything = np.arange(len(images.cell_start))
     for column, column_format in enumerate(formats):
         decode_column(images, everything, column, column_format)

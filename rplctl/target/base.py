@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -32,6 +33,7 @@ Value = int | float | str | bytes | memoryview | LargeText | None  # views and L
 Row = tuple[Value, ...]
 
 NO_SUCH_TABLE = 1146
+COPIES = -1  # in place of a column: how many of a row (TableChunk.deletes of a table without a key)
 CONNECTION_KILLED = 1927
 _connections: WeakKeyDictionary[Engine, WeakSet[Any]] = WeakKeyDictionary()
 _severed: WeakSet[Engine] = WeakSet()
@@ -46,6 +48,14 @@ class ChangeKind(IntEnum):
 
 class CountMismatch(Exception):
     """A bulk statement touched another number of rows than the source's changes say. Never leaves the applier."""
+
+
+class BagMismatch(CountMismatch):
+    """The same, of a table without a key whose changes came by their numbers: in their order they may fit."""
+
+    def __init__(self, database: str, table: str, reason: object = "") -> None:
+        super().__init__(f"rows of {database}.{table}, which has no key: {reason}")
+        self.table = (database, table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,8 @@ class TableChunk:
 
     Keyed tables: `absent` keys must be absent and stay; `deletes` are keys of rows that must exist; `updates`
     replace columns of rows that must exist (RowSet.columns name the columns set, the key columns follow in each row);
-    `inserts` are rows whose key must be absent. Tables without a key: `ordered` changes, applied one by one.
+    `inserts` are rows whose key must be absent. Tables without a key: whole rows, in `deletes` each once and behind its
+    values how many of it must go (COPIES), in `inserts` as often as they come; or `ordered` changes, one by one.
     `bulk`: many rows, encoded by the task; the lists are empty then. `has_views`: values may be views and LargeText.
     `width`: columns of the source's table, where the target's may have another number of them.
     """
@@ -133,6 +144,10 @@ class TableChunk:
     bulk: BulkRows | None = None
     width: int = 0
     has_views: bool = False
+
+    def takes_copies(self, model: TableModel) -> bool:
+        """Whether rows of a table without a key go by their number."""
+        return bool(self.deletes or (self.bulk is not None and self.bulk.deletes.count)) and not key_of(model)
 
     @property
     def net_count(self) -> int:
@@ -191,10 +206,16 @@ class Target(Protocol):
         """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
         ...
 
+    def takes_bags(self, model: TableModel) -> bool:
+        """Whether a row of the table, which has no key, is as good as one that is equal: nothing of the target's own
+        hangs on it (a column, a trigger, a foreign key) that would be lost when it is deleted and inserted again.
+        """
+        ...
+
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         """Apply net changes: per chunk sequence all deletes, then updates, then inserts.
 
-        Raises CountMismatch, TargetError.
+        Raises CountMismatch, BagMismatch, TargetError.
         """
         ...
 
@@ -354,6 +375,31 @@ def _shown(value: Value) -> str:
     value = bytes(value[: _MOST_SHOWN + 1]) if isinstance(value, memoryview) else value
     long = isinstance(value, str | bytes) and len(value) > _MOST_SHOWN
     return f"{value[:_MOST_SHOWN]!r}…" if long else repr(value)  # type: ignore[index]
+
+
+@contextlib.contextmanager
+def bag_of(chunk: TableChunk, model: TableModel, *errors: type[Exception]) -> Iterator[None]:
+    """Around what may find that a table without a key is not as expected: then, and on `errors`, BagMismatch."""
+    expected: tuple[type[Exception], ...] = (CountMismatch, *errors)
+    try:
+        yield
+    except expected as error:
+        if key_of(model):
+            raise
+        raise BagMismatch(chunk.database, chunk.table, error) from error
+
+
+def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChange]:
+    """The changes in their order, inserts that follow each other and carry the same columns as one set of rows."""
+
+    def alike(change: RowChange) -> tuple[int, ...] | None:
+        return change.after.columns if change.after is not None and change.before is None else None
+
+    for columns, group in groupby(changes, alike):
+        if columns is None:
+            yield from group
+        else:
+            yield RowSet(columns, [change.after.rows[0] for change in group if change.after])
 
 
 def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel]) -> TableModel:

@@ -24,7 +24,20 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
 from rplctl.target import mysql_fence, mysql_statement
-from rplctl.target.base import CountMismatch, Row, RowChange, RowSet, Statement, TableChunk, Value, chunk_model, key_of
+from rplctl.target.base import (
+    CountMismatch,
+    Row,
+    RowChange,
+    RowSet,
+    Statement,
+    TableChunk,
+    Value,
+    bag_of,
+    chunk_model,
+    inserts_together,
+    key_of,
+)
+from rplctl.target.mysql_bag import compares
 from rplctl.target.mysql_bulk import BulkLoader
 from rplctl.target.mysql_connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql_facts import TableFacts, without_generated_key
@@ -70,7 +83,7 @@ class MysqlTarget:
         self._key_policy = "STREAM"
         self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
         self._facts = TableFacts(self._ask)
-        self._bulk = BulkLoader(self._send, lambda: self._driver)
+        self._bulk = BulkLoader(self._send, lambda: self._driver, self._query)
         self._single = SingleChanges(self._send, lambda: self._driver)
         self._collations: dict[int, str] | None = None
         self.server = ServerKind(False, 0)
@@ -205,12 +218,19 @@ class MysqlTarget:
     def check_table(self, model: TableModel) -> None:
         """Nothing: the model was read from the target itself."""
 
+    def takes_bags(self, model: TableModel) -> bool:
+        return compares(model) and not self._facts.is_referenced(model)
+
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         work = [(chunk, chunk_model(chunk, models)) for chunk in parents_first(chunks, models)]
         lenient = any(has_empty_enum(model, [*c.inserts, *c.updates]) for c, model in work)
         self._rows_session(lenient=lenient)
         try:
             for chunk, model in reversed(work):
+                if chunk.bulk is not None and chunk.takes_copies(model):
+                    with bag_of(chunk, model, err.IntegrityError):
+                        self._bulk.remove_copies(chunk.bulk.deletes, model)
+                    continue
                 if chunk.bulk is not None:
                     self._bulk.remove(chunk, model)
                 self._delete(model, chunk.absent, 0)
@@ -222,18 +242,29 @@ class MysqlTarget:
                     is_large = chunk.has_views and self._may_load
                     self._update(model, self._single.update(model, update) if is_large else update)
             for chunk, model in work:
-                if chunk.bulk is not None:
-                    self._bulk.insert(chunk, model)
-                for insert in chunk.inserts:
-                    is_large = chunk.has_views and self._may_load
-                    self._insert(model, self._single.insert(model, insert) if is_large else insert)
+                with bag_of(chunk, model, err.IntegrityError):
+                    if chunk.bulk is not None:
+                        self._bulk.insert(chunk, model)
+                    for insert in chunk.inserts:
+                        self._insert_rows(model, insert, chunk.has_views)
+            for chunk, model in work:
+                self._apply_in_order(model, chunk)
         except err.IntegrityError as error:
             raise CountMismatch(str(error.args[-1])) from error
         except (err.Error, OSError) as error:
             raise target_error(error) from error
-        for chunk, model in work:
-            for change in chunk.ordered:
+
+    def _apply_in_order(self, model: TableModel, chunk: TableChunk) -> None:
+        for change in inserts_together(chunk.ordered):
+            if isinstance(change, RowSet):
+                self._rows_session(lenient=has_empty_enum(model, [change]))
+                self._insert_rows(model, change, chunk.has_views)
+            else:
                 self.apply_change(change, model)
+
+    def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
+        is_large = has_views and self._may_load
+        self._insert(model, self._single.insert(model, rows) if is_large else rows)
 
     def _delete(self, model: TableModel, keys: Sequence[Row], expected: int) -> None:
         found = sum(sum(self._send(sql)) for sql, _ in delete_statements(model, keys))

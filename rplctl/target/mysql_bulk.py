@@ -5,7 +5,7 @@ Invariant (design D2): nothing is upserted unseen. LOCAL makes the server forgiv
 into warnings), so what it reports decides: records as sent, none skipped, no warning, as many rows replaced, deleted or
 matched as the source changed. Anything else is CountMismatch; the applier rolls back and finds the exact transaction.
 
-    deletes   keys → temporary table, DELETE … JOIN
+    deletes   keys → temporary table, DELETE … JOIN; rows of a table without a key: `mysql_bag`
     updates   where the primary key is the only unique key and the source's table has all its columns (more of them
               keep their values): framed: INSERT … ON DUPLICATE KEY UPDATE; else LOAD DATA REPLACE, unless a foreign
               key points at the table;
@@ -21,28 +21,43 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from pymysql import err
 
 from rplctl.schema.model import Column, TableModel
-from rplctl.target.base import CountMismatch, EncodedRows, TableChunk, has_one_unique_key, key_of
+from rplctl.target.base import COPIES, CountMismatch, EncodedRows, TableChunk, has_one_unique_key, key_of
+from rplctl.target.mysql_bag import COPIES_COLUMN, STAGE, BagRemover
 from rplctl.target.mysql_connection import LoadingConnection
 from rplctl.target.mysql_frames import Loaded, execute_frames
 from rplctl.target.mysql_rows import kept_times, left_out, table_name
 from rplctl.target.mysql_values import quote
 
 _STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
+_STAGES = frozenset({_STAGE, STAGE})
 _NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
 _READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # bytes would be their own form, not what they print
 _DUPLICATE = 1062
 
 
 class BulkLoader:
-    """`send` executes statements on the driver's connection and tells the rows each matched."""
+    """`send` executes statements on the driver's connection and tells the rows each matched, `ask` fetches."""
 
-    def __init__(self, send: Callable[[bytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
+    def __init__(
+        self,
+        send: Callable[[bytes], Sequence[int]],
+        driver: Callable[[], LoadingConnection],
+        ask: Callable[[bytes], list[tuple[Any, ...]]],
+    ) -> None:
         self._send = send
         self._driver = driver
+        self._bag = BagRemover(send, ask)
+
+    def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
+        """Rows of a table without a key, and how many of each. Raises CountMismatch."""
+        with self._bag.stage(model) as stage:
+            self._into(stage, rows, model)
+            self._bag.remove(model, rows.count)
 
     def remove(self, chunk: TableChunk, model: TableModel) -> None:
         """Delete what must be deleted; keys that must be absent are."""
@@ -95,6 +110,9 @@ class BulkLoader:
             return self._insert_framed(table, rows, model)
         places, sets = [], []
         for number in rows.columns:
+            if number == COPIES:
+                places.append(COPIES_COLUMN)
+                continue
             column = model.columns[number]
             if column.generated is not None:
                 places.append(b"@rplctl_unused")
@@ -103,16 +121,17 @@ class BulkLoader:
             places.append(quote(column.name) if value is None else b"@rplctl_%d" % number)
             if value is not None:
                 sets.append(quote(column.name) + b"=" + value)
-        if table != _STAGE:
+        if table not in _STAGES:
             sets += [quote(column.name) + b"=" + value for column, value in left_out(model, rows.columns)]
         return _whole(load_local(self._driver(), table, places, [rows.view], sets=sets, how=how), rows, model)
 
     def _insert_framed(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
-        columns = [model.columns[number] for number in rows.columns]
-        places = [(column, _converted(column, b"?") or b"?") for column in columns]
-        if table != _STAGE:
-            places += left_out(model, rows.columns)
-        names = b", ".join(quote(column.name) for column, _ in places)
+        columns = [model.columns[number] for number in rows.columns if number != COPIES]
+        places = [(quote(column.name), _converted(column, b"?") or b"?") for column in columns]
+        places += [(COPIES_COLUMN, b"?")] * (COPIES in rows.columns)
+        if table not in _STAGES:
+            places += [(quote(column.name), zero) for column, zero in left_out(model, rows.columns)]
+        names = b", ".join(name for name, _ in places)
         sql = b"INSERT INTO %s (%s) VALUES (%s)%s" % (table, names, b", ".join(value for _, value in places), how)
         return _whole(execute_frames(self._driver(), sql, rows), rows, model)
 

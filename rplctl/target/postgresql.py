@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import psycopg
@@ -28,10 +27,13 @@ from rplctl.schema.sqlite_type import quote
 from rplctl.target import postgresql_rows as rows_sql
 from rplctl.target.base import (
     CountMismatch,
+    EncodedRows,
     RowChange,
     RowSet,
     TableChunk,
     Value,
+    bag_of,
+    inserts_together,
     is_severed,
     key_of,
     no_such_table,
@@ -45,6 +47,11 @@ LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
 BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks
 _BEGIN = "SET CONSTRAINTS ALL DEFERRED"
 _FOREIGN_KEYS_OFF = "; SET LOCAL session_replication_role = replica"
+_IS_ALL_THERE_IS = b"""
+SELECT relkind = 'r' AND NOT relhassubclass AND NOT EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid)
+AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
+AND %s = (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
+FROM pg_class AS c WHERE oid = to_regclass(%s)"""
 _GRANT = "GRANT SET ON PARAMETER session_replication_role TO the target's user: the source ran without foreign keys"
 
 
@@ -247,10 +254,19 @@ class PostgresqlTarget:
 
     # net changes
 
+    def takes_bags(self, model: TableModel) -> bool:
+        with mapped_errors():
+            found = self._driver.execute(_IS_ALL_THERE_IS, (len(model.columns), table(model))).fetchone()
+        return bool(found and found[0])
+
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
         try:
             for chunk, model in work:
+                if chunk.bulk is not None and chunk.takes_copies(model):
+                    with bag_of(chunk, model, psycopg.IntegrityError, errors.UndefinedFunction):
+                        self._remove_copies(model, chunk.bulk.deletes, models)
+                    continue
                 if chunk.bulk is not None:
                     self._rows.remove_encoded(model, chunk.bulk)
                 self._rows.refuse_present(model, chunk.absent)
@@ -262,10 +278,11 @@ class PostgresqlTarget:
                 for update in chunk.updates:
                     self._update(model, update, models)
             for chunk, model in work:
-                if chunk.bulk is not None:
-                    self._rows.insert_encoded(model, chunk.bulk.inserts)
-                for insert in chunk.inserts:
-                    self._rows.insert(model, insert)
+                with bag_of(chunk, model, psycopg.IntegrityError):
+                    if chunk.bulk is not None:
+                        self._rows.insert_encoded(model, chunk.bulk.inserts)
+                    for insert in chunk.inserts:
+                        self._rows.insert(model, insert)
             for chunk, model in work:
                 self._apply_in_order(model, chunk.ordered)
         except psycopg.IntegrityError as error:
@@ -275,17 +292,18 @@ class PostgresqlTarget:
 
     def _apply_in_order(self, model: TableModel, changes: Sequence[RowChange]) -> None:
         """Of a table without a key: inserts that follow each other at once, all else row by row."""
+        for change in inserts_together(changes):
+            if isinstance(change, RowSet):
+                self._rows.insert(model, change)
+            elif self._rows.run_change(change, model) != 1:
+                raise no_record(change.before, model)
 
-        def alike(change: RowChange) -> tuple[int, ...] | None:
-            return change.after.columns if change.after is not None and change.before is None else None
-
-        for columns, group in groupby(changes, alike):
-            if columns is not None:
-                self._rows.insert(model, RowSet(columns, [change.after.rows[0] for change in group if change.after]))
-                continue
-            for change in group:
-                if self._rows.run_change(change, model) != 1:
-                    raise no_record(change.before, model)
+    def _remove_copies(
+        self, model: TableModel, rows: EncodedRows, models: Mapping[tuple[str, str], TableModel]
+    ) -> None:
+        if self._acts(model, models):
+            raise CountMismatch("others hang on them")
+        self._rows.remove_copies(model, rows)
 
     def _update(self, model: TableModel, update: RowSet, models: Mapping[tuple[str, str], TableModel]) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""

@@ -18,6 +18,7 @@ from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows,
 from rplctl.target.postgresql_large import has_large, in_pieces
 from rplctl.target.postgresql_values import LargeBytes, copy_lines, parameters
 
+MOST_PATTERNS = 50  # of NULLs in the rows of a table without a key
 Parameters = dict[str, str | LargeBytes | None]
 
 
@@ -94,6 +95,20 @@ class RowWriter:
         if bulk.deletes:
             found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), bulk.deletes)))
             _expect(f"delete from {model.qualified_name}", found, len(bulk.deletes))
+
+    def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
+        """Rows of a table without a key, and how many of each. One pass over the table for all that have NULLs in the
+        same columns: by IS NOT DISTINCT FROM no two tables are joined but row by row.
+        """
+        staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
+        self.run(f"ANALYZE {staged}")
+        tests = ", ".join(f"c{i} IS NULL" for i in range(width))
+        patterns = self._driver().execute(f"SELECT {tests} FROM {staged} GROUP BY {tests}".encode()).fetchall()
+        if len(patterns) > MOST_PATTERNS:
+            raise CountMismatch(f"{len(patterns)} ways to have NULLs")
+        expected = self._count(f"SELECT sum(c{width}) FROM {staged}")
+        found = sum(self.run(rows_sql.delete_copies(model, nulls, staged)) for nulls in patterns)
+        _expect(f"delete from {model.qualified_name}", found, expected)
 
     def update_encoded(self, model: TableModel, rows: EncodedRows, *, may_delete: bool) -> None:
         """`may_delete`: rows that trade values of another unique key may be deleted and inserted."""

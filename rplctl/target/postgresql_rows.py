@@ -13,7 +13,7 @@ from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
 from rplctl.schema.postgresql_type import declared, table
 from rplctl.schema.sqlite_type import quote
-from rplctl.target.base import key_of
+from rplctl.target.base import COPIES, key_of
 
 ROWS_BY_PARAMETER = 50  # as many changes of a table go without COPY
 MOST_PARAMETERS = 30_000  # of 65,535 that the protocol takes
@@ -25,7 +25,8 @@ def select_list(model: TableModel, columns: Sequence[int]) -> str:
 
 def stage(model: TableModel, columns: Sequence[int], name: str) -> str:
     """CREATE of a staged table: the columns' own types, no rows; it goes with the transaction."""
-    columns_sql = ", ".join(f"{quote(model.columns[c].name)} AS c{i}" for i, c in enumerate(columns))
+    names = ("0" if c == COPIES else quote(model.columns[c].name) for c in columns)
+    columns_sql = ", ".join(f"{name} AS c{i}" for i, name in enumerate(names))
     return f"CREATE TEMP TABLE {name} ON COMMIT DROP AS SELECT {columns_sql} FROM {table(model)} WITH NO DATA"
 
 
@@ -40,6 +41,22 @@ def delete_staged(model: TableModel, name: str, first: int = 0) -> str:
 
 def count_staged(model: TableModel, name: str) -> str:
     return f"SELECT count(*) FROM {table(model)} AS t JOIN {name} AS s ON {_joined(model, 0)}"
+
+
+def delete_copies(model: TableModel, nulls: Sequence[bool], name: str) -> str:
+    """Of staged whole rows with NULLs in exactly these columns as many as the number behind them. JSON is compared as
+    text, as in `by_row`.
+    """
+    terms = []
+    for i, (column, is_null) in enumerate(zip(model.columns, nulls, strict=True)):
+        cast = "::text" if column.type == "json" else ""
+        one, other = f"t.{quote(column.name)}", f"s.c{i}"
+        terms.append(f"{one} IS NULL AND {other} IS NULL" if is_null else f"{one}{cast} = {other}{cast}")
+    found = (
+        f"SELECT t.ctid AS r, s.c{len(nulls)} AS n, row_number() OVER (PARTITION BY s.ctid) AS k"
+        f" FROM {table(model)} AS t JOIN {name} AS s ON {' AND '.join(terms)}"
+    )
+    return f"DELETE FROM {table(model)} WHERE ctid = ANY (ARRAY(SELECT r FROM ({found}) AS f WHERE k <= n))"
 
 
 def update_staged(model: TableModel, columns: Sequence[int], name: str) -> str:

@@ -33,10 +33,13 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
+    bag_of,
     has_one_unique_key,
+    inserts_together,
     key_of,
     no_such_table,
 )
+from rplctl.target.sqlite_bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite_cascades import follow_foreign_keys, forget_foreign_keys
 from rplctl.target.sqlite_error import integrity_error, mapped_errors, no_record, target_error
 from rplctl.target.sqlite_large import Place, execute_rows
@@ -183,26 +186,43 @@ class SqliteTarget:
                     hint=f'add the column to "{name}", or rebuild the table from the source',
                 )
 
+    def takes_bags(self, model: TableModel) -> bool:
+        return is_all_there_is(self._driver, physical_name(model.database, model.name), len(model.columns))
+
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
         try:
             for chunk, model in work:
+                if chunk.takes_copies(model):
+                    with bag_of(chunk, model):
+                        remove_copies(self._driver, model, chunk.deletes)
+                    continue
                 self._expect(self._delete(model), chunk.absent, 0)
                 self._expect(self._delete(model), chunk.deletes, len(chunk.deletes))
             for chunk, model in work:
                 for update in chunk.updates:
                     self._update(model, update, chunk.has_views)
             for chunk, model in work:
-                for insert in chunk.inserts:
-                    place = Place(model, insert.columns) if chunk.has_views else None
-                    self._expect(self._insert(model, insert.columns), insert.rows, len(insert.rows), place)
+                with bag_of(chunk, model, sqlite3.IntegrityError):
+                    for insert in chunk.inserts:
+                        self._insert_rows(model, insert, chunk.has_views)
+            for chunk, model in work:
+                self._apply_in_order(model, chunk)
         except sqlite3.IntegrityError as error:
             raise CountMismatch(str(error)) from error
         except sqlite3.Error as error:
             raise target_error(error) from error
-        for chunk, model in work:
-            for change in chunk.ordered:
+
+    def _apply_in_order(self, model: TableModel, chunk: TableChunk) -> None:
+        for change in inserts_together(chunk.ordered):
+            if isinstance(change, RowSet):
+                self._insert_rows(model, change, chunk.has_views)
+            else:
                 self.apply_change(change, model)
+
+    def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
+        place = Place(model, rows.columns) if has_views else None
+        self._expect(self._insert(model, rows.columns), rows.rows, len(rows.rows), place)
 
     def _expect(self, sql: str, rows: Sequence[Row], count: int, place: Place | None = None) -> None:
         if rows and (found := execute_rows(self._driver, sql, rows, place)) != count:

@@ -33,6 +33,7 @@ class ValueForm:
     `describes_itself`: its tables are their own models, and need not be exactly the source's.
     `takes_views`: large bytes may stay where they lie.
     `moves_keys`: an update may name columns of the key, and a key may be deleted and inserted in one chunk.
+    `counts_rows`: it takes rows of a table without a key by their numbers, as plain values too.
     `encodes`: tasks encode many rows of such columns for the target's bulk load; `field_text` and `takes_bytes` are
     `binlog.fields.TextForm`'s.
     """
@@ -44,6 +45,7 @@ class ValueForm:
     describes_itself: bool = False
     takes_views: bool = False
     moves_keys: bool = False
+    counts_rows: bool = False
     encodes: Callable[[Sequence[ColumnFormat], TableModel], bool] = lambda _formats, _model: False
     field_text: Callable[[Column, Value], bytes] = lambda _column, value: str(value).encode()
     takes_bytes: bool = False
@@ -91,7 +93,7 @@ def _postgresql_text(column: Column, value: Value) -> bytes:
 
 
 _FORMS: Final[dict[str, ValueForm]] = {
-    "sqlite": ValueForm(lambda fmt, _column: fmt, storable, takes_views=True, moves_keys=True),
+    "sqlite": ValueForm(lambda fmt, _column: fmt, storable, takes_views=True, moves_keys=True, counts_rows=True),
     "postgresql": ValueForm(
         lambda fmt, _column: fmt,
         lambda values: values,

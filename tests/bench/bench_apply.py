@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.measurement import Measurement
-from tests.bench.workload import DATABASE, TABLES, Workload, checksums, sysbench_workload
+from tests.bench.workload import Workload, checksums, sysbench_workload
 from tests.private_server import PASSWORD, USER, ServerUnavailable
 from tests.servers import MariadbServer, PostgresqlServer
 
@@ -34,21 +34,24 @@ POLL_SECONDS = 0.01
 def measure() -> Iterator[Measurement]:
     try:
         with sysbench_workload(ROWS, TRANSACTIONS) as load:
-            yield from _compare(load)
+            yield from compare(load)
     except ServerUnavailable as reason:
         print(f"skipped: {reason}")
 
 
-def _compare(load: Workload) -> Iterator[Measurement]:
+def compare(
+    load: Workload, *, flushes: Sequence[str] = ("1", "2"), threads: Sequence[int] = (0, 4)
+) -> Iterator[Measurement]:
+    """All contenders. `threads`: of MariaDB's replica."""
     for phase in load.phases:
         yield Measurement(f"{phase.name}: binary log", phase.size / 1e6, "MB")
-    for flush in ("1", "2"):
+    for flush in flushes:
         durable = f"innodb_flush_log_at_trx_commit={flush}"
         ours = _rplctl(load, "mariadb", flush)
         yield from _rows(load, "rplctl into MariaDB", ours, None, durable)
-        for threads in (0, 4):
-            name = "MariaDB replica, " + (f"{threads} optimistic threads" if threads else "one SQL thread")
-            yield from _rows(load, name, _replica(load, threads, flush), ours, durable)
+        for number in threads:
+            name = "MariaDB replica, " + (f"{number} optimistic threads" if number else "one SQL thread")
+            yield from _rows(load, name, _replica(load, number, flush), ours, durable)
         yield from _rows(load, "mariadb-binlog | mariadb", _replayed(load, flush), ours, durable)
     for kind in ("sqlite", "postgresql"):
         yield from _rows(load, f"rplctl into {kind}", _rplctl(load, kind, "1"), ours, "ratio: to rplctl into MariaDB")
@@ -80,7 +83,7 @@ def _replica(load: Workload, threads: int, flush: str) -> list[float]:
             _wait(replica, load, "Exec_Master_Log_Pos", number)
             seconds.append(time.perf_counter() - began)
             replica.sql("STOP SLAVE SQL_THREAD")
-        assert checksums(replica) == load.checksums
+        assert _checksums(replica, load) == load.checksums
         return seconds
 
 
@@ -95,7 +98,7 @@ def _replayed(load: Workload, flush: str) -> list[float]:
             subprocess.run(client, stdin=dump.stdout, check=True)
             assert dump.wait() == 0
             seconds.append(time.perf_counter() - began)
-        assert checksums(server) == load.checksums
+        assert _checksums(server, load) == load.checksums
         return seconds
 
 
@@ -121,7 +124,7 @@ def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
         if kind == "sqlite":
             seconds = _drain(folder / "instance", load, [])
             with contextlib.closing(sqlite3.connect(folder / "instance" / "target.db")) as connection:
-                found = {t: connection.execute(f"SELECT * FROM {DATABASE}__{t}").fetchall() for t in TABLES}
+                found = {t: connection.execute(f"SELECT * FROM {load.database}__{t}").fetchall() for t in load.tables}
             _compare_rows(load, found)
             return seconds
         server = (
@@ -132,10 +135,14 @@ def _rplctl(load: Workload, kind: str, flush: str) -> list[float]:
         with server:
             seconds = _drain(folder / "instance", load, target_options(server, folder))
             if isinstance(server, MariadbServer):
-                assert checksums(server) == load.checksums
+                assert _checksums(server, load) == load.checksums
             else:
-                _compare_rows(load, {table: server.rows(DATABASE, table) for table in TABLES})
+                _compare_rows(load, {table: server.rows(load.database, table) for table in load.tables})
         return seconds
+
+
+def _checksums(server: MariadbServer, load: Workload) -> list[tuple[Any, ...]]:
+    return checksums(server, load.database, load.tables)
 
 
 def target_options(server: MariadbServer | PostgresqlServer, folder: Path) -> list[str]:
@@ -150,7 +157,7 @@ def target_options(server: MariadbServer | PostgresqlServer, folder: Path) -> li
 
 def _compare_rows(load: Workload, found: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
     for table, rows in found.items():
-        assert sorted(rows) == sorted(load.source.rows(DATABASE, table)), f"{table} differs from the source's"
+        assert sorted(rows) == sorted(load.source.rows(load.database, table)), f"{table} differs from the source's"
 
 
 def _drain(folder: Path, load: Workload, target: list[str]) -> list[float]:

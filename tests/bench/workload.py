@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +34,8 @@ class Phase:
 class Workload:
     source: MariadbServer
     phases: list[Phase]
+    database: str
+    tables: Sequence[str]
     checksums: list[tuple[Any, ...]]
 
 
@@ -48,19 +50,24 @@ def sysbench_workload(rows: int, transactions: int) -> Iterator[Workload]:
         for distribution in ("special", "uniform"):
             words = [f"--table-size={rows}", f"--rand-type={distribution}", "--threads=4"]
             phases.append(_phase(source, distribution, [*words, f"--events={transactions}", "--time=0", "run"]))
-        yield Workload(source, phases, checksums(source))
+        yield Workload(source, phases, DATABASE, TABLES, checksums(source, DATABASE, TABLES))
 
 
-def checksums(server: MariadbServer) -> list[tuple[Any, ...]]:
-    return server.sql(f"CHECKSUM TABLE {', '.join(TABLES)}", DATABASE)
+def checksums(server: MariadbServer, database: str, tables: Sequence[str]) -> list[tuple[Any, ...]]:
+    return server.sql(f"CHECKSUM TABLE {', '.join(tables)}", database)
 
 
-def _phase(source: MariadbServer, name: str, words: list[str]) -> Phase:
+def phase_of(source: MariadbServer, name: str, work: Callable[[], object]) -> Phase:
+    """What the source logs while `work` runs; its log ends with it."""
     first, begin = source.master_status()
-    where = [f"--mysql-socket={source.socket}", f"--mysql-user={USER}", f"--mysql-password={PASSWORD}"]
-    command = ["sysbench", "oltp_write_only", "--tables=4", f"--mysql-db={DATABASE}", *where, *words]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    work()
     file, end = source.master_status()
     source.sql("FLUSH BINARY LOGS")
     earlier = [row for row in source.sql("SHOW BINARY LOGS") if first <= row[0] < file]  # a long phase fills several
     return Phase(name, file, end, sum(int(row[1]) for row in earlier) + end - begin)
+
+
+def _phase(source: MariadbServer, name: str, words: list[str]) -> Phase:
+    where = [f"--mysql-socket={source.socket}", f"--mysql-user={USER}", f"--mysql-password={PASSWORD}"]
+    command = ["sysbench", "oltp_write_only", "--tables=4", f"--mysql-db={DATABASE}", *where, *words]
+    return phase_of(source, name, lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))

@@ -1,0 +1,166 @@
+"""Tables without a key, changed by the number of copies of each row: random logs of live servers on every target.
+
+The tables have what makes equal rows hard to tell: copies, NULLs, texts that a collation calls equal, floats, labels,
+indexes that are no key. Afterwards the target has the source's rows; what differs there is found by going in order.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.applier.pipeline import Split
+from rplctl.applier.plan import plan_batches
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import TableChunk
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
+from tests.applier.test_live_logs import logged
+from tests.neutral_state import differences as sqlite_differences
+from tests.postgresql_state import connect, new_database
+from tests.postgresql_state import differences as postgresql_differences
+from tests.record_fidelity import state_of
+from tests.servers import MariadbServer, PostgresqlServer
+
+pytestmark = pytest.mark.slow
+
+TEXTS = ("'a'", "'A'", "'a '", "'á'", "''", "NULL", "'\\\\t\\\\n'", "X'C3A9'")
+NUMBERS = ("0", "1", "-1", "7", "NULL")
+FLOATS = ("0.1", "1e30", "0", "-1.5", "NULL")
+DATES = ("'2024-02-29 01:02:03.456'", "'0000-00-00 00:00:00'", "'1999-12-31 23:59:59'", "NULL")
+SHAPES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
+    "plain": ("a INT, b VARCHAR(20), c DOUBLE, d DATETIME(3)", [NUMBERS, TEXTS, FLOATS, DATES]),
+    "labels": (
+        "a ENUM('x','y'), s SET('p','q','r'), n BIT(9), f FLOAT, v VARBINARY(9), o BLOB, KEY (a)",
+        [("1", "2", "NULL"), ("0", "1", "5", "NULL"), ("0", "300", "NULL"), FLOATS, TEXTS, TEXTS],
+    ),
+    "nullable": ("u INT, code CHAR(5), at TIME, UNIQUE (u), KEY (code)", [("NULL",), TEXTS, ("'1:2:3'", "NULL")]),
+    "latin": ("t TEXT, y YEAR, m DECIMAL(9,2), KEY (t(2))", [TEXTS[:7], ("2001", "NULL"), ("1.10", "1.1", "NULL")]),
+    "made": ("n INT, g INT AS (n + 1) STORED, v VARCHAR(9)", [NUMBERS, TEXTS]),
+}
+PER_COMMIT = 2  # groups: what a transaction takes away another one has brought
+OWN = {"made": "n, v"}
+EDGES = (  # counted, so that what came within a batch is what goes
+    "CREATE TABLE counter (n INT); INSERT INTO counter VALUES (0);"
+    + "UPDATE counter SET n=n+1;" * 30
+    + "CREATE TABLE gone (n INT); INSERT INTO gone VALUES (1), (1), (2); DELETE FROM gone; INSERT INTO gone VALUES (1);"
+)
+
+
+def statements(rng: random.Random, name: str, count: int) -> Iterator[str]:
+    """Random changes of the table, more rows than it loses."""
+    columns, values = SHAPES[name]
+    own = OWN.get(name, ", ".join(part.split()[0] for part in columns.split(", ") if part[0].islower()))
+    names = own.split(", ")
+
+    def row() -> str:
+        return "(" + ", ".join(rng.choice(domain) for domain in values) + ")"
+
+    for _ in range(count):
+        where = rng.choice(["", *(f" WHERE {n} IS NULL" for n in names), f" WHERE {names[0]} IS NOT NULL"])
+        place = rng.randrange(len(names))
+        match rng.randrange(4):
+            case 0:
+                yield f"DELETE FROM {name}{where} LIMIT {rng.randint(1, 8)}"
+            case 1:
+                value = rng.choice(values[place])
+                yield f"UPDATE {name} SET {names[place]}={value}{where} LIMIT {rng.randint(1, 12)}"
+            case _:
+                yield f"INSERT INTO {name} ({own}) VALUES {', '.join(row() for _ in range(rng.randint(1, 12)))}"
+
+
+def random_log(source: MariadbServer, seed: int, image: str = "FULL") -> Path:
+    rng = random.Random(seed)
+    lines = [f"SET sql_mode='', binlog_row_image={image};", EDGES]
+    for name, (columns, _) in SHAPES.items():
+        charset = "latin1" if name == "latin" else "utf8mb4"
+        lines.append(f"CREATE TABLE {name} ({columns}) CHARACTER SET {charset};")
+    for _ in range(5):
+        work = [sql for name in SHAPES for sql in statements(rng, name, 10)]
+        lines += [f"{sql};" for sql in ["BEGIN", *work, "COMMIT"]]
+    lines += [f"{sql};" for name in SHAPES for sql in statements(rng, name, 6)]
+    return logged(source, "".join(lines))
+
+
+@pytest.fixture(params=["mariadb", pytest.param("mysql", marks=pytest.mark.mysql)])
+def source(request: pytest.FixtureRequest) -> MariadbServer:
+    server: MariadbServer = request.getfixturevalue(request.param)
+    return server
+
+
+def watched(instance: Instance) -> list[TableChunk]:
+    """What its tasks make of the log, from here on."""
+    seen: list[TableChunk] = []
+    decode: Callable[[Any, Catalog], list[TableChunk]] = instance.pipeline.decode
+
+    def tell(splits: list[Split], catalog: Catalog) -> list[TableChunk]:
+        chunks = decode(splits, catalog)
+        seen.extend(chunks)
+        return chunks
+
+    instance.pipeline.decode = tell  # type: ignore[assignment,method-assign]
+    return seen
+
+
+def applied(folder: Path, path: Path, **options: Any) -> list[TableChunk]:
+    log = groups_of(path)
+    instance = Instance(folder, log, **options)
+    try:
+        seen = watched(instance)
+        for batch in plan_batches(log, len(log.scan), per_commit=lambda: PER_COMMIT):
+            instance.applier.apply(batch)
+    finally:
+        instance.target.close()
+    assert not instance.applier._one_by_one_tables
+    return seen
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_rows_are_the_sources(
+    source: MariadbServer, postgresql: PostgresqlServer, tmp_path: Path, kind: str, image: str
+) -> None:
+    path = random_log(source, 11, image)
+    state = "".join(state_of(source, ["live"]))
+    if kind == "sqlite":
+        seen = applied(tmp_path, path)
+
+        with sqlite3.connect(tmp_path / "target.db") as there:
+            assert sqlite_differences(there, state) == []
+    else:
+        url = new_database(postgresql)
+        seen = applied(tmp_path, path, target=url)
+        with connect(url) as there:
+            assert postgresql_differences(there, state) == []
+    assert went_by_number(seen) >= {"plain", "labels", "latin"}
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+def test_the_rows_are_the_sources_on_a_server(source: MariadbServer, tmp_path: Path, image: str) -> None:
+    path = random_log(source, 12, image)
+    seen = carried(source, tmp_path, path)
+    for table in (*SHAPES, "counter", "gone"):
+        live, copy = (sorted(map(repr, source.rows(database, table))) for database in ("live", "copy"))
+        assert live == copy, table
+    assert went_by_number(seen) >= {"plain", "labels", "latin", "nullable"}
+
+
+def went_by_number(seen: list[TableChunk]) -> set[str]:
+    """Tables some of whose rows went so."""
+    return {c.table for c in seen if c.deletes or (c.bulk is not None and c.bulk.deletes.count)}
+
+
+def carried(server: MariadbServer, folder: Path, path: Path) -> list[TableChunk]:
+    held = folder / path.name
+    held.write_bytes(path.read_bytes())  # the server goes on logging
+    server.sql("DROP DATABASE IF EXISTS copy; DROP DATABASE IF EXISTS rplctl; CREATE DATABASE rplctl")
+    server.sql("CREATE DATABASE copy CHARACTER SET utf8mb4")
+    try:
+        return applied(folder, held, target=server.url(), replicate_rewrite_db="live->copy")
+    finally:
+        server.sql("DROP DATABASE rplctl")
