@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
@@ -378,13 +378,17 @@ def _shown(value: Value) -> str:
 
 
 @contextlib.contextmanager
-def bag_of(chunk: TableChunk, model: TableModel, *errors: type[Exception]) -> Iterator[None]:
-    """Around what may find that a table without a key is not as expected: then, and on `errors`, BagMismatch."""
-    expected: tuple[type[Exception], ...] = (CountMismatch, *errors)
+def bag_of(
+    chunk: TableChunk, model: TableModel, errors: type[Exception], named: Callable[[Any], TargetError]
+) -> Iterator[None]:
+    """Around what is done to a bag: where that does not go, BagMismatch. `errors` are the driver's, `named` by us; what
+    may go when it is tried again stays what it is.
+    """
+    expected: tuple[type[Exception], ...] = (CountMismatch, errors)
     try:
         yield
     except expected as error:
-        if key_of(model):
+        if key_of(model) or (isinstance(error, errors) and named(error).transient):
             raise
         raise BagMismatch(chunk.database, chunk.table, error) from error
 

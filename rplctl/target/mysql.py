@@ -228,7 +228,7 @@ class MysqlTarget:
         try:
             for chunk, model in reversed(work):
                 if chunk.bulk is not None and chunk.takes_copies(model):
-                    with bag_of(chunk, model, err.IntegrityError):
+                    with bag_of(chunk, model, err.Error, target_error):
                         self._bulk.remove_copies(chunk.bulk.deletes, model)
                     continue
                 if chunk.bulk is not None:
@@ -242,7 +242,7 @@ class MysqlTarget:
                     is_large = chunk.has_views and self._may_load
                     self._update(model, self._single.update(model, update) if is_large else update)
             for chunk, model in work:
-                with bag_of(chunk, model, err.IntegrityError):
+                with bag_of(chunk, model, err.Error, target_error):
                     if chunk.bulk is not None:
                         self._bulk.insert(chunk, model)
                     for insert in chunk.inserts:

@@ -51,7 +51,7 @@ class BagRemover:
     def stage(self, model: TableModel) -> Iterator[bytes]:
         """The name of a table for whole rows with their number of copies."""
         own = (
-            b"%s INT UNSIGNED NOT NULL, %s INT UNSIGNED NOT NULL DEFAULT 0,"
+            b"%s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED NOT NULL DEFAULT 0,"
             b" %s INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY %s (%s)"
         ) % (COPIES_COLUMN, _DIGEST, _ROW, _DIGEST, _DIGEST)
         names = b", ".join(quote(column.name) for column in _stored(model))

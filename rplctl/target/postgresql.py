@@ -264,7 +264,7 @@ class PostgresqlTarget:
         try:
             for chunk, model in work:
                 if chunk.bulk is not None and chunk.takes_copies(model):
-                    with bag_of(chunk, model, psycopg.IntegrityError, errors.UndefinedFunction):
+                    with bag_of(chunk, model, psycopg.Error, target_error):
                         self._remove_copies(model, chunk.bulk.deletes, models)
                     continue
                 if chunk.bulk is not None:
@@ -278,7 +278,7 @@ class PostgresqlTarget:
                 for update in chunk.updates:
                     self._update(model, update, models)
             for chunk, model in work:
-                with bag_of(chunk, model, psycopg.IntegrityError):
+                with bag_of(chunk, model, psycopg.Error, target_error):
                     if chunk.bulk is not None:
                         self._rows.insert_encoded(model, chunk.bulk.inserts)
                     for insert in chunk.inserts:

@@ -194,7 +194,7 @@ class SqliteTarget:
         try:
             for chunk, model in work:
                 if chunk.takes_copies(model):
-                    with bag_of(chunk, model):
+                    with bag_of(chunk, model, sqlite3.Error, target_error):
                         remove_copies(self._driver, model, chunk.deletes)
                     continue
                 self._expect(self._delete(model), chunk.absent, 0)
@@ -203,7 +203,7 @@ class SqliteTarget:
                 for update in chunk.updates:
                     self._update(model, update, chunk.has_views)
             for chunk, model in work:
-                with bag_of(chunk, model, sqlite3.IntegrityError):
+                with bag_of(chunk, model, sqlite3.Error, target_error):
                     for insert in chunk.inserts:
                         self._insert_rows(model, insert, chunk.has_views)
             for chunk, model in work:

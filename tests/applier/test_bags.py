@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from rplctl.applier.pipeline import Split
-from rplctl.applier.plan import plan_batches
+from rplctl.applier.plan import BatchKind, plan_batches
+from rplctl.errors import RplError
+from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import TableChunk
 from tests.applier.demo_log import groups_of
@@ -108,15 +110,16 @@ def watched(instance: Instance) -> list[TableChunk]:
 
 
 def applied(folder: Path, path: Path, **options: Any) -> list[TableChunk]:
+    """The chunks of the whole log, none of which was refused: none went in order instead."""
     log = groups_of(path)
     instance = Instance(folder, log, **options)
     try:
         seen = watched(instance)
         for batch in plan_batches(log, len(log.scan), per_commit=lambda: PER_COMMIT):
-            instance.applier.apply(batch)
+            apply = instance.applier._bulk if batch.kind is BatchKind.BULK else instance.applier.apply
+            apply(batch)
     finally:
         instance.target.close()
-    assert not instance.applier._one_by_one_tables
     return seen
 
 
@@ -164,3 +167,44 @@ def carried(server: MariadbServer, folder: Path, path: Path) -> list[TableChunk]
         return applied(folder, held, target=server.url(), replicate_rewrite_db="live->copy")
     finally:
         server.sql("DROP DATABASE rplctl")
+
+
+TWO_LOGS = (
+    "CREATE TABLE t (a INT, b VARCHAR(9)); CREATE TABLE u (a INT);"
+    "INSERT INTO t SELECT seq, 'old' FROM seq_1_to_20; INSERT INTO u SELECT seq FROM seq_1_to_20; FLUSH BINARY LOGS;"
+    "DELETE FROM t WHERE a <= 5; UPDATE t SET b='new' WHERE a <= 15; DELETE FROM u WHERE a <= 10;"
+)
+
+
+def between_two_logs(mariadb: MariadbServer, folder: Path, operator: str) -> tuple[Instance, RelayGroups]:
+    """Behind the first log, on a target that an operator has changed; the second log."""
+    logs = groups_of(logged(mariadb, TWO_LOGS)), groups_of(mariadb.binlog_files[-1])
+    instance = Instance(folder, logs[0])
+    instance.apply(logs[0])
+    instance.execute(operator)
+    return instance, logs[1]
+
+
+def test_a_row_that_the_target_lacks_stops_at_its_event_with_all_before_it(
+    mariadb: MariadbServer, tmp_path: Path
+) -> None:
+    instance, second = between_two_logs(mariadb, tmp_path, "DELETE FROM live__t WHERE a = 7")
+    with pytest.raises(RplError, match=r"Could not execute Update_rows_v1 event on table live\.t") as caught:
+        instance.apply(second)
+    assert caught.value.errno == 1032 and "a=7, b='old'" in caught.value.message
+    assert instance.query("SELECT count(*), min(a), max(b) FROM live__t") == [(14, 6, "old")]
+    assert instance.query("SELECT count(*) FROM live__u") == [(20,)]
+    instance.target.close()
+
+
+def test_a_column_of_the_targets_own_stays_and_costs_only_its_table_the_bulk(
+    mariadb: MariadbServer, tmp_path: Path
+) -> None:
+    instance, second = between_two_logs(mariadb, tmp_path, "ALTER TABLE live__t ADD COLUMN own TEXT DEFAULT 'mine'")
+    instance.execute("UPDATE live__t SET own = 'row ' || a")
+    seen = watched(instance)
+    instance.apply(second)
+    assert instance.query("SELECT * FROM live__t WHERE a = 7") == [(7, "new", "row 7")]
+    assert instance.query("SELECT count(*), sum(own = 'row ' || a), sum(b = 'new') FROM live__t") == [(15, 15, 10)]
+    assert {chunk.table for chunk in seen if chunk.ordered} == {"t"} and "u" in went_by_number(seen)
+    instance.target.close()

@@ -8,7 +8,7 @@ from functools import partial
 
 from rplctl.binlog.fields import EncodedText, text_fields
 from rplctl.schema.model import TableModel
-from rplctl.target.base import BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
+from rplctl.target.base import COPIES, BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
 from rplctl.target.value_form import value_form
 
 
@@ -18,13 +18,14 @@ def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, framed: bool = F
     key = key_of(model)
     whole = tuple(range(len(model.columns)))
     full = all(set(rows.columns) | set(key) == set(whole) for rows in chunk.updates)
-    if not key or not full or not all(rows.columns == whole for rows in chunk.inserts):
+    if not full or not all(rows.columns == whole for rows in chunk.inserts):
         return chunk
+    gone = key or (*whole, COPIES)
     values_then_key = tuple(c for c in whole if c not in key) + key
     updates = [row for rows in chunk.updates for row in _in_order(rows, key, values_then_key)]
     bulk = BulkRows(
         encoded(key, chunk.absent, model, kind, framed=framed),
-        encoded(key, chunk.deletes, model, kind, framed=framed),
+        encoded(gone, chunk.deletes, model, kind, framed=framed),
         encoded(values_then_key, updates, model, kind, framed=framed),
         encoded(whole, [row for rows in chunk.inserts for row in rows.rows], model, kind, framed=framed),
     )
@@ -43,6 +44,9 @@ def encoded(
         return EncodedRows(columns, 0, b"")
     fields = []
     for place, column in enumerate(columns):
+        if column == COPIES:
+            fields.append(text_fields([str(row[place]).encode() for row in rows]))
+            continue
         text_of = partial(value_form(kind).field_text, model.columns[column])
         fields.append(text_fields([None if row[place] is None else text_of(row[place]) for row in rows]))
     return EncodedRows(columns, len(rows), b"".join(EncodedText(fields, framed=framed)), framed=framed)

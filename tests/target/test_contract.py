@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,8 +21,10 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.target import mapped_errors, open_engine, open_target
 from rplctl.target.base import (
+    BagMismatch,
     ChangeKind,
     CountMismatch,
+    Row,
     RowChange,
     RowSet,
     TableChunk,
@@ -172,6 +176,87 @@ def test_without_a_key_exactly_one_equal_row_is_changed(target: Target, names: S
     moved = RowChange(ChangeKind.UPDATE, RowSet((0, 1), [(1, None)]), RowSet((0, 1), [(2, "x")]))
     apply(target, model, chunk(model, ordered=[moved]))
     assert rows(target) == [(2, "x")]
+
+
+def random_bag(rng: random.Random, size: int) -> Counter[Row]:
+    texts = ("a", "A", "a ", "\u00e1", "", None)
+    return Counter((rng.choice((1, 2, None)), rng.choice(texts)) for _ in range(size))
+
+
+def copies(bag: Counter[Row]) -> list[Row]:
+    return [(*row, count) for row, count in bag.items()]
+
+
+def bag_model(target: Target, more: str = "") -> TableModel:
+    if target.kind != "sqlite" and not IN_BULK[target]:
+        pytest.skip("tasks encode such rows for this target")
+    return make(target, f"CREATE TABLE t (a INT, b VARCHAR(20){more})")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_without_a_key_as_many_copies_of_a_row_go_as_are_said(target: Target, seed: int) -> None:
+    model, rng = bag_model(target, ", KEY (a)" if seed % 2 else ""), random.Random(seed)
+    held, come = random_bag(rng, 80), random_bag(rng, 5)
+    gone = Counter({row: rng.randint(1, count) for row, count in held.items() if rng.random() < 0.6})
+    apply(target, model, chunk(model, inserts=[RowSet((0, 1), list(held.elements()))]))
+    parts = {"deletes": copies(gone), "inserts": [RowSet((0, 1), list(come.elements()))]}
+    apply(target, model, chunk(model, **parts))
+    assert Counter(rows(target)) == held - gone + come
+    for row in (next(iter(held - gone + come)), (7, "not there")):
+        one_too_many = (*row, (held - gone + come)[row] + 1)
+        with pytest.raises(BagMismatch, match=r"shop\.t"):
+            apply(target, model, chunk(model, deletes=[one_too_many]))
+        assert Counter(rows(target)) == held - gone + come
+
+
+def test_without_a_key_an_index_that_tells_rows_apart_finds_them(target: Target) -> None:
+    model = bag_model(target, ", KEY (a)")
+    each: list[Row] = [(number, f"row {number % 7}") for number in range(2000)]
+    held = each * 2
+    apply(target, model, chunk(model, inserts=[RowSet((0, 1), held)]))
+    if target.executes_statements:
+        target.connection.exec_driver_sql("ANALYZE TABLE shop.t")
+        target.rollback()
+    apply(target, model, chunk(model, deletes=[(*row, 1 + number % 2) for number, row in enumerate(held[:20])]))
+    assert Counter(rows(target)) == Counter(held) - Counter(held[:20]) - Counter(held[1:20:2])
+
+
+def test_of_very_many_copies_only_those_that_are_asked_for_go(target: Target) -> None:
+    model = bag_model(target)
+    held = Counter({(1, "many"): 500, (2, None): 3})
+    apply(target, model, chunk(model, inserts=[RowSet((0, 1), list(held.elements()))]))
+    apply(target, model, chunk(model, deletes=[(1, "many", 4), (2, None, 2)]))
+    assert Counter(rows(target)) == {(1, "many"): 496, (2, None): 1}
+
+
+@pytest.mark.parametrize("own", ["a column", "a trigger", "a foreign key"])
+def test_rows_that_the_target_adds_something_to_are_no_bag(target: Target, own: str) -> None:
+    model = bag_model(target, ", UNIQUE (a)")
+    name, server = name_of(target), statement_target(target)
+    target.begin(foreign_keys=True)
+    run = target.connection.exec_driver_sql
+    if own == "a column":
+        run(f"ALTER TABLE {name} ADD COLUMN extra INT")
+    elif own == "a trigger" and target.kind == "sqlite":
+        run(f"CREATE TRIGGER tr AFTER DELETE ON {name} BEGIN SELECT 1; END")
+    elif own == "a trigger" and target.kind == "postgresql":
+        run(
+            f"CREATE TRIGGER tr BEFORE UPDATE ON {name} FOR EACH ROW"
+            " EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+        )
+    elif own == "a foreign key" and server is not None:
+        run("CREATE TABLE shop.child (a INT, FOREIGN KEY (a) REFERENCES t (a))")
+    else:
+        target.rollback()
+        pytest.skip("found by another rule")
+    target.commit()
+    if own == "a column" and server is not None:  # there the model has it: images are no whole rows (decode)
+        return
+    assert not target.takes_bags(model)
+    target.begin(foreign_keys=True)
+    target.connection.exec_driver_sql(f"DROP TABLE {name}" if server is None else "DROP TABLE shop.child")
+    target.commit()
+    assert target.kind == "mysql" or target.takes_bags(make(target, "CREATE TABLE t (a INT)"))
 
 
 @pytest.mark.parametrize(
