@@ -366,7 +366,7 @@ class BatchApplier:
 
         def apply() -> None:
             if self._statements is not None:
-                self._statements.begin_group()
+                self._statements.begin_group(run)
             result = work.apply(run)
             if result.models or result.databases:
                 store_models(

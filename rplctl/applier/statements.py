@@ -87,10 +87,13 @@ class StatementRunner:
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)
 
-    def begin_group(self) -> None:
+    def begin_group(self, run: EventRun) -> None:
+        """In its transaction, before the first event. Only what may be rolled back costs a savepoint."""
         self._variables.clear()
         self._files.clear()
-        self.commit_was_here()
+        queries = (run.event(int(number)).upper() for number in np.flatnonzero(run.types == EventType.QUERY))
+        if any(b"ROLLBACK" in query or b"XA " in query for query in queries):
+            self.commit_was_here()
 
     def commit_was_here(self) -> None:
         """What the source committed; the transaction goes on (members.py)."""

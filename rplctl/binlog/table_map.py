@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 from rplctl.binlog.cursor import Cursor, open_event
@@ -160,6 +161,7 @@ def real_type(type_code: int, metadata: int) -> int:
     return high if high & 0x30 == 0x30 else high | 0x30
 
 
+@lru_cache(maxsize=128)  # one is asked for by each step that its transaction goes through
 def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
     """One whole TABLE_MAP event. Raises BinlogFormatError for lengths that do not fit and unknown column types."""
     body = open_event(event, description.checksum_length)

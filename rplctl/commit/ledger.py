@@ -38,7 +38,7 @@ from rplctl.locks import gtid_map
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
-from rplctl.repository.table import compare_and_swap
+from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.source.replica_id import replica_server_id
 from rplctl.target import mapped_errors
 
@@ -125,7 +125,8 @@ class TableLedger:
             raise taken_over(expected)
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        return self._repository.read() if self._repository.exists() else None
+        with mapped_errors(connection.dialect.name):
+            return stored_relay_log_info(connection, self._channel)
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         """Nothing: the position is down with the data (REQ-5, sync_relay_log_info has no effect)."""

@@ -221,6 +221,18 @@ def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequenc
     return replace(record.empty(channel), **values | {"channel_name": channel})
 
 
+def stored_relay_log_info(connection: Connection, channel: str) -> RelayLogInfo | None:
+    """The row, in the caller's transaction; None when there is none or it has no positions. Raises RplError 1201/1872
+    and the driver's errors.
+    """
+    table = info_tables(connection.dialect.name)[RELAY_LOG_INFO.table]
+    row = connection.execute(select(table).where(table.c[KEY] == channel)).first()
+    if row is None:
+        return None
+    info = record_of_row(connection.dialect.name, RELAY_LOG_INFO, channel, row)
+    return info if RELAY_LOG_INFO.has_data(info) else None
+
+
 def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:
     """Move the executed position in the caller's transaction; False when someone else moved it (design D4).
 
