@@ -20,7 +20,7 @@ from typing import Any
 
 from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.target.base import CountMismatch
-from rplctl.target.mysql_rows import table_name
+from rplctl.target.mysql_rows import kept_times, table_name
 from rplctl.target.mysql_values import quote
 
 STAGE = b"`rplctl`.`rplctl_bag`"
@@ -64,7 +64,9 @@ class BagRemover:
 
     def remove(self, model: TableModel, count: int) -> None:
         """Delete what is staged, `count` rows."""
-        self._send(b"UPDATE %s AS s SET %s=%s" % (STAGE, _DIGEST, _digest(model, b"s")))
+        stays = (b"s.%s=s.%s" % (name, name) for name in (quote(column.name) for column in kept_times(model, ())))
+        digest = b"s.%s=%s" % (_DIGEST, _digest(model, b"s"))
+        self._send(b"UPDATE %s AS s SET %s" % (STAGE, b", ".join((digest, *stays))))
         pairs = self._pairs(model, count)
         self._send(
             b"CREATE TEMPORARY TABLE %s (PRIMARY KEY (%s)) SELECT s.%s, COUNT(*) AS copies FROM %s GROUP BY s.%s"

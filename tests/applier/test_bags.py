@@ -43,10 +43,15 @@ SHAPES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
     ),
     "nullable": ("u INT, code CHAR(5), at TIME, UNIQUE (u), KEY (code)", [("NULL",), TEXTS, ("'1:2:3'", "NULL")]),
     "latin": ("t TEXT, y YEAR, m DECIMAL(9,2), KEY (t(2))", [TEXTS[:7], ("2001", "NULL"), ("1.10", "1.1", "NULL")]),
+    "touched": (
+        "n INT, t1 TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,"
+        " t2 DATETIME(2) DEFAULT CURRENT_TIMESTAMP(2) ON UPDATE CURRENT_TIMESTAMP(2)",
+        [NUMBERS],
+    ),
     "made": ("n INT, g INT AS (n + 1) STORED, v VARCHAR(9)", [NUMBERS, TEXTS]),
 }
 PER_COMMIT = 2  # groups: what a transaction takes away another one has brought
-OWN = {"made": "n, v"}
+OWN = {"made": "n, v", "touched": "n"}
 EDGES = (  # counted, so that what came within a batch is what goes
     "CREATE TABLE counter (n INT); INSERT INTO counter VALUES (0);"
     + "UPDATE counter SET n=n+1;" * 30
@@ -150,7 +155,7 @@ def test_the_rows_are_the_sources_on_a_server(source: MariadbServer, tmp_path: P
     for table in (*SHAPES, "counter", "gone"):
         live, copy = (sorted(map(repr, source.rows(database, table))) for database in ("live", "copy"))
         assert live == copy, table
-    assert went_by_number(seen) >= {"plain", "labels", "latin", "nullable"}
+    assert went_by_number(seen) >= {"plain", "labels", "latin", "nullable", "touched"}
 
 
 def went_by_number(seen: list[TableChunk]) -> set[str]:
