@@ -2,14 +2,19 @@
 
 1. repair the index: finish an interrupted purge, drop what does not exist, keep the logs up to the first gap;
 2. cut the last relay log to its last complete, intact transaction (only the last can be torn: its predecessors were
-   made durable before it was listed), and make it durable: a killed receiver did not, and another may follow it;
+   made durable before it was listed), and make it durable: a killed receiver did not, and another may follow it; one
+   that does not say where it begins holds nothing, unless it is the first;
 3. the next event to fetch is where that transaction ends in the source's log, or the executed position when that is
    later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position, or when
    CHANGE MASTER set it behind relay logs that are still to be applied;
-4. relay logs that begin after the executed position, or that cannot be read on from there to the next one, are useless:
-   all go, and the executed position is fetched again, by GTID from the source's first log on when nothing is executed.
+4. the relay logs that stay can be read one after the other from the applier's place to their end: at the first damage,
+   or where one does not begin at the end of the one before it, they are cut and the rest is fetched again. `thorough`
+   looks at every event between, at a receiver's start; its later connections look at the applier's relay log and the
+   last one. Relay logs that begin after the executed position are useless: all go, and it is fetched again. While
+   nothing is executed that would lose where fetching began: the error names it, and the command.
    By GTID positions of one source say nothing about another's: relay logs without the applier's own are useless, and
-   so are all when one does not begin where the one before it ends.
+   so are all when one is damaged or does not begin where the one before it ends; what is executed is fetched again,
+   from the source's first log on when that is nothing.
 
 Invariant: a plan is pure (`plan_recovery`, what `dry_run` shows), and each step of carrying it out leaves a state from
 which the same result is planned again, so recovery may be killed anywhere and repeated. Caller holds the receiver lock.
@@ -30,7 +35,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPositi
 from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import READ_FAILURE, out_of_order
+from rplctl.relay_log.locate import READ_FAILURE, first_fetched, follows, named
 from rplctl.relay_log.log_file import (
     Boundary,
     cut_file,
@@ -79,30 +84,31 @@ class _Tail:
         return RelayLogPosition(self.name, self.boundary.offset)
 
 
-def recover_relay_log(
+def recover_relay_log(  # noqa: PLR0913
     channel: Channel,
     config: Config,
     master_info: MasterInfo,
     relay_log_info: RelayLogInfo,
     *,
     dry_run: bool = False,
+    thorough: bool = True,
 ) -> RecoveryResult:
     """Bring the relay log to its last complete transaction and say what to fetch next.
 
-    No option of `config` turns this off or weakens it. Raises RelayLogError when transactions that were fetched,
-    but may not have been applied, are gone or out of order and nothing tells where to fetch them again; RplError when
-    the disk fails (transient when it is full).
+    No option of `config` turns this off or weakens it; `thorough`: see 4. Raises RelayLogError when transactions that
+    were fetched, but may not have been applied, are gone or out of order and where to fetch them again would be lost
+    with them; RplError when the disk fails (transient when it is full).
     """
     del config
     if dry_run:
-        return plan_recovery(channel, master_info, relay_log_info)
+        return plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
     index = RelayLogIndex(channel)
     try:
         with index.lock():
             before = index.names()
             finish_purge(channel)
             is_changed = index.names() != before
-            plan = plan_recovery(channel, master_info, relay_log_info)
+            plan = plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
             plan = replace(plan, is_index_repaired=plan.is_index_repaired or is_changed)
             _carry_out(index, plan)
     except OSError as error:
@@ -110,27 +116,40 @@ def recover_relay_log(
     return plan
 
 
-def plan_recovery(channel: Channel, master_info: MasterInfo, relay_log_info: RelayLogInfo) -> RecoveryResult:
+def plan_recovery(
+    channel: Channel, master_info: MasterInfo, relay_log_info: RelayLogInfo, *, thorough: bool = True
+) -> RecoveryResult:
     """What recovery will do; reads only."""
     index = RelayLogIndex(channel)
     purged = set(registered_names(channel))
     listed = [name for name in index.names() if name not in purged]
     files = [name for name in index.files() if name not in purged]
     kept, notes = choose_logs(listed, files)
+    uses_gtid = master_info.uses_gtid
+    executed = relay_log_info.exec_position
+    begun = None if executed.log_name or uses_gtid else first_fetched(index, kept, relay_log_info, by_gtid=False)
     tail, damaged = _find_tail(index, kept)
     for name in damaged:
         notes.append(f"relay log {name} holds no intact event; it is removed")
     kept = kept[: len(kept) - len(damaged)]
-    executed = relay_log_info.exec_position
-    uses_gtid = master_info.uses_gtid
+    if begun is not None and kept and _begins_after(index, kept[0], begun, relay_log_info, by_gtid=False):
+        raise _unknown_start(channel, "Relay logs have changed places;", begun)
+    first = relay_log_info.relay_log_name
+    if not (executed.log_name or uses_gtid or first in ("", *kept)) and kept:
+        raise _unknown_start(channel, f"Relay log {first} is gone,")
     if kept and _begins_after(index, kept[0], executed, relay_log_info, by_gtid=uses_gtid):
         notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
         kept, tail = [], None
-    retrieved, broken = _read_through(index, kept, tail, relay_log_info, by_gtid=uses_gtid)
-    if broken and not (executed.log_name or uses_gtid):
-        raise _unknown_start(channel, f"Relay logs are damaged: {broken};")
-    if broken:
-        notes.append(f"relay logs are damaged: {broken}; all are removed and fetched again from what is executed")
+    sound, broken = _sound_chain(index, kept, _first_to_read(index, kept, executed, relay_log_info), thorough=thorough)
+    if broken and not uses_gtid:
+        if not (sound or executed.log_name):
+            raise _unknown_start(channel, f"Relay logs are damaged: {broken};", begun)
+        tail = _examine(index, sound[-1], is_first=len(sound) == 1) if sound else None
+        notes.append(f"relay logs are damaged: {broken}; what is behind {tail.end if tail else executed} is removed")
+        kept = sound
+    retrieved, unread = _retrieved(index, kept, tail, broken) if uses_gtid else ("", "")
+    if unread:
+        notes.append(f"relay logs are damaged: {unread}; all are removed and fetched again from what is executed")
         kept, tail = [], None
     next_event = _next_event(tail, executed, master_info, channel)
     moved = tail is not None and _is_set_behind(tail, master_info)
@@ -179,15 +198,17 @@ def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None,
     """(the last relay log of use, later ones that hold nothing intact)."""
     damaged: list[str] = []
     for name in reversed(kept):
-        tail = _examine(index, name)
+        tail = _examine(index, name, is_first=name == kept[0])
         if tail is not None:
             return tail, damaged
         damaged.insert(0, name)
     return None, damaged
 
 
-def _examine(index: RelayLogIndex, name: str) -> _Tail | None:
-    """Where the file's last complete, intact transaction ends; None when not even its first event is whole."""
+def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None:
+    """Where the file's last complete, intact transaction ends; None when not even its first event is whole, or when
+    it stands behind others and does not say where it begins: nothing in it can follow them.
+    """
     with mapped_file(index.path(name)) as data:
         try:
             start = read_start(data)
@@ -196,7 +217,7 @@ def _examine(index: RelayLogIndex, name: str) -> _Tail | None:
         size = len(data)
         sound = data[: intact_end(data, start.boundary.offset, start.checksum_algorithm)]
         boundary = last_sound_boundary(sound, start.boundary)
-        if boundary.offset <= start.first_event_end < size and not start.source.log_name:
+        if not start.source.log_name and (boundary.offset <= start.first_event_end < size or not is_first):
             return None  # cut inside the header: where the file begins is unknown, and nothing in it is whole
         return None if boundary.offset < start.first_event_end else _Tail(name, size, boundary)
 
@@ -211,47 +232,48 @@ def _begins_after(
     return bool(executed.log_name) and (start is None or (bool(start.log_name) and executed.is_before(start)))
 
 
-def _read_through(
-    index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, relay_log_info: RelayLogInfo, *, by_gtid: bool
-) -> tuple[str, str]:
-    """(the GTIDs in the relay logs when they are needed, what keeps the applier from reading on; '' for nothing)."""
+def _first_to_read(
+    index: RelayLogIndex, kept: Sequence[str], executed: BinlogPosition, relay_log_info: RelayLogInfo
+) -> int:
+    """Number of the relay log that the applier is in; the first when that is not known."""
+    if relay_log_info.gtid_executed and relay_log_info.relay_log_name in kept:
+        return kept.index(relay_log_info.relay_log_name)
+    for number in range(len(kept) - 1, 0, -1) if executed.log_name else ():
+        start = start_of(index.path(kept[number]))
+        if start is not None and start.log_name and not executed.is_before(start):
+            return number
+    return 0
+
+
+def _sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorough: bool) -> tuple[list[str], str]:
+    """(those of the relay logs that can be read one after the other from the applier's on, what ends them or '')."""
+    for number in range(first, len(kept) - 1):
+        name, following = kept[number : number + 2]
+        tail, there = _examine(index, name, is_first=number == 0), start_of(index.path(following))
+        if tail is None:
+            return list(kept[:number]), f"{name} holds no intact event"
+        here = tail.boundary.source
+        if there is None or not follows(here, there):
+            return list(kept[: number + 1]), f"{name} can be read to {here}, {following} begins at {named(there)}"
+        if not thorough:
+            break
+    return list(kept), ""
+
+
+def _retrieved(index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, broken: str) -> tuple[str, str]:
+    """(the GTIDs in the relay logs, what keeps them from being read; '' for nothing)."""
+    if broken or tail is None:
+        return "", broken
     try:
-        executed = relay_log_info.exec_position
-        broken = _break_behind(index, kept, executed) if executed.log_name else out_of_order(index, kept, by_gtid=False)
-        if broken or not by_gtid or tail is None:
-            return "", broken
         return retrieved_gtids(index, kept, tail.boundary.offset), ""
     except BinlogFormatError as error:
         return "", error.message
 
 
-def _break_behind(index: RelayLogIndex, kept: Sequence[str], executed: BinlogPosition) -> str:
-    """What is wrong with the relay log that the applier is in: it cannot be read to where the next one begins. Nothing
-    when it is the last, which the cut mends; later ones are looked at when the applier has come to them.
-    """
-    following = ""
-    for name in reversed(kept):
-        start = start_of(index.path(name))
-        if start is None or executed.is_before(start):
-            following = name
-            continue
-        if not following:
-            return ""
-        with mapped_file(index.path(name)) as data:
-            first = read_start(data)
-            sound = data[: intact_end(data, first.boundary.offset, first.checksum_algorithm)]
-            here, there = last_sound_boundary(sound, first.boundary).source, start_of(index.path(following))
-        if there is not None and not (here.log_name and there.log_name and here.is_before(there)):
-            return ""
-        return f"{name} can be read to {here}, {following} begins at {there or 'an unknown place'}"
-    return ""
-
-
 def _is_set_behind(tail: _Tail, master_info: MasterInfo) -> bool:
     """CHANGE MASTER named another place to read from while relay logs waited to be applied."""
     is_set = not master_info.flushed_relay_log_name and master_info.flushed_relay_log_pos == SET_BY_COMMAND
-    known = tail.boundary.source.log_name and master_info.master_log_name
-    return bool(is_set and known and not master_info.uses_gtid)
+    return bool(is_set and tail.boundary.source.log_name and not master_info.uses_gtid)
 
 
 def _next_event(
@@ -272,12 +294,21 @@ def _next_event(
     return master_info.read_position
 
 
-def _unknown_start(channel: Channel, why: str) -> RelayLogError:
+def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = None) -> RelayLogError:
+    """`begun`: where fetching began, when it can be told from what is left."""
+    name = f" --channel {channel.name}" if channel.name else ""
+    if begun is not None:
+        hint = f"rplctl change-master{name} --master-log-file {begun.log_name} --master-log-pos {begun.log_pos}"
+    else:
+        hint = (
+            f"rplctl reset{name}; rplctl start{name}: from the source's first log, as it began; if the source has "
+            "purged it since, rows are missing then: provision the target anew"
+        )
     return RelayLogError(
-        f"{why} nothing was applied yet: where to fetch again is unknown",
+        f"{why} nothing was applied yet: {f'all began at {begun}' if begun else 'where to fetch again is unknown'}",
         errno=READ_FAILURE,
         channel=channel.name,
-        hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
+        hint=hint,
     )
 
 

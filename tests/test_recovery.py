@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.binlog.jit import byte_view
 from rplctl.channel import Channel
 from rplctl.command.crash_run import in_child
 from rplctl.config import Config
@@ -23,6 +24,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.recovery import RecoveryResult, choose_logs, recover_relay_log
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import read_start
 from rplctl.relay_log.purge import purge_all, purge_applied, register_path
 from rplctl.relay_log.reader import RelayLogReader
 from rplctl.relay_log.writer import RelayLogWriter
@@ -39,6 +41,7 @@ from tests.relay_log.stream import (
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 NOTHING = RelayLogInfo()
+AT_FIRST = RelayLogInfo().at(RelayLogPosition("relay-bin.000001", 4), BinlogPosition("", 4))  # as CHANGE MASTER sets it
 MASTER = MasterInfo(host="source", master_log_name="binlog.000001", master_log_pos=4)
 
 
@@ -277,7 +280,7 @@ def test_lost_relay_logs_are_fetched_from_the_executed_position(channel: Channel
     assert recover(channel, executed(source.ends[0]), master).next_event == source.ends[0]
     with pytest.raises(RelayLogError) as lost:
         recover(channel, NOTHING, master)
-    assert "change-master" in lost.value.hint
+    assert lost.value.hint.startswith("rplctl reset; rplctl start: from the source's first log")
 
 
 @pytest.mark.parametrize("stale", [4, 350, 99_999_999])
@@ -350,25 +353,62 @@ def test_damage_in_the_log_that_the_applier_is_in_is_fetched_again(channel: Chan
     path.write_bytes(data[:-60] if how == "torn" else data)
     info = executed(source.ends[0], RelayLogPosition("relay-bin.000001", 1))
     result = recover(channel, info)
-    assert (result.next_event, len(result.removed_relay_logs)) == (source.ends[0], 3)
+    is_next = how == "the next one's beginning"
+    assert (result.next_event, len(result.removed_relay_logs)) == (
+        source.ends[1 if is_next else 0],
+        3 if how == "its beginning" else 2,
+    )
     assert result.notes
     assert applied_after_refetch(channel, source, result, info) == source.ends[1:]
 
 
-def test_damage_ahead_of_the_applier_is_fetched_again_once_it_has_come_there(channel: Channel) -> None:
+@pytest.mark.parametrize("applied", [None, 0, 1])
+def test_damage_ahead_of_the_applier_is_cut_and_fetched_again_at_once(channel: Channel, applied: int | None) -> None:
+    """What comes before it stays: the source need not have it any more. Later connections do not look so far."""
     source = write_three_logs(channel)
     path = channel.datadir / "relay-bin.000002"
     data = bytearray(path.read_bytes())
     data[-50] ^= 1
     path.write_bytes(data)
-    before = contents(channel)
-    assert recover(channel, executed(source.ends[0])).notes == () and contents(channel) == before
+    info = AT_FIRST if applied is None else executed(BinlogPosition("binlog.000001", 4))
+    info = executed(source.ends[0]) if applied else info
+    config = Config(channel.datadir)
     reader = RelayLogReader(channel)
-    assert reader.open(executed(source.ends[0]))
-    with pytest.raises(RelayLogError):
+    assert reader.open(info)
+    with pytest.raises(RelayLogError) as caught:
         read_everything(reader)
-    assert reader.source_position == source.ends[2]
-    assert recover(channel, executed(source.ends[2])).next_event == source.ends[2]
+    assert reader.source_position == source.ends[2] and caught.value.transient  # a receiver that starts mends it
+    assert recover_relay_log(channel, config, MASTER, info, dry_run=True, thorough=False).notes == ()
+    result = recover(channel, info)
+    assert (result.next_event, result.removed_relay_logs) == (source.ends[2], ("relay-bin.000003",))
+    assert "relay-bin.000002 can be read to" in result.notes[0]
+    assert applied_after_refetch(channel, source, result, info) == source.ends[applied or 0 :]
+
+
+def test_a_log_amid_others_that_says_no_more_where_it_begins_is_not_passed_over(channel: Channel) -> None:
+    """Its FORMAT_DESCRIPTION is whole and nothing behind it: the next log begins behind what is lost."""
+    source = write_three_logs(channel)
+    path = channel.datadir / "relay-bin.000002"
+    os.truncate(path, read_start(byte_view(path.read_bytes())).first_event_end)
+    reader = RelayLogReader(channel)
+    with pytest.raises(RelayLogError, match="begins at an unknown place"):
+        reader.open(AT_FIRST)
+    assert reader.open(executed(source.ends[0]))
+    with pytest.raises(RelayLogError, match="does not say where it begins"):
+        read_everything(reader)
+    assert reader.source_position == source.ends[1]
+    result = recover(channel, AT_FIRST)
+    assert result.next_event == source.ends[1]
+    assert applied_after_refetch(channel, source, result, AT_FIRST) == source.ends
+
+
+def test_the_first_log_lost_before_anything_was_applied_is_told_with_what_that_means(channel: Channel) -> None:
+    write_three_logs(channel)
+    (channel.datadir / "relay-bin.000001").unlink()
+    master = replace(MASTER, flushed_relay_log_name="relay-bin.000003")
+    with pytest.raises(RelayLogError, match="relay-bin.000001 is gone") as lost:
+        recover(channel, AT_FIRST, master)
+    assert "rplctl reset; rplctl start" in lost.value.hint and "rows are missing" in lost.value.hint
 
 
 def test_noise_behind_the_end_of_a_closed_log_is_passed_over(channel: Channel) -> None:
@@ -413,16 +453,15 @@ def test_by_gtid_with_nothing_executed_lost_relay_logs_are_fetched_from_the_star
     assert applied_after_refetch(channel, source, result, info) == source.ends
 
 
-AT_FIRST = RelayLogInfo().at(RelayLogPosition("relay-bin.000001", 4), BinlogPosition("", 4))  # as CHANGE MASTER sets it
-
-
 @pytest.mark.parametrize("order", [(2, 1, 3), (3, 2, 1), (1, 3, 2), (2, 3, 1), (3, 1, 2)])
 @pytest.mark.parametrize("by_gtid", [False, True], ids=["by position", "by GTID"])
 @pytest.mark.parametrize("applied", [None, 0, 1], ids=["nothing known", "at the start", "one applied"])
 def test_relay_logs_that_have_changed_places_are_fetched_again_or_refused(
     channel: Channel, order: tuple[int, ...], by_gtid: bool, applied: int | None
 ) -> None:
-    """Each is whole and begins and ends somewhere; only that they do not follow one another tells."""
+    """Each is whole and begins and ends somewhere; only that they do not follow one another tells. One start mends
+    it; with nothing applied and the first one elsewhere, the command that the error names.
+    """
     source = write_three_logs(channel)
     paths = [channel.datadir / f"relay-bin.{number:06}" for number in (1, 2, 3)]
     for path, data in zip(paths, [paths[number - 1].read_bytes() for number in order], strict=True):
@@ -439,14 +478,18 @@ def test_relay_logs_that_have_changed_places_are_fetched_again_or_refused(
             assert seen == source.ends[applied or 0 :][: len(seen)]
     master = replace(MASTER, enabled_auto_position=by_gtid, flushed_relay_log_name="relay-bin.000003")
     if applied is None and not by_gtid:
-        with pytest.raises(RelayLogError, match=r"begins at .* nothing was applied yet"):
-            recover(channel, info, master)
         with pytest.raises(RelayLogError, match="have changed places"):
             reader.open(info)
-        return
+        if order[0] != 1:
+            with pytest.raises(RelayLogError, match=r"nothing was applied yet: all began at binlog.000001:4") as told:
+                recover(channel, info, master)
+            assert told.value.hint == "rplctl change-master --master-log-file binlog.000001 --master-log-pos 4"
+            return
     result = recover(channel, info, master)
-    assert (len(result.removed_relay_logs), result.next_event) == (3, info.exec_position)
-    if applied is None:
+    is_prefix = order[0] == 1 and not by_gtid  # the first stays, what is behind it is fetched again
+    assert len(result.removed_relay_logs) == (2 if is_prefix else 3)
+    assert result.next_event == (source.ends[1] if is_prefix else info.exec_position)
+    if applied is None and by_gtid:
         result = replace(result, next_event=BinlogPosition("binlog.000001", 4))  # which the source begins with
     assert applied_after_refetch(channel, source, result, info) == source.ends[applied or 0 :]
 

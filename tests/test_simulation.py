@@ -427,12 +427,18 @@ BROKEN: dict[str, tuple[dict[str, Any], int]] = {  # what takes the place of wha
     "torn tails that stay": (
         {
             "rplctl.recovery.cut_file": lambda *_: None,
-            "rplctl.recovery._break_behind": lambda *_: "",  # which has them fetched again
+            "rplctl.recovery._sound_chain": lambda _, kept, *__, **___: (list(kept), ""),  # which cuts them
             "rplctl.relay_log.reader.RelayLogReader._continues": lambda *_: False,  # which passes over them
         },
         11,
     ),
-    "a killed receiver's file that is not synced": ({"rplctl.recovery.sync_file": lambda *_: None}, 47),
+    "a killed receiver's file that is not synced": (
+        {
+            "rplctl.recovery.sync_file": lambda *_: None,
+            "rplctl.recovery._sound_chain": lambda _, kept, *__, **___: (list(kept), ""),  # which fetches it again
+        },
+        47,
+    ),
 }
 
 

@@ -36,7 +36,7 @@ def check_relay_log(
             text = f"Read_Master_Log_Pos {read} is before Exec_Master_Log_Pos {executed}"
             yield found("read_behind_executed", text, "rplctl start (reads on from the executed position)")
     if RECEIVER not in running(channel):
-        yield from _tail(channel, master, relay or RelayLogInfo(channel_name=channel.name))
+        yield from _tail(channel, master, relay or RelayLogInfo(channel_name=channel.name), thorough=deep)
     if deep:
         for name in [name for name in names if name in files][:-1]:
             yield from _intact(index, name, relay)
@@ -82,11 +82,11 @@ def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by
         yield found("positions_disagree", text, _set_position(executed))
 
 
-def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> Iterator[Finding]:
+def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough: bool) -> Iterator[Finding]:
     from rplctl.recovery import plan_recovery
 
     try:
-        plan = plan_recovery(channel, master, relay)
+        plan = plan_recovery(channel, master, relay, thorough=thorough)
     except RelayLogError as error:
         yield found("relay_log_damaged", error.message, error.hint)
         return

@@ -117,7 +117,8 @@ class Receiver:
     def _session(self, info: MasterInfo) -> None:
         """One connection, from recovery to its end. Returns when told to stop."""
         executed = self._read_relay_log_info()
-        recovered = recover_relay_log(self._channel, self._config, info, executed)
+        is_first = self._connections == 0
+        recovered = recover_relay_log(self._channel, self._config, info, executed, thorough=is_first)
         for note in recovered.notes:
             log.info("%s", note)
         start = dump_start(info, recovered, executed)

@@ -67,7 +67,7 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> Place | None:
     names = index.names()
     for name in reversed(names):
         start = start_of(index.path(name))
-        if start is None or source.is_before(start):
+        if start is None or not (start.log_name or name == names[0]) or source.is_before(start):
             continue
         place = _find_in_file(index, name, source)
         if place is None and name != names[-1]:
@@ -88,10 +88,12 @@ def first_fetched(
     first = info.relay_log_name or numbered_log_name(index.channel.relay_log_base, 1)
     at_start = info.relay_log_pos <= FIRST_EVENT_POSITION and not (info.master_log_name or info.gtid_executed)
     begins = [start_of(index.path(name)) for name in names]
-    if not at_start or not names or names[0] != first or (by_gtid and len(begins) > 1):
-        return None
     known = [start for start in begins if start is not None and start.log_name]
-    return min(known, key=BinlogPosition.order_key) if len(known) == len(begins) else None
+    if not at_start or not names or names[0] != first or len(known) < len(begins):
+        return None
+    if not out_of_order(index, names, by_gtid=by_gtid):
+        return known[0]
+    return None if by_gtid else min(known, key=BinlogPosition.order_key)
 
 
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
@@ -108,13 +110,20 @@ def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -
             first = read_start(data).boundary
             ends = last_sound_boundary(data[: intact_lengths_end(data, first.offset)], first).source
         if not follows(ends, begins):
-            return f"{name} can be read to {ends}, {following} begins at {begins}"
+            return f"{name} can be read to {ends}, {following} begins at {named(begins)}"
     return ""
 
 
 def follows(ends: BinlogPosition, begins: BinlogPosition) -> bool:
-    """Whether a relay log that begins there may stand behind one that ends there; not each says where it begins."""
-    return ends == begins or not (ends.log_name and begins.log_name)
+    """Whether a relay log that begins there may stand behind one that ends there. One behind others that does not say
+    where it begins follows nothing: its header is damaged.
+    """
+    return bool(begins.log_name) and (ends == begins or not ends.log_name)
+
+
+def named(place: BinlogPosition | None) -> str:
+    """For messages."""
+    return str(place) if place is not None and place.log_name else "an unknown place"
 
 
 def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Place | None:

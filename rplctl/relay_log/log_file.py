@@ -36,9 +36,10 @@ from rplctl.binlog.header import (
 )
 from rplctl.binlog.jit import ByteArray, byte_view, kernel
 from rplctl.binlog.scan import GroupScan, scan_groups
+from rplctl.binlog.trailer import has_valid_checksum
 from rplctl.durable import naming, sync
 from rplctl.errors import BinlogFormatError
-from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
 _ROTATE_FIXED = 8
@@ -118,7 +119,7 @@ class FileStart:
 def read_start(data: ByteArray) -> FileStart:
     """Where the file begins in the source's log.
 
-    Raises BinlogFormatError when the magic or our FORMAT_DESCRIPTION is not whole.
+    Raises BinlogFormatError when the magic or our FORMAT_DESCRIPTION is not whole and intact.
     """
     head = bytes(data[: 64 << 10])
     check_magic(head)
@@ -127,21 +128,25 @@ def read_start(data: ByteArray) -> FileStart:
     if second_at > len(head):
         raise format_error("FORMAT_DESCRIPTION is cut short", head, FIRST_EVENT_POSITION)
     own = parse_format_description(head[FIRST_EVENT_POSITION:second_at])
-    return FileStart(_first_source(data, second_at, own.checksum_length), own.checksum_algorithm, second_at)
+    if own.checksum_algorithm and not has_valid_checksum(head[FIRST_EVENT_POSITION:second_at]):
+        raise format_error("FORMAT_DESCRIPTION is damaged", head, FIRST_EVENT_POSITION)
+    return FileStart(_first_source(head, second_at, own.checksum_length), own.checksum_algorithm, second_at)
 
 
-def _first_source(data: ByteArray, at: int, checksum_length: int) -> BinlogPosition:
-    """Where the file before it ended: the first ROTATE; ('', 4) when nothing says so yet.
+def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
+    """Where the file before it ended: the first ROTATE; ('', 4) when nothing says so, or nothing that is intact.
 
     A dump by GTID goes on from the start of a log, of another source perhaps: further ROTATEs say so.
     """
-    if at + HEADER_LENGTH <= len(data):
-        header = parse_header(data[at : at + HEADER_LENGTH].tobytes())
-        end = at + header.event_length
-        if header.type_code == EventType.ROTATE and header.is_artificial and end <= len(data):
-            body = data[at + HEADER_LENGTH : end - checksum_length].tobytes()
-            name = body[_ROTATE_FIXED:].decode("utf-8", "surrogateescape")
-            return BinlogPosition(name, int.from_bytes(body[:_ROTATE_FIXED], "little"))
+    if at + HEADER_LENGTH <= len(head):
+        header = parse_header(head[at : at + HEADER_LENGTH])
+        event = head[at : at + header.event_length]
+        is_whole = len(event) == header.event_length > HEADER_LENGTH + _ROTATE_FIXED + checksum_length
+        if header.type_code == EventType.ROTATE and header.is_artificial and is_whole:
+            name = event[HEADER_LENGTH + _ROTATE_FIXED : len(event) - checksum_length].decode("utf-8", "replace")
+            if is_log_name(name) and (not checksum_length or has_valid_checksum(event)):
+                body = event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED]
+                return BinlogPosition(name, int.from_bytes(body, "little"))
     return BinlogPosition("", FIRST_EVENT_POSITION)
 
 

@@ -6,7 +6,8 @@ Invariants:
 * relay log coordinates are believed only when they are a transaction end *and* agree with the executed source position;
   else the place is looked up by source position (relay logs were fetched again after a loss, WL#4621), by GTID in a
   channel that uses them: its sources change, and a position of one says nothing about another's;
-* "not there yet" is a result (False, None), damage is a RelayLogError 1594; `transient` when recovery will heal it.
+* "not there yet" is a result (False, None), damage is a RelayLogError 1594; `transient` when recovery will heal it,
+  which a receiver that was started together with us may be about to do.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class RelayLogReader:
             raise self._error(
                 f"Relay log read failure: Could not parse relay log event entry: {place.log_name}: {damage.message}",
                 hint="rplctl stop; rplctl recover; rplctl start" if is_last else FETCH_AGAIN,
-                transient=is_last,
+                transient=True,
             ) from damage
         return scan
 
@@ -201,7 +202,9 @@ class RelayLogReader:
         except BinlogFormatError as error:
             raise self._error(f"Relay log read failure: {name}: {error.message}", transient=True) from error
         begins = start.source
-        if begins == here or not begins.log_name or not here.log_name:
+        if not begins.log_name:  # half of its header is lost: nothing there says what follows what
+            raise self._error(f"Relay log {name} does not say where it begins", transient=True)
+        if begins == here or not here.log_name:
             self._place = Place(name, start.boundary)
         elif self._by_gtid:
             raise self._error(f"Relay log {name} begins at {begins}, {here} was read", transient=True)
@@ -212,7 +215,9 @@ class RelayLogReader:
             self._place = place
         else:
             raise self._error(
-                f"Events are missing between {here} in {self._place.log_name} and {begins} in {name}", hint=FETCH_AGAIN
+                f"Events are missing between {here} in {self._place.log_name} and {begins} in {name}",
+                hint=FETCH_AGAIN,
+                transient=True,
             )
         self._seen_size = -1
 
@@ -225,7 +230,7 @@ class RelayLogReader:
             return
         if wrong:
             self._place = None
-            raise self._error(f"Relay logs have changed places: {wrong}", transient=self._by_gtid)
+            raise self._error(f"Relay logs have changed places: {wrong}", transient=True)
 
     def _look_up_again(self) -> None:
         """Our file is gone or shorter (fetched again): go on by source position, or wait for the receiver."""
