@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,7 +147,7 @@ def test_a_header_damaged_anywhere_loses_and_repeats_nothing(
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [{}, {"master_auto_position": True}], ids=["first log", "GTID"])
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])
-def test_only_our_own_format_description_left_in_the_last_log(memory: Path, kind: str, way: dict[str, bool]) -> None:
+def test_only_our_own_format_description_left_in_the_last_log(memory: Path, kind: str, way: dict[str, Any]) -> None:
     """The whole way through, in a table without a key: with the rest of the header, too."""
     (memory / "source").mkdir()
     archive = Archive(memory / "source")
@@ -197,7 +198,7 @@ def swap(one: Path, other: Path) -> None:
 @pytest.mark.parametrize("way", [{}, {"master_auto_position": True}], ids=["first log", "GTID"])
 @pytest.mark.parametrize("kind", ["FILE", "TABLE"])
 def test_damage_amid_the_relay_logs_is_mended_by_one_start(
-    memory: Path, kind: str, way: dict[str, bool], how: str
+    memory: Path, kind: str, way: dict[str, Any], how: str
 ) -> None:
     """Or, where nothing is applied and the first log is elsewhere, by the command that the error names."""
     (memory / "source").mkdir()
