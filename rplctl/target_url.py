@@ -1,4 +1,4 @@
-"""Passwords in a target's URL: whether there is one, put in for connecting, taken out for people to read."""
+"""A target's URL: its password put in for connecting and taken out for people to read; whether two name one target."""
 
 from __future__ import annotations
 
@@ -40,3 +40,17 @@ def url_without_password(url: str) -> str:
     path, mark, query = url.partition("?")
     shown = ["password=***" if p.lower().startswith("password=") else p for p in query.split("&")]
     return path + mark + "&".join(shown)
+
+
+_HOW_NOT_WHERE = ("ssl", "tls_", "server_public_key", "get_server_public_key", "connect_timeout", "require_auth")
+
+
+def is_same_target(url: str, other: str) -> bool:
+    """True when the two differ at most in how the connection is protected: the same server, account and database."""
+    return _place(url) == _place(other)
+
+
+def _place(url: str) -> tuple[str, list[str]]:
+    base, _, query = url.partition("?")
+    words = [word for word in query.split("&") if word and not word.startswith(_HOW_NOT_WHERE)]
+    return base, sorted(words)

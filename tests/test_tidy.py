@@ -33,7 +33,7 @@ WALLS = {
     "rich": ("cli/",),
     "click": (),
     "pyspark": ("applier/",),
-    "pymysql": ("source/", "target/"),
+    "pymysql": ("handshake/", "source/", "target/"),
     "psycopg": ("target/",),
     "os.fsync": ("durable.py",),
     "os.fdatasync": ("durable.py",),

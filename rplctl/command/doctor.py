@@ -21,7 +21,7 @@ from rplctl.command.finding import Finding as CheckFinding
 from rplctl.command.instance import engine_of, known_channels, open_repositories, running
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
-from rplctl.errors import RplError
+from rplctl.errors import RplError, TargetError
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
@@ -142,7 +142,6 @@ def _secrets(datadir: Path) -> Iterator[Finding]:
 
 def _target(config: Config) -> Iterator[Finding]:
     from sqlalchemy import text
-    from sqlalchemy.exc import SQLAlchemyError
 
     shown = url_without_password(config.target_url)
     file = Path(config.target_url.removeprefix("sqlite:///"))
@@ -152,22 +151,38 @@ def _target(config: Config) -> Iterator[Finding]:
         yield Finding("target", OK if is_possible else FAIL, f"{shown}: {where}", "" if is_possible else "rplctl init")
         return
     from rplctl.command.power_cut import power_cut
+    from rplctl.target import mapped_errors
 
     engine = engine_of(config)()
     try:
-        with engine.connect() as connection:
+        with mapped_errors(engine.dialect.name), engine.connect() as connection:
             connection.execute(text("SELECT 1"))
             look = {"postgresql": _postgresql, "mysql": _mysql, "mariadb": _mysql}.get(connection.dialect.name)
-            more = list(look(connection)) if look is not None else []
+            more = [*_protection(connection), *(look(connection) if look is not None else ())]
             more += power_cut(connection, config)
-    except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or type(error).__name__)
-        yield Finding("target", FAIL, f"{shown}: {reason}", "rplctl init --target URL")
+    except TargetError as error:
+        yield Finding("target", FAIL, f"{shown}: {error.message}", error.hint or "rplctl init --target URL")
         return
     finally:
         engine.dispose()
     yield Finding("target", OK, shown)
     yield from more
+
+
+def _protection(connection: Connection) -> Iterator[Finding]:
+    """Whether one who answers in a remote target's place would be noticed."""
+    from rplctl.target import protection
+
+    found = protection(connection)
+    if found is None:
+        return
+    known = "and its certificate is checked" if found.verified else "but its certificate is not checked"
+    detail = f"encrypted, {known}" if found.encrypted else "not encrypted, and nothing tells who answers"
+    is_exposed = found.is_remote and not found.verified
+    word = "sslmode=verify-full" if connection.dialect.name == "postgresql" else "ssl_ca=FILE"
+    hint = f"rplctl init --target with ?{word} behind the address" if is_exposed else ""
+    where = "" if found.is_remote else "on this machine; "
+    yield Finding("target connection", WARN if is_exposed else OK, where + detail, hint)
 
 
 def _mysql(connection: Connection) -> Iterator[Finding]:

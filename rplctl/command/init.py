@@ -19,7 +19,7 @@ from rplctl.config import Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.secret import protect
-from rplctl.target_url import has_password
+from rplctl.target_url import has_password, is_same_target
 
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
 
@@ -49,6 +49,10 @@ def init(
     planned = load_config(datadir, "", given, config_file=config_file)
     if planned.commit_mode == "xa":
         _refuse_unprepared(planned)
+    if "?" in planned.target:
+        from rplctl.target import open_engine
+
+        open_engine(planned.target_url).dispose()  # its words are judged; nothing connects
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
     private_folder(datadir)
@@ -103,7 +107,8 @@ def _refuse_unprepared(planned: Config) -> None:
 
 def _refuse_stranding(config: Config, planned: Config) -> None:
     """A repository's kind or the target may not be changed under channels that have records there (REQ-6)."""
-    moves = [name for name in (*_REPOSITORIES, "target") if getattr(config, name) != getattr(planned, name)]
+    moves = [name for name in _REPOSITORIES if getattr(config, name) != getattr(planned, name)]
+    moves += [] if is_same_target(config.target, planned.target) else ["target"]
     if moves and all_channels(config):
         raise UsageError(
             f"{', '.join(moves)} cannot be changed while channels exist",

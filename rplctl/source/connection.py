@@ -1,8 +1,8 @@
 """A connection to a live server: socket, TLS, authentication, session set-up; it ends where the dump begins.
 
-PyMySQL does the handshake. What it would do for a rogue source is refused (design D14): see authentication.py; LOAD
-DATA LOCAL is never answered, TLS never falls back to none. Foreign exceptions become SourceError with MySQL's number
-here.
+PyMySQL does the handshake under the rules of handshake/: what it would do for a rogue source is refused (design D14),
+and every answer before the dump is bounded in bytes and time. LOAD DATA LOCAL is never answered, TLS never falls back
+to none. Foreign exceptions become SourceError with MySQL's number here.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymysql import err
-from pymysql.connections import Connection
 
 from rplctl.config import Config
 from rplctl.errors import ConfigError, SourceError
+from rplctl.handshake import GuardedConnection
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
-from rplctl.source.authentication import PLUGINS, Trust
 from rplctl.source.base import CR_SERVER_LOST, ER_SLAVE_FATAL_ERROR, DumpStart, ReplicaIdentity, SourceIdentity
 from rplctl.source.network_namespace import network_namespace
-from rplctl.source.tls import tls_context
+from rplctl.source.tls import security_of
 
 CR_CONN_HOST_ERROR = 2003
 CR_UNKNOWN_HOST = 2005
@@ -33,6 +32,12 @@ CR_SSL_CONNECTION_ERROR = 2026
 CR_MALFORMED_PACKET = 2027
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
 _FATAL = frozenset({2059, 2061})
+_NEEDS_SECURE = "requires secure connection"
+_HINT_SECURE = (
+    "rplctl change-master --master-ssl 1 encrypts the connection and believes whoever answers, --master-ssl-ca FILE "
+    "added checks the certificate; without TLS, --get-master-public-key 1 encrypts the password with the key of "
+    "whoever answers, --master-public-key-path FILE with the source's own"
+)
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
@@ -66,7 +71,7 @@ def connect(
         f"maximum-retries: {info.retry_count}  message"
     )
     with map_errors(prefix):
-        mysql = _login(info, password, config.replica_net_timeout)
+        mysql = log_in(info, password, config.replica_net_timeout)
         try:
             identity = _identify(mysql)
             check_identity(identity, info, start, None if config.replicate_same_server_id else replica)
@@ -88,27 +93,20 @@ def connect(
     return ServerConnection(mysql, known, prefix)
 
 
-def _login(info: MasterInfo, password: str, timeout_s: int) -> Any:
-    context = tls_context(info)
-    mysql: Any = Connection(
+def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
+    """A session that has said nothing yet. Raises the driver's errors: call it within `map_errors`."""
+    mysql = GuardedConnection(
+        security=security_of(info),
+        sign_in_s=timeout_s,
         host=info.host,
         port=info.port,
         user=info.user_name,
-        password=password.encode(),
-        connect_timeout=timeout_s,
-        read_timeout=timeout_s,
-        write_timeout=timeout_s,
-        ssl=context,
-        ssl_disabled=context is None,
-        auth_plugin_map=dict(PLUGINS),
+        password=password,
         program_name="rplctl",
         charset="utf8mb4",
         autocommit=None,
         local_infile=False,
-        defer_connect=True,
     )
-    verified = context is not None and context.verify_mode.name == "CERT_REQUIRED"
-    mysql.rplctl_trust = Trust(context is not None, verified, info.public_key_path, info.get_public_key)
     mysql.connect(_open_socket(info, timeout_s))
     return mysql
 
@@ -132,7 +130,7 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEPALIVE:
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_s * 1000)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(timeout_s * 1000))
     return connection
 
 
@@ -215,7 +213,8 @@ def map_errors(prefix: str) -> Iterator[None]:
     except err.MySQLError as error:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else CR_SERVER_LOST
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
-        raise SourceError(f"{prefix}: {text}", errno=number, transient=number not in _FATAL) from None
+        hint = _HINT_SECURE if _NEEDS_SECURE in text and number in _FATAL else ""
+        raise SourceError(f"{prefix}: {text}", errno=number, transient=number not in _FATAL, hint=hint) from None
     except OSError as error:  # ssl.SSLError is one
         number = CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else CR_CONN_HOST_ERROR
         raise SourceError(f"{prefix}: {error}", errno=number, transient=True) from None

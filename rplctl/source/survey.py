@@ -1,6 +1,7 @@
 """Asking a live server plain questions: what its binary log is set to, where it ends, how its tables look.
 
-A session of its own beside the receiver's, closed after the questions; nothing here changes the server.
+A session of its own beside the receiver's, closed after the questions; nothing here changes the server. Each answer is
+bounded in bytes and time.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import Any
 
 from rplctl.config import Config
 from rplctl.errors import SourceError
+from rplctl.handshake import Allowance
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.source.connection import _login, map_errors
+from rplctl.source.connection import log_in, map_errors
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
+MOST_BYTES = 512 << 20  # of one answer: the columns of a million tables
+PATIENCE = 10  # times the net timeout: for one answer from its first byte to its last
 ER_PARSE_ERROR = 1064
 ER_SPECIFIC_ACCESS_DENIED = 1227
 
@@ -26,7 +30,8 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
     """A function that runs one SELECT or SHOW and gives its rows. Raises SourceError, also from the function."""
     address = f"{info.user_name}@{info.host}:{info.port}"
     with map_errors(address):
-        mysql = _login(info, password, config.replica_net_timeout)
+        mysql = log_in(info, password, config.replica_net_timeout)
+        mysql.allow(Allowance(MOST_BYTES, config.replica_net_timeout * PATIENCE))
 
     def query(sql: str) -> list[tuple[Any, ...]]:
         mysql.use_unicode = not sql.startswith("SHOW CREATE")  # MariaDB prints the default of a BINARY column raw

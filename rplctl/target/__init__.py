@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from rplctl.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
+    from rplctl.handshake import Protection
     from rplctl.target.base import Target, TwoPhaseVerbs
 
 
@@ -84,6 +85,19 @@ def mapped_errors(dialect: str) -> AbstractContextManager[None]:
     from rplctl.target import mysql_connection
 
     return mysql_connection.mapped_errors()
+
+
+def protection(connection: Connection) -> Protection | None:
+    """What protects a target's connection; None when there is no server."""
+    if connection.dialect.name == "postgresql":
+        from rplctl.target import postgresql_connection
+
+        return postgresql_connection.protection(connection)
+    if connection.dialect.name == "sqlite":
+        return None
+    from rplctl.target import mysql_connection
+
+    return mysql_connection.protection(connection)
 
 
 def target_kind(url: str) -> str:

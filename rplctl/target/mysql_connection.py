@@ -1,7 +1,8 @@
 """Connections to a MySQL or MariaDB target: what every one of them is set to, and the driver's errors as ours.
 
-Invariant: a password is never sent readable unless the connection is encrypted, and no file of this machine is ever
+Invariant: a password is told by the rules that hold for sources too (handshake/), and no file of this machine is ever
 sent because a server asked for it: LOAD DATA LOCAL gets `LoadingConnection.local_data` and nothing else (design D14).
+Until the session is set up every answer is bounded in bytes and time, after that in bytes.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from pymysql import err
-from pymysql.connections import Connection, MySQLResult
+from pymysql.connections import MySQLResult
 from pymysql.constants import CLIENT
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.errors import TargetError
+from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
 from rplctl.target.base import watch_connections
+from rplctl.target.mysql_security import connection_options
 
 # too many connections, shutdown, killed, lock wait timeout, deadlock, and the client's "server is away"
 TRANSIENT = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
@@ -34,7 +37,9 @@ SESSION = (
 _PACKET = 1 << 20
 _CAPABILITIES_LENGTH = 32  # bytes in which a client says what it can do
 _MARIADB_BULK_OPERATIONS = 1 << 2  # of the upper 32 capabilities (manual: client/server protocol, handshake)
-_GREETING_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
+_SILENCE_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
+_SIGN_IN_S = 60
+MOST_BYTES = 2 << 30  # of one answer: a row has at most half of that
 _KEEPALIVE = (
     *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
     (socket.TCP_USER_TIMEOUT, 30_000),
@@ -42,6 +47,10 @@ _KEEPALIVE = (
 _HINTS = {
     1044: "grant the target's user the rights on this database",
     1045: "check the target's user and password: rplctl init --target URL --target-password-file FILE",
+    2026: "check the ssl words behind the ? of the target's URL, and that the server offers TLS",
+    2059: "give the target's account another authentication plugin: see TARGET CONNECTIONS in rplctl(1)",
+    2061: "say how the password may travel: '?ssl_ca=FILE' behind the target's URL encrypts and checks the server's "
+    "certificate, '?ssl_mode=REQUIRED' encrypts and believes whoever answers; see TARGET CONNECTIONS in rplctl(1)",
     1142: "grant the target's user the rights on this table",
     1227: "grant the target's user this privilege",
     1290: "make the target writable (read_only, super_read_only), then rplctl start",
@@ -69,7 +78,7 @@ class _Result(MySQLResult):
         result._read_ok_packet(connection._read_packet())
 
 
-class LoadingConnection(Connection):
+class LoadingConnection(GuardedConnection):
     """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement.
 
     `takes_frames`: it is a MariaDB that executes a statement for many rows of parameters at once (`mysql_frames`).
@@ -108,7 +117,7 @@ class LoadingConnection(Connection):
             raise err.OperationalError(1153, text)
         if isinstance(sql, bytes):  # the driver cuts off packet by packet, and would copy the rest each time
             sql = memoryview(sql)
-        super()._execute_command(command, sql)  # type: ignore[misc]
+        super()._execute_command(command, sql)
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:
         self._result = None
@@ -120,50 +129,43 @@ class LoadingConnection(Connection):
         return result.affected_rows
 
 
-class _Refused:
-    """mysql_clear_password and dialog: the password in readable form, so only through TLS."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def authenticate(self, packet: Any) -> Any:
-        if not self._connection.ssl:
-            raise err.OperationalError(
-                2059, "The target asked for the password in clear text on an unencrypted connection"
-            )
-        self._connection.write_packet(self._connection.password + b"\0")
-        return self._connection._read_packet()
-
-
 def open_engine(url: str) -> Engine:
-    """An engine whose connections count matched rows, are in UTC and store values as they are."""
+    """An engine whose connections count matched rows, are in UTC and store values as they are. Raises ConfigError."""
     parsed = make_url(url)
+    security, options = connection_options(parsed)
+    options |= {
+        "charset": "utf8mb4",
+        "client_flag": CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
+        "local_infile": True,
+        "program_name": "rplctl",
+    }
     engine = create_engine(
-        with_driver(parsed),
-        connect_args={
-            "charset": "utf8mb4",
-            "client_flag": CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
-            "local_infile": True,
-            "auth_plugin_map": {b"mysql_clear_password": _Refused, b"dialog": _Refused},
-            "connect_timeout": 10,
-        },
-        hide_parameters=True,
-        pool_pre_ping=True,
+        with_driver(parsed).set(query={}), connect_args=options, hide_parameters=True, pool_pre_ping=True
     )
     watch_connections(engine)
 
     @event.listens_for(engine, "do_connect")
-    def _connect(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> Any:
-        connection = LoadingConnection(*arguments, **options, read_timeout=_GREETING_S)  # the driver's is for TCP only
+    def _connect(_dialect: object, _record: object, _arguments: list[Any], given: dict[str, Any]) -> Any:
+        return connect(given, security)
+
+    return engine
+
+
+def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
+    """Signed in, and set up as each of our sessions is. Raises the driver's errors, ConfigError."""
+    connection = LoadingConnection(**options, security=security, sign_in_s=_SIGN_IN_S, silence_s=_SILENCE_S)
+    connection.connect()
+    try:
         _notice_a_vanished_server(connection)
         with connection.cursor() as cursor:
             cursor.execute(SESSION)
             cursor.execute("SELECT @@max_allowed_packet")
             connection.most_bytes = int((cursor.fetchone() or (connection.most_bytes,))[0])
-        connection._read_timeout = None  # type: ignore[attr-defined]  # a statement may take hours
-        return connection
-
-    return engine
+    except BaseException:
+        connection._force_close()  # type: ignore[attr-defined]
+        raise
+    connection.allow(Allowance(MOST_BYTES, None))  # a statement may take hours
+    return connection
 
 
 def _notice_a_vanished_server(connection: Any) -> None:
@@ -174,6 +176,13 @@ def _notice_a_vanished_server(connection: Any) -> None:
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEPALIVE:
         link.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def protection(connection: Any) -> Protection:
+    """Of an engine's connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, GuardedConnection)
+    return driver.protection
 
 
 def with_driver(url: URL) -> URL:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 
 import psycopg
@@ -17,7 +18,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.binlog.large_text import LargeText
-from rplctl.errors import TargetError
+from rplctl.errors import ConfigError, TargetError
+from rplctl.handshake import Protection
 from rplctl.target.base import watch_connections
 from rplctl.target.postgresql_values import LargeBytes
 
@@ -43,6 +45,7 @@ _SESSION = (
 # a server that vanished is noticed within half a minute, although a statement may take hours
 _KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _FIRST_LIBPQ_TO_REFUSE = 160000
+_VERIFYING = ("verify-ca", "verify-full")
 _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
 _LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
@@ -123,11 +126,28 @@ def open_engine(url: str) -> Engine:
 
 
 def _password_rule(url: URL) -> dict[str, str]:
-    """No readable password unless TLS has verified who gets it (design D14); libpq knows the rule since 16."""
-    is_verified = str(url.query.get("sslmode")) in ("verify-ca", "verify-full")
-    if is_verified or "require_auth" in url.query or psycopg.pq.version() < _FIRST_LIBPQ_TO_REFUSE:
+    """No readable password unless TLS has verified who gets it (design D14); libpq knows the rule since 16. Raises
+    ConfigError with an older one.
+    """
+    if str(url.query.get("sslmode")) in _VERIFYING or "require_auth" in url.query:
         return {}
+    if psycopg.pq.version() < _FIRST_LIBPQ_TO_REFUSE:
+        raise ConfigError(
+            f"libpq {psycopg.pq.version() // 10000} would tell any server the target's password readable",
+            hint="pip install 'psycopg[binary]', which brings a newer one, or put ?sslmode=verify-full behind the URL",
+        )
     return {"require_auth": "!password"}
+
+
+def protection(connection: Any) -> Protection:
+    """Of an engine's connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    parameters = driver.info.get_parameters()
+    address = driver.info.hostaddr  # '' on a Unix socket
+    is_remote = bool(address) and not ip_address(address.partition("%")[0]).is_loopback
+    encrypted = bool(driver.pgconn.ssl_in_use)
+    return Protection(is_remote, encrypted, encrypted and parameters.get("sslmode") in _VERIFYING)
 
 
 def with_driver(url: URL) -> URL:

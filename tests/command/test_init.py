@@ -65,6 +65,22 @@ def test_the_targets_password_is_stored_unreadable_and_never_taken_from_the_url(
     assert "C4nary" in load_config(tmp_path / "new").target_url
 
 
+def test_how_the_target_is_reached_can_be_made_safe_while_channels_exist(tmp_path: Path) -> None:
+    init(tmp_path, {"target": "mysql://u@h:3306/"}, "pw")
+    change_master(load_config(tmp_path), "", MasterChanges(master_host="h"))
+    init(tmp_path, {"target": "mysql://u@h:3306/?ssl_ca=/etc/ca.pem&ssl_check_hostname=0"})
+    assert "ssl_ca" in load_config(tmp_path).target_url
+    for other in ("mysql://u@other:3306/", "mysql://u@h:3306/?unix_socket=/tmp/other"):
+        with pytest.raises(UsageError, match="cannot be changed while channels exist"):
+            init(tmp_path, {"target": other})
+
+
+def test_a_misspelt_word_of_the_target_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'sslca', which is no option"):
+        init(tmp_path / "new", {"target": "mysql://u@h/?sslca=/etc/ca.pem"})
+    assert not (tmp_path / "new").exists()
+
+
 def test_what_channels_stand_on_cannot_be_pulled_away(tmp_path: Path) -> None:
     init(tmp_path, {})
     change_master(load_config(tmp_path), "", MasterChanges(master_host="h"))

@@ -1,12 +1,14 @@
 """A server that is none: speaks as much MySQL as a test wants it to, on a loopback port, in a thread.
 
-`FakeServer` answers the questions a replica asks and then sends the dump it was given; subclasses are rogues.
+`FakeServer` answers the questions a replica asks and then sends the dump it was given; subclasses are rogues. With
+`tls` it offers to encrypt.
 """
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ OK = b"\x00\x00\x00\x02\x00\x00\x00"
 END_OF_COLUMNS = b"\xfe\x00\x00\x02\x00"
 SALT = b"abcdefgh" + b"ijklmnopqrst"
 CAPABILITIES = 0x0008A205 | 0x00000008  # 4.1 protocol, secure connection, plugin authentication, connect with database
+CLIENT_SSL = 0x800
 COM_QUERY, COM_BINLOG_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x03, 0x12, 0x15, 0x1E
 
 
@@ -23,6 +26,7 @@ class FakeServer:
     """Authenticates everybody. `dump` is sent raw in answer to the dump request, `piece` bytes at a time."""
 
     plugin = b"mysql_native_password"
+    tls: ssl.SSLContext | None = None
 
     def __init__(self, dump: bytes = b"", version: str = "5.5.5-10.11.19-MariaDB-log", piece: int = 1 << 16) -> None:
         self.dump = dump
@@ -37,6 +41,7 @@ class FakeServer:
         }
         self.received: list[bytes] = []  # payloads after the greeting
         self.keep_open = threading.Event()
+        self.sequence = 2  # of our next packet while it signs in
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -64,11 +69,21 @@ class FakeServer:
         self.send(client, 0, self.greeting())
         _, response = self.read(client)
         self.received.append(response)
+        if self.tls is not None and int.from_bytes(response[:4], "little") & CLIENT_SSL:
+            with self.tls.wrap_socket(client, server_side=True) as client:
+                _, response = self.read(client)
+                self.received.append(response)
+                self.sign_in_and_serve(client, 3)
+        else:
+            self.sign_in_and_serve(client, 2)
+
+    def sign_in_and_serve(self, client: socket.socket, sequence: int) -> None:
+        self.sequence = sequence
         self.authenticate(client)
         self.serve_commands(client)
 
     def authenticate(self, client: socket.socket) -> None:
-        self.send(client, 2, OK)
+        self.send(client, self.sequence, OK)
 
     def serve_commands(self, client: socket.socket) -> None:
         while True:
@@ -94,7 +109,8 @@ class FakeServer:
 
     def greeting(self) -> bytes:
         head = b"\x0a" + self.version.encode() + b"\0" + struct.pack("<I", 7) + SALT[:8] + b"\0"
-        low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
+        offered = CAPABILITIES | (CLIENT_SSL if self.tls is not None else 0)
+        low, high = offered & 0xFFFF, offered >> 16
         middle = struct.pack("<HBHHB", low, 33, 2, high, len(SALT) + 1) + bytes(10)
         return head + middle + SALT[8:] + b"\0" + self.plugin + b"\0"
 

@@ -18,7 +18,7 @@ from rplctl.source import DumpStart, ReplicaIdentity
 from rplctl.source.base import SourceIdentity
 from rplctl.source.connection import check_identity, connect
 from tests.private_server import free_port
-from tests.servers import MysqlServer
+from tests.servers import MariadbServer, MysqlServer
 from tests.source.fake_server import OK, SALT, FakeServer
 
 PASSWORD = "s3cret-canary"
@@ -235,3 +235,15 @@ def test_a_wrong_password_is_1045_and_tried_again(sha2_server: MysqlServer) -> N
     with pytest.raises(SourceError, match="Access denied") as caught:
         connect_sha2(sha2_server, "wrong", enabled_ssl=True)
     assert caught.value.errno == 1045 and caught.value.transient
+
+
+def test_a_mariadb_source_may_ask_for_a_signature(mariadb: MariadbServer) -> None:
+    mariadb.sql("INSTALL SONAME 'auth_ed25519'")
+    mariadb.sql("CREATE USER signs@'%' IDENTIFIED VIA ed25519 USING PASSWORD('pw')")
+    mariadb.sql("GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO signs@'%'")
+    info = MasterInfo(host=mariadb.host, port=mariadb.port, user_name="signs")
+    try:
+        connect(info, "pw", START, REPLICA, Config(Path("/nowhere"))).close()
+    finally:
+        mariadb.sql("DROP USER signs@'%'")
+        mariadb.sql("UNINSTALL SONAME 'auth_ed25519'")

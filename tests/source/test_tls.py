@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 from rplctl.errors import ConfigError
+from rplctl.handshake import tls_context
 from rplctl.info import MasterInfo
-from rplctl.source.tls import tls_context
+from rplctl.source.tls import security_of
 
 SYSTEM_CA = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
 
 
 def context(**settings: object) -> ssl.SSLContext:
-    made = tls_context(MasterInfo(enabled_ssl=True, **settings))  # type: ignore[arg-type]
+    made = tls_context(security_of(MasterInfo(enabled_ssl=True, **settings)).tls)  # type: ignore[arg-type]
     assert made is not None
     return made
 
 
 def test_without_master_ssl_there_is_none() -> None:
-    assert tls_context(MasterInfo(ssl_ca="ca.pem")) is None
+    assert tls_context(security_of(MasterInfo(ssl_ca="ca.pem")).tls) is None
 
 
 def test_encrypted_only() -> None:

@@ -13,6 +13,7 @@ from pymysql import err
 from pymysql.constants import CLIENT
 
 from rplctl.binlog.fields import EncodedText, text_fields
+from rplctl.handshake import Security, TlsMode, TlsSettings
 from rplctl.target import mysql_frames
 from rplctl.target.base import EncodedRows
 from rplctl.target.mysql_connection import LoadingConnection
@@ -30,10 +31,11 @@ def framed(*columns: list[bytes | None]) -> EncodedRows:
     return EncodedRows(tuple(range(len(columns))), len(columns[0]), text, framed=True)
 
 
-def connected(server: MariadbServer, **options: Any) -> LoadingConnection:
-    return LoadingConnection(
-        host=server.host, port=server.port, user=USER, password=PASSWORD, client_flag=CLIENT.FOUND_ROWS, **options
-    )
+def connected(server: MariadbServer, security: Security = Security(), **options: Any) -> LoadingConnection:  # noqa: B008
+    options |= {"host": server.host, "port": server.port, "user": USER, "password": PASSWORD}
+    connection = LoadingConnection(security=security, sign_in_s=60, client_flag=CLIENT.FOUND_ROWS, **options)
+    connection.connect()
+    return connection
 
 
 @pytest.mark.parametrize("most", [64, 1 << 20])
@@ -66,8 +68,8 @@ def test_it_is_agreed_on_within_tls_too(mariadb_factory: Factory[MariadbServer],
     subprocess.run(command, check=True, capture_output=True)
     server = mariadb_factory(f"--ssl-cert={certificate}", f"--ssl-key={key}")
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT, v INT)")
-    tls = {"ca": str(certificate), "check_hostname": False}
-    with closing(connected(server, ssl=tls, autocommit=True)) as connection, connection.cursor() as cursor:
+    security = Security(TlsSettings(TlsMode.VERIFY_CA, ca=str(certificate)))
+    with closing(connected(server, security, autocommit=True)) as connection, connection.cursor() as cursor:
         cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
         found = cursor.fetchone()
         assert found is not None and found[1]

@@ -13,7 +13,7 @@ from pymysql import _auth
 from pymysql.err import OperationalError
 from pymysql.protocol import MysqlPacket
 
-from rplctl.source.authentication import PLUGINS, CachingSha2, ClearPassword, Sha256, Trust
+from rplctl.handshake.authentication import PLUGINS, CachingSha2, ClearPassword, Sha256, Trust
 
 PASSWORD, SALT = b"s3cret-canary", b"abcdefghijklmnopqrst"
 OK = b"\x00\x00\x00\x02\x00\x00\x00"
@@ -30,7 +30,7 @@ class Wire:
     """The two ends of PyMySQL's connection that a plugin uses: packets that come, packets that were sent."""
 
     def __init__(self, trust: Trust, *answers: bytes, password: bytes = PASSWORD) -> None:
-        self.rplctl_trust, self.password, self.salt = trust, password, SALT
+        self.trust, self.password, self.salt = trust, password, SALT
         self.sent: list[bytes] = []
         self._answers = deque(answers)
 
@@ -117,12 +117,12 @@ def test_sha256_sends_the_password_only_under_tls_or_a_key() -> None:
 @pytest.mark.parametrize("name", ["mysql_clear_password", "dialog"])
 def test_clear_text_goes_to_a_verified_source_only(name: str) -> None:
     wire = Wire(VERIFIED, OK)
-    PLUGINS[name](wire).authenticate(packet(b"\xfe"))  # type: ignore[attr-defined]
+    PLUGINS[name](wire).authenticate(packet(b"\xfe"))
     assert wire.sent == [PASSWORD + b"\0"]
     for trust in (PLAIN, ENCRYPTED):
         wire = Wire(trust, OK)
         with pytest.raises(OperationalError, match=f"'{name}'.*TLS with a verified certificate"):
-            PLUGINS[name](wire).authenticate(packet(b"\xfe"))  # type: ignore[attr-defined]
+            PLUGINS[name](wire).authenticate(packet(b"\xfe"))
         assert wire.sent == []
 
 
@@ -130,7 +130,7 @@ def test_clear_text_goes_to_a_verified_source_only(name: str) -> None:
 def test_the_old_hash_is_never_sent(trust: Trust) -> None:
     wire = Wire(trust, OK)
     with pytest.raises(OperationalError, match="never used"):
-        PLUGINS["mysql_old_password"](wire).authenticate(packet(b"\xfe"))  # type: ignore[attr-defined]
+        PLUGINS["mysql_old_password"](wire).authenticate(packet(b"\xfe"))
     assert wire.sent == []
 
 
@@ -158,6 +158,7 @@ def test_the_servers_refusal_is_passed_on() -> None:
 
 def test_every_plugin_that_is_handled_here_is_listed_by_its_own_name() -> None:
     assert set(PLUGINS) == {
-        "caching_sha2_password", "sha256_password", "mysql_clear_password", "dialog", "mysql_old_password"
+        "caching_sha2_password", "sha256_password", "mysql_clear_password", "dialog", "mysql_old_password",
+        "mysql_native_password", "client_ed25519", "parsec",
     }  # fmt: skip
     assert all(plugin.name == name for name, plugin in PLUGINS.items())

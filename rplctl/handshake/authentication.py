@@ -1,0 +1,211 @@
+"""Authentication plugins that a server may ask for, and on which connection each is allowed (design D14, D21).
+
+A rogue server chooses the plugin, so the choice is checked here, whatever PyMySQL would answer by itself. One table
+for sources and targets:
+
+    mysql_native_password, client_ed25519, parsec  anywhere: only a hash or a signature leaves
+    caching_sha2_password, sha256_password         a hash anywhere; the password itself where the operator asked for TLS
+                                                   (`Trust.encrypted`), or by an RSA key that was pinned
+                                                   (public_key_path) or asked for (get_public_key); else 2061 as MySQL's
+    mysql_clear_password, dialog                   over verified TLS only
+    mysql_old_password, all others                 never
+
+TLS that merely happened to be there (PREFERRED) is no reason to say a secret: who stands between can offer it too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pymysql import _auth
+from pymysql.err import OperationalError
+
+from rplctl.handshake.signatures import CHALLENGE_BYTES, ed25519_answer, parsec_answer
+from rplctl.handshake.tls import TlsSettings
+
+CR_AUTH_PLUGIN_CANNOT_LOAD = 2059
+CR_AUTH_PLUGIN_ERR = 2061
+
+_FAST_AUTH_SUCCEEDED = 3
+_FULL_AUTH_NEEDED = 4
+_LEAST_SALT = 20
+_REQUEST_PUBLIC_KEY = b"\x02"
+_REQUEST_PUBLIC_KEY_OF_SHA256 = b"\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """The operator's settings for one connection."""
+
+    tls: TlsSettings = field(default_factory=TlsSettings)
+    public_key_path: str = ""
+    get_public_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the settings and the connection as it stands allow together."""
+
+    encrypted: bool  # the operator asked for a protected connection, and it is one
+    verified: bool  # and the server's certificate is checked against a CA
+    public_key_path: str = ""
+    get_public_key: bool = False
+
+
+class Plugin:
+    name: ClassVar[str] = ""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.trust: Trust = connection.trust
+
+    def authenticate(self, packet: Any) -> Any:
+        """Answer the server's first packet for this plugin; the packet that ends the exchange."""
+        raise NotImplementedError
+
+    def refuse(self, reason: str) -> OperationalError:
+        return OperationalError(CR_AUTH_PLUGIN_ERR, f"Authentication plugin '{self.name}' reported error: {reason}")
+
+    def answer(self, data: bytes) -> Any:
+        self.connection.write_packet(data)
+        packet = self.connection._read_packet()
+        packet.check_error()
+        return packet
+
+    def challenge(self, packet: Any) -> bytes:
+        """What the request to switch to this plugin brings; a server that asks for more later is refused."""
+        if not packet.is_auth_switch_request():
+            raise self.refuse("the server asks for more than this plugin has to say")
+        data: bytes = packet.read_all()
+        return data
+
+
+class NativePassword(Plugin):
+    name = "mysql_native_password"
+
+    def authenticate(self, packet: Any) -> Any:
+        return self.answer(_auth.scramble_native_password(self.connection.password, self.challenge(packet)))
+
+
+class Ed25519(Plugin):
+    name = "client_ed25519"
+
+    def authenticate(self, packet: Any) -> Any:
+        challenge = self.challenge(packet)[:CHALLENGE_BYTES]
+        try:
+            return self.answer(ed25519_answer(self.connection.password, challenge))
+        except ImportError as error:
+            text = (
+                f"Authentication plugin '{self.name}' cannot be loaded: {error}; "
+                "pip install pynacl, or give the account another plugin"
+            )
+            raise OperationalError(CR_AUTH_PLUGIN_CANNOT_LOAD, text) from None
+
+
+class Parsec(Plugin):
+    name = "parsec"
+
+    def authenticate(self, packet: Any) -> Any:
+        challenge = self.challenge(packet)[:CHALLENGE_BYTES]
+        salted = self.answer(b"")  # asks for the salt
+        data: bytes = salted.get_all_data()
+        try:
+            return self.answer(parsec_answer(self.connection.password, challenge, data.removeprefix(b"\x01")))
+        except ValueError as error:
+            raise self.refuse(str(error)) from None
+
+
+class CachingSha2(Plugin):
+    name = "caching_sha2_password"
+    key_request: ClassVar[bytes] = _REQUEST_PUBLIC_KEY
+
+    def authenticate(self, packet: Any) -> Any:
+        password: bytes = self.connection.password
+        if packet.is_auth_switch_request():
+            self.connection.salt = packet.read_all().removesuffix(b"\0")
+            packet = self.answer(_auth.scramble_caching_sha2(password, self.connection.salt) if password else b"")
+        if not packet.is_extra_auth_data():
+            return packet
+        packet.advance(1)
+        step = packet.read_uint8()
+        if step == _FAST_AUTH_SUCCEEDED:
+            done = self.connection._read_packet()
+            done.check_error()
+            return done
+        if step != _FULL_AUTH_NEEDED:
+            raise self.refuse(f"unknown step {step}")
+        return self.full_authentication(password)
+
+    def full_authentication(self, password: bytes) -> Any:
+        if self.trust.encrypted:
+            return self.answer(password + b"\0")
+        if not password:
+            return self.answer(b"\0")
+        if len(self.connection.salt) < _LEAST_SALT:
+            raise self.refuse("the server sent no salt")
+        key = self.public_key()
+        return self.answer(_auth.sha2_rsa_encrypt(password, self.connection.salt, key))
+
+    def public_key(self) -> bytes:
+        if self.trust.public_key_path:
+            try:
+                return Path(self.trust.public_key_path).read_bytes()
+            except OSError as error:
+                raise self.refuse(f"the server's public key cannot be read: {error}") from None
+        if not self.trust.get_public_key:
+            raise self.refuse("Authentication requires secure connection.")
+        packet = self.answer(self.key_request)
+        if not packet.is_extra_auth_data():
+            raise self.refuse("the server sent no public key")
+        key: bytes = packet.get_all_data()[1:]
+        return key
+
+
+class Sha256(CachingSha2):
+    """sha256_password: no fast path; the password itself, or encrypted by the RSA key."""
+
+    name = "sha256_password"
+    key_request = _REQUEST_PUBLIC_KEY_OF_SHA256
+
+    def authenticate(self, packet: Any) -> Any:
+        if packet.is_auth_switch_request():
+            self.connection.salt = packet.read_all().removesuffix(b"\0")
+        return self.full_authentication(self.connection.password)
+
+
+class ClearPassword(Plugin):
+    name = "mysql_clear_password"
+
+    def authenticate(self, packet: Any) -> Any:
+        if not self.trust.verified:
+            raise self.refuse(
+                "the server asks for the password in clear text; that needs TLS with a verified certificate"
+            )
+        return self.answer(self.connection.password + b"\0")
+
+
+class Dialog(ClearPassword):
+    """MariaDB's PAM: the one question we answer is the password."""
+
+    name = "dialog"
+
+
+class Refused(Plugin):
+    name = "mysql_old_password"
+
+    def authenticate(self, packet: Any) -> Any:
+        raise self.refuse("its hash can be turned into the password; it is never used")
+
+
+PLUGINS: dict[str, type[Plugin]] = {
+    plugin.name: plugin
+    for plugin in (NativePassword, Ed25519, Parsec, CachingSha2, Sha256, ClearPassword, Dialog, Refused)
+}
+
+
+def plugin_for(name: bytes | str, connection: Any) -> Plugin | None:
+    """None for a plugin that is not in the table; it is then not answered at all."""
+    known = PLUGINS.get(name.decode("ascii", "replace") if isinstance(name, bytes) else name)
+    return known(connection) if known is not None else None

@@ -1,0 +1,197 @@
+"""PyMySQL's connection under our rules: who gets the password, and how much and how long a server may answer.
+
+PyMySQL by itself answers every plugin that a server names, and sends a sha256_password to any server that says TLS
+first. Here each plugin goes through `authentication.PLUGINS`. Invariant: every answer, the greeting too, is bounded in
+bytes and, until `allow` says otherwise, in time from its beginning to its end, however the server cuts it up; bytes
+that are announced are counted before memory is taken for them.
+
+The private names of PyMySQL that are used are those of the one minor version that pyproject.toml allows.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+from pymysql import err
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT
+
+from rplctl.handshake.authentication import CR_AUTH_PLUGIN_CANNOT_LOAD, Security, Trust, plugin_for
+from rplctl.handshake.tls import TlsMode, tls_context
+
+CR_SERVER_LOST = 2013
+CR_NET_PACKET_TOO_LARGE = 2020
+_PER_PACKET = 100  # bytes: a row of nothing takes memory too
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What stands between this session and a listener, or one who answers in the server's place."""
+
+    is_remote: bool  # beyond this machine
+    encrypted: bool
+    verified: bool  # the server's certificate was checked against a CA
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one answer of a server may take, from its first byte to its last."""
+
+    most_bytes: int
+    seconds: float | None  # None: a statement may take hours, and the server may be silent meanwhile
+
+
+SIGN_IN_BYTES = 1 << 20  # greeting, plugins and keys are a few kilobytes
+
+
+class GuardedConnection(Connection):
+    """Not connected when made: `connect` opens and signs in. `sign_in_s`: for all of that, and `silence_s` for a
+    server that says nothing at all. Raises the driver's errors, ConfigError.
+    """
+
+    def __init__(
+        self,
+        *,
+        security: Security,
+        sign_in_s: float,
+        silence_s: float | None = None,
+        password: str | None = "",
+        **options: Any,
+    ) -> None:
+        context = tls_context(security.tls)
+        super().__init__(
+            **options,
+            password=(password or "").encode(),
+            ssl=context,
+            ssl_disabled=context is None,
+            read_timeout=silence_s or sign_in_s,
+            write_timeout=silence_s or sign_in_s,
+            defer_connect=True,
+        )
+        driver: Any = self
+        if security.tls.mode is TlsMode.PREFERRED:
+            driver._ssl_required = False
+            driver.client_flag &= ~CLIENT.SSL  # said when the server offers it
+        self._security = security
+        self._allowance = Allowance(SIGN_IN_BYTES, sign_in_s)
+        self._left = 0
+        self._deadline = 0.0
+
+    @property
+    def trust(self) -> Trust:
+        """What may be told to the peer of this moment."""
+        mode, link = self._security.tls.mode, self._link
+        over_tls = isinstance(link, ssl.SSLSocket)
+        is_local = link is not None and link.family == socket.AF_UNIX  # named by the operator, heard by nobody
+        return Trust(
+            encrypted=over_tls and mode >= TlsMode.REQUIRED or is_local,
+            verified=over_tls and mode >= TlsMode.VERIFY_CA,
+            public_key_path=self._security.public_key_path,
+            get_public_key=self._security.get_public_key,
+        )
+
+    @property
+    def protection(self) -> Protection:
+        """Of the session as it stands."""
+        link = self._link
+        assert link is not None
+        is_local = link.family == socket.AF_UNIX or ip_address(link.getpeername()[0].partition("%")[0]).is_loopback
+        over_tls = isinstance(link, ssl.SSLSocket)
+        return Protection(not is_local, over_tls, over_tls and self._security.tls.mode >= TlsMode.VERIFY_CA)
+
+    @property
+    def _link(self) -> socket.socket | None:
+        driver: Any = self
+        link: socket.socket | None = driver._sock
+        return link
+
+    def allow(self, allowance: Allowance) -> None:
+        """From the next command on."""
+        self._allowance = allowance
+        if allowance.seconds is None:
+            driver: Any = self
+            driver._read_timeout = driver._write_timeout = None
+
+    def connect(self, sock: Any = None) -> None:
+        self._begin_answer()
+        super().connect(sock)
+
+    def _begin_answer(self) -> None:
+        self._left = self._allowance.most_bytes
+        self._deadline = time.monotonic() + (self._allowance.seconds or 0)
+
+    def _get_server_information(self) -> None:
+        super()._get_server_information()  # type: ignore[misc]
+        driver: Any = self
+        if driver._auth_plugin_name == "sha256_password":  # PyMySQL would tell the password with its first words
+            driver._auth_plugin_name = ""
+
+    def _get_auth_plugin_handler(self, plugin_name: bytes | str) -> Any:
+        return plugin_for(plugin_name, self)
+
+    def _process_auth(self, plugin_name: bytes, auth_packet: Any, handler: Any = None) -> Any:
+        if handler is None:
+            name = plugin_name.decode("ascii", "backslashreplace")
+            raise err.OperationalError(
+                CR_AUTH_PLUGIN_CANNOT_LOAD,
+                f"Authentication plugin '{name}' cannot be loaded: rplctl does not have it; "
+                "give the account another plugin",
+            )
+        return handler.authenticate(auth_packet)
+
+    def _execute_command(self, command: int, sql: Any) -> None:
+        self._begin_answer()
+        super()._execute_command(command, sql)  # type: ignore[misc]
+
+    def _read_packet(self, *arguments: Any) -> Any:
+        self._left -= _PER_PACKET
+        return super()._read_packet(*arguments)  # type: ignore[no-untyped-call]
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        self._left -= num_bytes
+        if self._left < 0:
+            text = f"the server's answer is larger than the {self._allowance.most_bytes} bytes that it may take"
+            raise self._ended(CR_NET_PACKET_TOO_LARGE, text)
+        if self._allowance.seconds is None:
+            data: bytes = super()._read_bytes(num_bytes)  # type: ignore[misc]
+            return data
+        return self._read_in_time(num_bytes)
+
+    def _read_in_time(self, num_bytes: int) -> bytes:
+        driver: Any = self
+        pieces: list[bytes] = []
+        while num_bytes:
+            try:
+                driver._sock.settimeout(self._patience())
+                piece = driver._rfile.read1(num_bytes)
+            except OSError as error:
+                if time.monotonic() >= self._deadline:
+                    raise self._too_late() from None
+                raise self._ended(CR_SERVER_LOST, f"Lost connection to MySQL server during query ({error})") from None
+            if not piece:
+                raise self._ended(CR_SERVER_LOST, "Lost connection to MySQL server during query")
+            pieces.append(piece)
+            num_bytes -= len(piece)
+        driver._current_timeout = -1  # ours is set on the socket: the driver sets its own again when it reads itself
+        return b"".join(pieces)
+
+    def _patience(self) -> float:
+        driver: Any = self
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise self._too_late()
+        return min(left, driver._read_timeout or left)
+
+    def _too_late(self) -> err.OperationalError:
+        text = f"the server did not finish its answer within {self._allowance.seconds:g} seconds"
+        return self._ended(CR_SERVER_LOST, text)
+
+    def _ended(self, number: int, text: str) -> err.OperationalError:
+        driver: Any = self
+        driver._force_close()
+        return err.OperationalError(number, text)

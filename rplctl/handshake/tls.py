@@ -1,0 +1,113 @@
+"""TLS of a connection to a server, with MySQL's five modes (manual: ssl-mode).
+
+DISABLED         none
+PREFERRED        when the server offers it: keeps out listeners, proves nothing, so no secret rests on it
+REQUIRED         never without it; whoever answers is believed
+VERIFY_CA        and the certificate's chain leads to a trusted authority
+VERIFY_IDENTITY  and the certificate is for the host that was asked for
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from rplctl.errors import ConfigError
+
+CR_SSL_CONNECTION_ERROR = 2026
+ER_WRONG_ARGUMENTS = 1210
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+class TlsMode(IntEnum):
+    DISABLED = 0
+    PREFERRED = 1
+    REQUIRED = 2
+    VERIFY_CA = 3
+    VERIFY_IDENTITY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """Files are PEM. `option` stands before the settings' names where the operator wrote them: errors say it so."""
+
+    mode: TlsMode = TlsMode.PREFERRED
+    ca: str = ""
+    capath: str = ""
+    cert: str = ""
+    key: str = ""
+    cipher: str = ""
+    crl: str = ""
+    crlpath: str = ""
+    version: str = ""  # TLSv1.2,TLSv1.3
+    ciphersuites: str = ""  # of TLS 1.3
+    option: str = ""  # MASTER_ for a source
+
+    def named(self, setting: str) -> str:
+        """How the operator wrote a setting: MASTER_SSL_CA, MASTER_TLS_VERSION; ssl_ca, tls_version."""
+        name = setting if setting.startswith("tls_") else f"ssl_{setting}"
+        return f"{self.option}{name}".upper() if self.option else name
+
+
+def tls_context(settings: TlsSettings) -> ssl.SSLContext | None:
+    """None when the mode is DISABLED. Raises ConfigError naming the option that cannot be used."""
+    if settings.mode is TlsMode.DISABLED:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = settings.mode is TlsMode.VERIFY_IDENTITY
+    context.verify_mode = ssl.CERT_REQUIRED if settings.mode >= TlsMode.VERIFY_CA else ssl.CERT_NONE
+    try:
+        _load_files(context, settings)
+    except (OSError, ssl.SSLError) as error:
+        name = settings.named("*")
+        hint = f"check the files and names of {name}"
+        raise ConfigError(f"{name}: {error}", errno=CR_SSL_CONNECTION_ERROR, hint=hint) from error
+    _limit_suites(context, settings)
+    _limit_versions(context, settings)
+    return context
+
+
+def _load_files(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    if settings.ca or settings.capath:
+        context.load_verify_locations(settings.ca or None, settings.capath or None)
+    elif settings.mode >= TlsMode.VERIFY_CA:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    if settings.crl or settings.crlpath:
+        context.load_verify_locations(settings.crl or None, settings.crlpath or None)
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+    if settings.cert:
+        context.load_cert_chain(settings.cert, settings.key or None)
+    if settings.cipher:
+        context.set_ciphers(settings.cipher)
+
+
+def _limit_suites(context: Any, settings: TlsSettings) -> None:
+    """Python's ssl sets the suites of TLS 1.3 since 3.15 only; a limit that does not hold is not taken for one."""
+    if not settings.ciphersuites:
+        return
+    name = settings.named("tls_ciphersuites")
+    if not hasattr(context, "set_ciphersuites"):
+        raise ConfigError(
+            f"{name} cannot be limited: this Python's ssl module sets suites of TLS 1.3 from version 3.15 on",
+            errno=ER_WRONG_ARGUMENTS,
+            hint=f"clear it; {settings.named('tls_version')} TLSv1.2 with {settings.named('cipher')} limits ciphers",
+        )
+    try:
+        context.set_ciphersuites(settings.ciphersuites)
+    except ssl.SSLError as error:
+        raise ConfigError(f"{name} '{settings.ciphersuites}': {error}", errno=ER_WRONG_ARGUMENTS) from error
+
+
+def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    if not settings.version:
+        return
+    wanted = [_VERSIONS.get(word.strip()) for word in settings.version.split(",")]
+    known = [version for version in wanted if version is not None]
+    if not known:
+        name = settings.named("tls_version")
+        raise ConfigError(f"{name} '{settings.version}' names neither TLSv1.2 nor TLSv1.3", errno=ER_WRONG_ARGUMENTS)
+    context.minimum_version = min(known)
+    context.maximum_version = max(known)
