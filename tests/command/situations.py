@@ -20,7 +20,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.command.instance import open_repositories
 from rplctl.command.sync_record import forget_sync, note_stays, note_synced
 from rplctl.config import load_config, store_options
-from rplctl.durable import private_folder
+from rplctl.durable import private_folder, replace_file
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.receiver.reporter import WAITING as RECEIVING
@@ -96,7 +96,7 @@ class Situation:
         """The status file as its thread left it `heard` seconds ago."""
         private_folder(self.channel.run_folder)
         said = ThreadStatus(**{"updated": time.time() - heard, "worked": time.time() - heard, **status})
-        self.channel.status_path(role).write_text(json.dumps(asdict(said)))
+        replace_file(self.channel.status_path(role), json.dumps(asdict(said)).encode(), durable=False)
         return self
 
     def runs(self, role: str, *, heard: float = 0.0, locked: float = 3600.0, **status: Any) -> Self:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -438,6 +439,28 @@ def doctored(situation: Situation, row: Row, meant: tuple[str, ...]) -> None:
                 assert told and told["Hint"] == finding["repair"], (finding, rows)
 
 
+@pytest.mark.slow
+def test_a_receiver_that_reads_and_cannot_keep_up_is_a_warning(situation: Situation) -> None:
+    situation.run_both()
+    is_over = threading.Event()
+
+    def read_slowly() -> None:
+        for position in range(5000, 10000):
+            situation.says("receiver", **_live(situation, "receiver", read_log_pos=position))
+            if is_over.wait(0.05):
+                return
+
+    reading = threading.Thread(target=read_slowly)
+    situation.says("receiver", **_live(situation, "receiver", read_log_pos=4999))
+    reading.start()
+    try:
+        found = {f["code"]: f for f in findings(situation, ("--online",))}
+    finally:
+        is_over.set()
+        reading.join()
+    assert found["receiver_behind"]["level"] == "WARNING" and f"ends at {END}" in found["receiver_behind"]["text"]
+
+
 def test_every_finding_about_threads_is_in_the_table() -> None:
     about_threads = [code for code in LEVELS if code.startswith(("receiver_", "applier_", "lag_", "sync_", "never_"))]
-    assert set(about_threads) - ASSERTED == {"receiver_behind"}  # in test_check_progress
+    assert set(about_threads) - ASSERTED == {"receiver_behind"}  # the test above
