@@ -52,17 +52,18 @@ def run(arguments: Sequence[str]) -> int:
 
 def report(error: RplError, channel: str | None = None) -> None:
     """`channel` when several were meant."""
+    from rplctl.cli.color import as_error
     from rplctl.cli.text import clean
 
-    number = f" {error.errno}" if error.errno else ""
-    lines = [f"ERROR{number}: {error.message}"]
+    head = as_error(f"ERROR {error.errno}" if error.errno else "ERROR", sys.stderr)
+    lines = [f": {error.message}"]
     if channel is not None:
         lines.append(f"channel: '{channel}'")
     if error.position:
         lines.append(f"position: {error.position}")
     if error.hint:
         lines.append(f"hint: {error.hint}")
-    sys.stderr.write("".join(clean(line) + "\n" for line in lines))
+    sys.stderr.write(head + "".join(clean(line) + "\n" for line in lines))
 
 
 def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:

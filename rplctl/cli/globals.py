@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rplctl.cli.color import choose, is_dumb
 from rplctl.config import Config, default_datadir, load_config
 from rplctl.errors import UsageError
 
@@ -45,7 +45,7 @@ class Globals:
 
     @property
     def is_terminal(self) -> bool:
-        return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        return sys.stdout.isatty() and not is_dumb()
 
 
 def make_globals(
@@ -56,6 +56,7 @@ def make_globals(
         if value and value not in choices:
             also = f"; log-status also takes {', '.join(LOG_FORMATS)}" if flag == "--format" else ""
             raise UsageError(f"{flag} {value}: write one of {', '.join(choices)}{also}")
+    choose(color)
     folder = datadir or default_datadir(config_file)
     return Globals(folder.expanduser().absolute(), config_file, format, quiet, verbose, color)
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Literal
 
+from rplctl.cli.color import has_color
 from rplctl.cli.globals import Globals
 from rplctl.cli.text import Row, ascii_table, clean, shown, to_json, tsv, vertical
 from rplctl.command.instance import Note
@@ -37,7 +38,7 @@ def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, 
         write(tsv(columns, rows))
     elif chosen == "vertical":
         write(vertical(rows))
-    elif not options.is_terminal and options.color != "always":
+    elif not options.is_terminal and not has_color(sys.stdout):
         write(ascii_table(columns, rows))
     elif prefer_vertical and len(rows) == 1 and not options.format:
         write(vertical(rows))
@@ -65,8 +66,9 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
         markup=False,
         highlight=False,
         emoji=False,
-        no_color=options.color == "never",
-        force_terminal=True if options.color == "always" else None,
+        no_color=False,  # has_color has looked at the environment
+        force_terminal=has_color(sys.stdout) or None,
+        color_system="standard" if has_color(sys.stdout) else None,
         width=None if fits else sum(widths.values()) + gaps,
     )
     if fits and sum(_least(name, width) for name, width in widths.items()) + gaps > console.width:

@@ -6,7 +6,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
+from rplctl.cli.color import has_color, is_dumb
 from rplctl.position import BinlogPosition
 
 INTERVAL_S = 30.0
@@ -18,7 +20,7 @@ def progress_unless(silent: bool) -> Iterator[Report | None]:
     """Something to call with (executed, wanted); None when nothing is to be shown."""
     if silent:
         yield None
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and not is_dumb():
         with _live() as report:
             yield report
     else:
@@ -46,7 +48,8 @@ def _live() -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    system: Literal["standard"] | None = "standard" if has_color(sys.stderr) else None
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False, no_color=False, color_system=system)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(24), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)

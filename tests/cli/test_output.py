@@ -33,8 +33,48 @@ def test_colour_is_for_terminals_and_can_be_had_and_refused(configured: Program)
     assert "\x1b" not in configured("show-channels").out
     assert "\x1b[" in on_terminal(configured.datadir, "show-channels", columns=140, plain=False).out
     never = on_terminal(configured.datadir, "show-channels", "--color", "never", columns=140, plain=False).out
-    assert "\x1b[3" not in never and "\x1b[1;3" not in never  # no colour; bold is none
+    assert "\x1b" not in never and "Slave_SQL_Running" in never
     assert "\x1b[" in configured("-f", "table", "show-channels", "--color", "always").out
+
+
+ENVIRONMENTS: list[tuple[dict[str, str], tuple[str, ...], bool, bool]] = [  # …, colour on a terminal, in a pipe
+    ({}, (), True, False),
+    ({"NO_COLOR": "1"}, (), False, False),
+    ({"NO_COLOR": ""}, (), True, False),
+    ({"FORCE_COLOR": "1"}, (), True, True),
+    ({"FORCE_COLOR": "0"}, (), True, False),
+    ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, (), False, False),
+    ({"TERM": "dumb"}, (), False, False),
+    ({"TERM": "dumb", "FORCE_COLOR": "1"}, (), True, True),
+    ({"NO_COLOR": "1"}, ("--color", "always"), True, True),
+    ({"FORCE_COLOR": "1"}, ("--color", "never"), False, False),
+]
+
+
+@pytest.mark.parametrize(("environment", "flags", "on_screen", "in_pipe"), ENVIRONMENTS, ids=str)
+def test_the_environment_decides_on_colour_in_tables_and_errors_alike(
+    configured: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    flags: tuple[str, ...],
+    on_screen: bool,
+    in_pipe: bool,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"TERM": "xterm"} | environment).items():
+        monkeypatch.setenv(name, value)
+    for is_terminal, expected in ((True, on_screen), (False, in_pipe)):
+        monkeypatch.setattr("sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal, raising=False)
+        monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal, raising=False)
+        table = configured("-f", "table", "show-channels", *flags).out
+        assert ("\x1b[" in table) == expected, table
+        failed = configured("wait", *flags)
+        assert (failed.code, "\x1b[" in failed.err) == (2, expected), failed.err
+        assert "ERROR" in failed.err and "wait needs" in failed.err
+        if not is_terminal:
+            assert "\x1b" not in configured("show-channels", *flags).out, "a script reads it"
+            assert configured("show-channels", "--json", *flags).out.startswith("[{")
 
 
 @pytest.mark.parametrize("columns", [200, 80, 40])
