@@ -212,3 +212,41 @@ def test_ddl_and_rows_and_rollback_in_one_group_leave_what_they_leave_on_a_nativ
     assert_alike(
         request.getfixturevalue(f"{vendor}_beside"), [f"SET binlog_format={log_format}", *statements], fails, kinds
     )
+
+
+GENERATED_TABLES = (
+    ("p", "id INT PRIMARY KEY, a INT, b VARCHAR(20), t TEXT, g INT AS (a+1) VIRTUAL, s INT AS (a+2) STORED,"
+     " gs INT AS (g+s) STORED, gv INT AS (g*2) VIRTUAL, e INT DEFAULT (1+2), i INT INVISIBLE DEFAULT 7"),
+    ("n", "a INT, b VARCHAR(20), g INT AS (a+1) VIRTUAL, s INT AS (a*2) STORED, gv INT AS (g*2) VIRTUAL"),
+    ("u", "a INT, b INT NOT NULL UNIQUE, g INT AS (a+1) VIRTUAL, t BLOB"),
+)  # fmt: skip
+GENERATED_CHANGES = """
+INSERT INTO p (id, a, b, t) VALUES (1, 2, 'x', 'long'), (2, 3, 'y', NULL), (3, 4, NULL, 'z'), (4, 4, 'q', 'w');
+INSERT INTO n (a, b) VALUES (1, 'k'), (2, 'l'), (3, NULL);
+INSERT INTO u (a, b, t) VALUES (1, 1, 't'), (2, 2, NULL);
+{cut}
+UPDATE p SET a=5 WHERE id=1; UPDATE p SET b='zz' WHERE id=2; UPDATE p SET a=a+1, t='changed' WHERE id>2;
+UPDATE p SET i=9, e=8 WHERE id=1; UPDATE p SET id=11 WHERE id=1; DELETE FROM p WHERE id=3;
+UPDATE p SET a=NULL WHERE id=4; UPDATE n SET a=5 WHERE a=1; UPDATE n SET b='m' WHERE a=2; DELETE FROM n WHERE a=3;
+UPDATE u SET a=9 WHERE b=1; UPDATE u SET b=5, t='u' WHERE b=2;
+BEGIN; UPDATE p SET a=100 WHERE id=2; UPDATE p SET a=a+1 WHERE id=2; INSERT INTO p (id, a) VALUES (50, 1);
+UPDATE p SET a=9 WHERE id=50; COMMIT;
+{cut}
+INSERT INTO p (id, a) SELECT 1000+id, a FROM p; UPDATE p SET a=a+7; UPDATE p SET id=id+1, a=a-1 WHERE id=1011
+"""
+
+
+@pytest.mark.parametrize("vendor", ["mariadb_118", "mysql"])
+def test_generated_and_default_and_invisible_columns_are_the_sources_in_every_row_image(
+    vendor: str, request: pytest.FixtureRequest
+) -> None:
+    """`cut`: DDL, which ends a batch: the changes behind it meet rows of the target, not of their own batch."""
+    images = ["FULL", "MINIMAL", "NOBLOB", *(["FULL_NODUP"] if vendor == "mariadb_118" else [])]
+    statements: list[str] = []
+    for image in images:
+        for cut in ("", f"CREATE TABLE cut{len(statements)} (a INT); DROP TABLE cut{len(statements)};"):
+            number = len(statements)
+            tables = "; ".join(f"CREATE TABLE {name} ({columns})" for name, columns in GENERATED_TABLES)
+            statements += f"SET binlog_row_image={image}; CREATE DATABASE d{number}; USE d{number}; {tables}".split(";")
+            statements += GENERATED_CHANGES.format(cut=cut).split(";")
+    assert_alike(request.getfixturevalue(f"{vendor}_beside"), statements)

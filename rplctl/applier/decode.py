@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.applier.left_out import check_generated, check_updates, defaults_of
+from rplctl.applier.left_out import check_generated, check_updates, defaults_of, outdated
 from rplctl.applier.row_stream import EventRun, TableRows, read_tables
 from rplctl.applier.superseded import can_be_superseded
 from rplctl.binlog.bag import BagChanges, bag_changes, with_old_cells
@@ -183,6 +183,11 @@ def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str
     net = net_changes(images, list(key))
     if net.conflict >= 0 or net.diff_without_base >= 0:
         raise Inconsistent(f"change {max(net.conflict, net.diff_without_base)} contradicts an earlier one")
+    if net.cell_image is not None and not form.knows_defaults:
+        for column, old in outdated(model, net.cell_image):
+            if column in key and old.any():
+                raise Inconsistent("a key that the target computes")
+            net.cell_image[old, column] = -1
     gone = net.final_image < 0
     present = net.expect_present
     entries = np.arange(len(net))

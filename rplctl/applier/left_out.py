@@ -2,15 +2,17 @@
 
 An INSERT leaves out what it said nothing of: the column's default. An UPDATE leaves out what it did not change.
 Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images:
-where it may have changed, the target computes it (`schema.generated`) or the channel stops. (Manual: binlog_row_image.)
+where it may have changed, the target computes it (`schema.generated`) or the channel stops. A value older than one of
+those it is computed from is no value: net changes forget it (`outdated`). (Manual: binlog_row_image.)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from rplctl.binlog.images import NOT_IN_IMAGE, Images
 from rplctl.errors import RplError
@@ -42,12 +44,14 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
     """`changed`: the columns an UPDATE's image holds. Raises RplError 1364 when a generated one is missing there."""
     held = set(changed)
     names = {model.columns[number].name.casefold() for number in held}
-    for number, column in enumerate(model.columns):
-        if column.generated is None or number in held or number in integer_expressions(model):
+    for number, column in enumerate(model.columns):  # one may be generated from another, which stands before it
+        if column.generated is None or number in held:
             continue
         words = {(a or b).replace("``", "`").casefold() for a, b in _NAME.findall(column.generated)}
         if words & names:
-            raise _unknown(model, column.name, "it is generated from columns that changed")
+            if number not in integer_expressions(model):
+                raise _unknown(model, column.name, "it is generated from columns that changed")
+            names.add(column.name.casefold())
 
 
 def check_updates(model: TableModel, images: Images) -> None:
@@ -62,6 +66,16 @@ def check_updates(model: TableModel, images: Images) -> None:
         return
     for pattern in np.unique(held, axis=0):
         check_generated(model, np.flatnonzero(pattern).tolist())
+
+
+def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+    """Generated columns that the target computes, and in which net changes their value is older than one of the columns
+    it is computed from: FULL_NODUP's after image has those, the value is of the before image or of an earlier INSERT.
+    """
+    for column, expression in integer_expressions(model).items():
+        terms = [part for part in expression if isinstance(part, int)]
+        if terms:
+            yield column, (cell_image[:, column] >= 0) & (cell_image[:, terms].max(axis=1) > cell_image[:, column])
 
 
 def _unknown(model: TableModel, column: str, why: str) -> RplError:

@@ -20,20 +20,27 @@ _TOKEN = re.compile(r"\s*(?:(?P<name>`(?:[^`]|``)+`|[A-Za-z_$\u0080-\uffff][\w$]
 def integer_expressions(model: TableModel) -> dict[int, Expression]:
     """Column number → expression of each generated column that can be computed."""
     numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
-    found = {}
+    found: dict[int, Expression] = {}
     for number, column in enumerate(model.columns):
         if column.generated is not None and column.type in INTEGER_BITS and not column.is_unsigned_64:
-            expression = integer_terms(column.generated, numbers)
-            if expression and all(_is_plain_integer(model, part) for part in expression):
+            expression = _over_plain_integers(model, integer_terms(column.generated, numbers) or (), found)
+            if expression:
                 found[number] = expression
     return found
 
 
-def _is_plain_integer(model: TableModel, part: str | int) -> bool:
-    if isinstance(part, str):
-        return True
-    column = model.columns[part]
-    return column.type in INTEGER_BITS and not column.is_unsigned_64 and column.generated is None
+def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, Expression]) -> Expression:
+    """With the expression of each generated column in its place; () where a column is none of plain integers."""
+    parts: list[str | int] = []
+    for part in terms:
+        column = model.columns[part] if isinstance(part, int) else None
+        if column is None or (column.type in INTEGER_BITS and not column.is_unsigned_64 and column.generated is None):
+            parts.append(part)
+        elif isinstance(part, int) and part in known:
+            parts += ["(", *known[part], ")"]
+        else:
+            return ()
+    return tuple(parts)
 
 
 def integer_terms(text: str, numbers: dict[str, int]) -> Expression | None:
