@@ -33,6 +33,7 @@ from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.applier.superseded import without_superseded
 from rplctl.binlog.scan import GroupKind
 from rplctl.channel import Channel
+from rplctl.commit.in_doubt import InDoubt
 from rplctl.commit.ledger import CommitMode, Ledger
 from rplctl.commit.models import load_models, store_models
 from rplctl.commit.transaction import commit_after, commit_group
@@ -94,7 +95,7 @@ class BatchApplier:
         self._meanwhile: Callable[[], None] = lambda: None
         self.retried = 0
         self.passed_over = 0
-        self.on_retry: Callable[[], None] = lambda: None  # told when `retried` counts on
+        self.on_retry: Callable[[TargetError], None] = lambda _: None  # told when `retried` counts on
 
     @property
     def _bulk_rows(self) -> int:
@@ -127,7 +128,7 @@ class BatchApplier:
                     raise
                 log.warning("tried again in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
                 self.retried += 1
-                self.on_retry()
+                self.on_retry(error)
                 if error.errno not in KEEPS_CONNECTION:
                     self._target.reconnect()
                 self._interrupter.stop.wait(RETRY_PAUSE_SECONDS)
@@ -161,6 +162,8 @@ class BatchApplier:
             return self._in_order(batch)
         except NotTransactional:
             return self._one_by_one(batch, may_be_cut=False)
+        except InDoubt:
+            raise  # it may be committed: nothing of it is tried again before the position is read
         except BagMismatch as error:
             log.info("%s; from here on they are changed one by one", error)
             self._one_by_one_tables |= {error.table}
@@ -177,6 +180,8 @@ class BatchApplier:
         """In one transaction; if that cannot be, one of the source at a time up to the one that fails."""
         try:
             return self._ordered(batch)
+        except InDoubt:
+            raise
         except RplError as error:
             if error.transient:
                 raise

@@ -12,9 +12,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rplctl.applier.ahead import Ahead
+from rplctl.applier.away import TargetPatience, is_away
 from rplctl.applier.batch import RETRY_PAUSE_SECONDS, BatchApplier
 from rplctl.applier.feed import RelayFeed
 from rplctl.applier.group_size import GroupSize
@@ -31,6 +33,7 @@ from rplctl.applier.spark_failure import MEMORY_HINT, MemoryKills, TasksFailed, 
 from rplctl.applier.until import groups_before, is_met
 from rplctl.binlog.gtid import is_executed
 from rplctl.channel import Channel, hold_lock
+from rplctl.commit.in_doubt import heeding
 from rplctl.commit.ledger import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor, shown_mode
@@ -46,12 +49,13 @@ from rplctl.status import read_status
 from rplctl.target import open_target
 from rplctl.target.base import Target
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
 POLL_SECONDS = 0.02
 LONGEST_WAIT_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
-
-Opened = TypeVar("Opened")
 
 
 class Applier:
@@ -70,10 +74,13 @@ class Applier:
         self._spark = shared or OwnSpark(config, channel)
         self._skips = SkipList(channel.run_folder, options.skip_count)
         self._ahead: Ahead[RelayGroups | None] = Ahead(RelayLogError)
+        self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
         self._is_held = False
         self._group = GroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
         self._by_gtid = False
         self._target: Target | None = None
+        self._is_fenced = False
+        self._context: SparkContext | None = None
         self._memory_kills = MemoryKills()
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
@@ -119,52 +126,83 @@ class Applier:
     def _session(self) -> None:
         watch(self._channel.run_folder, beside_others=not self._is_alone)
         shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
-        target = open_target(self._config.target_url)
+        patience = TargetPatience(self.stop, self._report, self._config.replica_transaction_retries)
+        self._worked = patience.worked
         try:
-            self._target = target
-            with Interrupter(self.stop, leave=self._leave) as interrupter:
-                with interrupter.expendable():
-                    ledger = self._patiently(target, lambda: self._open_ledger(target))
-                    warming = threading.Thread(target=warm_up)  # while the JVM starts
-                    warming.start()
-                    context = self._spark.open()
-                    warming.join()
-                interrupter.actions = (self._spark.end, target.interrupt)
+            with heeding(self.stop.is_set), Interrupter(self.stop, leave=self._leave) as interrupter:
                 try:
-                    with interrupter.expendable():
-                        pipeline = Pipeline(context, self._spark.before_job)
-                    with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
-                        parts = (self._config, self._channel, target, ledger, pipeline, interrupter)
-                        work = self._patiently(target, lambda: BatchApplier(*parts))
-                    work.on_retry = lambda: self._report.counted(work.retried, work.passed_over)
-                    self._report.at(work.info)
-                    self._run_until_stopped(work, ledger, target)
+                    while not self._connection(interrupter, patience):
+                        pass
                 finally:
                     self._spark.end()
         except Stopped:
-            log.info("STOP came before anything was applied")
+            log.info("STOP came before anything was applied, or while the target was away")
         finally:
-            target.close()
+            if self._target is not None:
+                self._target.close()
 
-    def _patiently(self, target: Target, step: Callable[[], Opened]) -> Opened:
-        """A step of the start. A target that is away for a moment is asked again, as it is within a batch."""
-        for _ in range(self._config.replica_transaction_retries):
-            try:
-                return step()
-            except TargetError as error:
-                if not error.transient:
-                    raise
-                log.warning("tried again in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
-                target.reconnect()
-                if self.stop.wait(RETRY_PAUSE_SECONDS):
-                    raise Stopped from error
-        return step()
+    def _connection(self, interrupter: Interrupter, patience: TargetPatience) -> bool:
+        """From one outage of the target to the next, begun as a start is. True when the work is done. Raises Stopped,
+        RplError.
+        """
+        work: BatchApplier | None = None
+        try:
+            with interrupter.expendable():
+                master = open_master_info(self._config, self._channel, lambda: self._open_target().engine)
+                patience.options = master.read() if master.exists() else patience.options
+                self._by_gtid = patience.options.uses_gtid
+                target = self._open_target()
+                ledger = self._open_ledger(target)
+                context = self._open_spark()
+            interrupter.actions = (self._spark.end, target.interrupt)
+            with interrupter.expendable():
+                pipeline = Pipeline(context, self._spark.before_job)
+            with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
+                work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
+            work.on_retry = partial(self._retried, work, patience)
+            self._report.target_is_back()
+            self._report.at(work.info)
+            self._ahead = Ahead(RelayLogError)
+            self._run_until_stopped(work, ledger, target)
+        except TargetError as error:
+            if self._target is not None:
+                self._target.reconnect()
+            if is_away(error):
+                patience.wait(error)
+            elif error.transient and work is None:
+                patience.wait_for_lock(error)
+            else:
+                raise
+            return False
+        return True
+
+    def _retried(self, work: BatchApplier, patience: TargetPatience, error: TargetError) -> None:
+        self._report.counted(work.retried, work.passed_over)
+        if is_away(error):
+            self._report.target_is_away(error, RETRY_PAUSE_SECONDS, patience.options.retry_count)
+
+    def _open_target(self) -> Target:
+        """One for all connections: it knows the one before, whose lock a lost network leaves on the server (D4)."""
+        if self._target is None:
+            self._target = open_target(self._config.target_url)
+        return self._target
+
+    def _open_spark(self) -> SparkContext:
+        """At the first connection; it outlives them."""
+        if self._context is None:
+            warming = threading.Thread(target=warm_up)  # while the JVM starts
+            warming.start()
+            self._context = self._spark.open()
+            warming.join()
+        return self._context
 
     def _open_ledger(self, target: Target) -> Ledger:
-        master = open_master_info(self._config, self._channel, lambda: target.engine)
-        self._by_gtid = master.exists() and master.read().uses_gtid
         evict_predecessor(self._channel, target.engine)
-        target.fence(self._channel.name)
+        if self._is_fenced:
+            _ = target.connection  # begins with the fence
+        else:
+            target.fence(self._channel.name)
+            self._is_fenced = True
         create_own_tables(target.engine)
         ledger = open_ledger(self._config, self._channel, target.engine)
         self._report.status.commit_mode = shown_mode(self._config, ledger)
@@ -188,11 +226,16 @@ class Applier:
         os._exit(0)
 
     def _run_until_stopped(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
+        is_cut_off = False  # the target is away: as with a crash, nothing is written any more
         try:
             try:
                 self._loop(work, ledger, target)
+            except TargetError as error:
+                is_cut_off = is_away(error)
+                raise
             finally:
-                self._spark.end()  # what was begun ahead ends with it
+                if not is_cut_off:
+                    self._spark.end()  # what was begun ahead ends with it
                 self._ahead.close()
                 work.close()
         except Stopped:
@@ -201,7 +244,8 @@ class Applier:
                 log.warning("the target still rolls back; the next start may wait for it")
                 return  # like a crash: the next start reconciles the repository
         except BaseException:
-            ledger.close(work.info)
+            if not is_cut_off:
+                ledger.close(work.info)
             raise
         ledger.close(work.info)
 
@@ -214,6 +258,8 @@ class Applier:
 
         while not self.stop.is_set() and not self._is_finished(work):
             groups = self._ahead.take(feed) or feed.next(work.info, work.pace.batch_bytes)
+            if groups is None:
+                self._worked()
             batches, wait = self._ready(groups, work)
             batch = None
             for batch in batches:
@@ -234,6 +280,7 @@ class Applier:
                         changes = work.apply(batch, read_ahead if more else lambda: None)
                     finally:
                         self._report.counted(work.retried, work.passed_over)
+                self._worked()
                 self._group.took(batch.transaction_count, time.monotonic() - began)
                 self._report.applied(work.info, batch, changes)
                 self._skipped(batch, work)

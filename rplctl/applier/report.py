@@ -11,7 +11,7 @@ from rplctl.applier.plan import Batch
 from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
-from rplctl.status import StatusFile, ThreadStatus, read_status
+from rplctl.status import AWAY, StatusFile, ThreadStatus, read_status
 
 INTERVAL = 0.2  # seconds
 
@@ -44,6 +44,7 @@ class Report:
     """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
 
     def __init__(self, channel: Channel, until: Until) -> None:
+        self._is_away = False
         path = channel.status_path("applier")
         previous = read_status(path)
         self.status = ThreadStatus(
@@ -109,10 +110,30 @@ class Report:
         """UNTIL is reached, or all is applied that the source had: it stops by itself."""
         self.status.is_done = True
 
+    def target_is_away(self, error: RplError, pause_s: float, most: int) -> None:
+        """As a receiver tells of a source that it cannot reach, in the server's words."""
+        text = f"error connecting to the target - retry-time: {pause_s:g}  maximum-retries: {most}  message: "
+        self._error(error, text)
+        self._is_away = True
+        self.state(AWAY)
+        self.write()
+
+    def target_is_back(self) -> None:
+        """The last error is forgotten with the connection, as the receiver does."""
+        if self._is_away:
+            self._is_away = False
+            status = self.status
+            status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
+            self.write()
+
     def failed(self, error: RplError) -> None:
+        """The error that ends it."""
+        self._error(error)
+
+    def _error(self, error: RplError, beginning: str = "") -> None:
         self.status.last_errno = error.errno or 1105
         hint = f" (hint: {error.hint})" if error.hint else ""
-        self.status.last_error = error.message + hint
+        self.status.last_error = beginning + error.message + hint
         self.status.last_error_timestamp = time.time()
 
     def stopped(self) -> None:

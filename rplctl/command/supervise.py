@@ -24,9 +24,9 @@ from rplctl.command.instance import APPLIER, RECEIVER, open_repositories, runnin
 from rplctl.command.process import Child, error_of, terminate
 from rplctl.command.source_end import SourceEnd
 from rplctl.config import Config
-from rplctl.errors import NotRunning, RplError, StoppedEarly, WaitTimeout
+from rplctl.errors import NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
 from rplctl.position import BinlogPosition
-from rplctl.status import read_status
+from rplctl.status import AWAY, ThreadStatus, read_status
 
 if TYPE_CHECKING:
     from rplctl.command.start import Progress
@@ -54,6 +54,7 @@ class Run:
     wanted: SourceEnd | None
     has_until: bool = False
     receiver_gone_at: float = 0.0  # Unix seconds; 0 while there is one
+    held_up: str = ""  # what it waits for besides, for the error that tells that it did not arrive
 
     @property
     def goal(self) -> str:
@@ -87,6 +88,7 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
             return ending
         if deadline is not None and time.monotonic() > deadline:
             return Ending.TIME_UP
+        run.held_up = waits_for(read_status(run.channel.status_path(APPLIER)))
         if progress and run.wanted is not None:
             progress(executed_position(run.channel), run.wanted.position)
         time.sleep(_POLL_S)
@@ -113,8 +115,13 @@ def _ending(run: Run) -> Ending | None:
         )
     if run.wanted.is_comparable and is_own:
         return Ending.STOPPED if _cannot_come(run) else None  # it ends by itself once everything wanted is applied
-    if _is_synced(run, run.wanted):
-        return Ending.REACHED
+    try:
+        if _is_synced(run, run.wanted):
+            return Ending.REACHED
+    except TargetError as error:
+        if not error.transient:
+            raise
+        return None  # it comes back, and the applier waits for it
     return Ending.STOPPED if _cannot_come(run) else None
 
 
@@ -144,10 +151,10 @@ def _not_reached(run: Run, ending: Ending, max_time_s: float) -> RplError:
     name, at = run.channel.name, str(executed_position(run.channel))
     hint = "nothing is lost: the next start goes on from there"
     if ending is Ending.TIME_UP:
-        text = f"channel '{name}' is not at {run.goal} after {max_time_s:g} s"
+        text = f"channel '{name}' is not at {run.goal} after {max_time_s:g} s{run.held_up}"
         return WaitTimeout(text, channel=name, position=at, hint=hint)
     who = "SIGTERM" if ending is Ending.SIGNALLED else "rplctl stop"
-    text = f"channel '{name}' was stopped by {who} before it was at {run.goal}"
+    text = f"channel '{name}' was stopped by {who} before it was at {run.goal}{run.held_up}"
     return StoppedEarly(text, channel=name, position=at, hint=hint)
 
 
@@ -160,6 +167,11 @@ def _is_synced(run: Run, wanted: SourceEnd) -> bool:
 
     stored = repositories.relay_log_info
     return is_executed(wanted.gtids, stored.read().gtid_executed if stored.exists() else "")
+
+
+def waits_for(status: ThreadStatus) -> str:
+    """For the end of a sentence; '' unless the applier waits for its target."""
+    return f"; the applier: {status.state}: {status.last_error}" if status.state.startswith(AWAY) else ""
 
 
 def executed_position(channel: Channel) -> BinlogPosition:

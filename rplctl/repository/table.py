@@ -349,7 +349,7 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
 def _may_pass(error: DBAPIError, errno: int) -> bool:
     """Away, overloaded, locked: trying again may help. MySQL says so by number, PostgreSQL and SQLite by class."""
     if errno:
-        return errno in _TRANSIENT
+        return errno in _TRANSIENT or getattr(error.orig, "is_refusal", False)
     reason = str(error.orig)
     is_sqlite = "sqlite3" in type(error.orig).__module__
     return isinstance(error, OperationalError) and (not is_sqlite or "locked" in reason or "busy" in reason)

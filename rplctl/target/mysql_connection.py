@@ -27,6 +27,8 @@ from rplctl.target.mysql_security import connection_options
 
 # too many connections, shutdown, killed, lock wait timeout, deadlock, and the client's "server is away"
 TRANSIENT = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
+# at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
+REFUSALS = frozenset({1045, 1129, 1130, 1203, 1226, 1698, 1862, 3118})
 KEEPS_CONNECTION = frozenset({1205, 1213})
 # in two: the literals of the second are read in the charset that the first has set, whatever init_connect says
 SESSION = (
@@ -154,7 +156,11 @@ def open_engine(url: str) -> Engine:
 def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
     """Signed in, and set up as each of our sessions is. Raises the driver's errors, ConfigError."""
     connection = LoadingConnection(**options, security=security, sign_in_s=_SIGN_IN_S, silence_s=_SILENCE_S)
-    connection.connect()
+    try:
+        connection.connect()
+    except err.Error as error:
+        error.is_refusal = error.args[:1] and error.args[0] in REFUSALS  # type: ignore[attr-defined]
+        raise
     try:
         _notice_a_vanished_server(connection)
         with connection.cursor() as cursor:
@@ -197,7 +203,8 @@ def target_error(error: err.Error | OSError) -> TargetError:
     text = str(arguments[1]) if len(arguments) > 1 else str(error)
     if isinstance(error, err.InterfaceError | OSError) and errno not in TRANSIENT:
         errno, text = 2013, text or "Lost connection to the target"
-    return TargetError(text, errno=errno, transient=errno in TRANSIENT, hint=_HINTS.get(errno, ""))
+    transient = errno in TRANSIENT or getattr(error, "is_refusal", False)
+    return TargetError(text, errno=errno, transient=transient, hint=_HINTS.get(errno, ""))
 
 
 @contextmanager

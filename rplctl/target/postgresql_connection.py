@@ -88,6 +88,9 @@ _REFUSALS = {
     "cleartext password": "28000",
     "does not exist": "3D000",
 }
+_MAY_PASS = frozenset(
+    {"28P01", "28000"}
+)  # at the door: an account that is repaired lets us in; a missing database stops
 _CLASSES: dict[str, tuple[int, bool, str]] = {
     "08": (2013, True, ""),
     "57": (2013, True, ""),  # shutdown, crash, starting up
@@ -171,8 +174,9 @@ def _unreachable(text: str) -> TargetError:
     """Errors of connecting have no SQLSTATE: only the text tells a wrong password from a server that is away."""
     for words, state in _REFUSALS.items():
         if words in text:
-            errno, transient, hint = _STATES[state]
-            return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+            errno, _, hint = _STATES[state]
+            may_pass = state in _MAY_PASS
+            return TargetError(f"the target says: {text}", errno=errno, transient=may_pass, hint=hint)
     return TargetError(f"Lost connection to the target: {text}", errno=2013, transient=True)
 
 

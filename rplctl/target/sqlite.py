@@ -41,7 +41,7 @@ from rplctl.target.base import (
 )
 from rplctl.target.sqlite_bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite_cascades import follow_foreign_keys, forget_foreign_keys
-from rplctl.target.sqlite_error import integrity_error, mapped_errors, no_record, target_error
+from rplctl.target.sqlite_error import GONE, integrity_error, mapped_errors, no_record, target_error
 from rplctl.target.sqlite_large import Place, execute_rows
 from rplctl.target.sqlite_lock import BEGIN, begin_when_unlocked
 
@@ -57,6 +57,12 @@ def open_engine(url: str) -> Engine:
         raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
     _make_file(path)
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
+
+    @event.listens_for(engine, "do_connect")
+    def _refuse_a_new_file(*_: object) -> None:
+        """It was made above: where it is gone, its file system is, and an empty one must not take its place."""
+        if not os.path.exists(path):
+            raise TargetError(f"the target's file {path} is no longer there", errno=1017, transient=True, hint=GONE)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: sqlite3.Connection, _record: object) -> None:
@@ -84,9 +90,12 @@ def _make_file(path: str) -> None:
     except FileExistsError:
         reason = "Is a directory" if os.path.isdir(path) else "Permission denied"
         if not os.path.isfile(path) or not os.access(path, os.R_OK | os.W_OK):
-            raise TargetError(f"cannot open the target {path}: {reason}", errno=1017) from None
+            raise TargetError(
+                f"cannot open the target {path}: {reason}", errno=1017, transient=True, hint=GONE
+            ) from None
     except OSError as error:
-        raise TargetError(f"cannot open the target {path}: {error.strerror}", errno=1017) from error
+        text = f"cannot open the target {path}: {error.strerror}"
+        raise TargetError(text, errno=1017, transient=True, hint=GONE) from error
 
 
 class SqliteTarget:

@@ -17,21 +17,28 @@ _TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_ta
 _TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
 
 
+GONE = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
+_AS_CODE = {
+    sqlite3.SQLITE_IOERR_SHMSIZE: sqlite3.SQLITE_FULL,  # no room for -shm
+    sqlite3.SQLITE_READONLY_DBMOVED: sqlite3.SQLITE_CANTOPEN,  # our descriptor's file is no longer there by its name
+}
+
+
 def target_error(error: sqlite3.Error) -> TargetError:
     """sqlite3's errors as MySQL's numbers; busy and full are worth trying again."""
     text = str(error)
     extended = getattr(error, "sqlite_errorcode", 0)
-    code = sqlite3.SQLITE_FULL if extended == sqlite3.SQLITE_IOERR_SHMSIZE else extended & 0xFF  # no room for -shm
+    code = _AS_CODE.get(extended, extended & 0xFF)
     known: dict[int, tuple[int, bool, str]] = {
         sqlite3.SQLITE_BUSY: (1205, True, "another program holds the target's write lock"),
         sqlite3.SQLITE_LOCKED: (1205, True, "another program holds the target's write lock"),
         sqlite3.SQLITE_FULL: (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
         sqlite3.SQLITE_READONLY: (1290, False, "make the target file and its folder writable"),
-        sqlite3.SQLITE_IOERR: (1030, False, "look at the disk, then `rplctl start`"),
+        sqlite3.SQLITE_IOERR: (1030, True, "look at the disk of the target's file; the channel goes on by itself"),
         sqlite3.SQLITE_CORRUPT: (1194, False, "restore the target from a backup; its position comes with it"),
         sqlite3.SQLITE_NOTADB: (1194, False, "the target is not a SQLite file"),
         sqlite3.SQLITE_TOOBIG: (1406, False, _TOO_BIG),
-        sqlite3.SQLITE_CANTOPEN: (1017, False, "check that the target's folder exists and is writable"),
+        sqlite3.SQLITE_CANTOPEN: (1017, True, GONE),
     }
     if text.startswith("too many columns"):
         return TargetError(f"Too many columns: {text}", errno=1117, hint=_TOO_WIDE)
