@@ -31,10 +31,12 @@ from rplctl.command.change_plan import (
     check_way,
     default_heartbeat,
     names_other_source,
+    names_position,
     new_master_info,
     new_relay_log_info,
     position_notes,
     purges_relay_logs,
+    taken_for_the_same,
 )
 from rplctl.command.instance import (
     APPLIER,
@@ -51,6 +53,7 @@ from rplctl.command.instance import (
     target_has_table,
 )
 from rplctl.command.journal import append_journal
+from rplctl.command.lost_record import is_lost, lost_record, made_again
 from rplctl.command.sync_record import forget_sync
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
@@ -88,6 +91,10 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         repositories = open_repositories(config, channel_name)
         created = not repositories.master_info.exists()
         master, relay = stored_records(config, repositories, channel_name)
+        if not created and is_lost(repositories, channel, master):
+            relay = _lost(config, repositories, channel, changes, master, dry_run=dry_run) or relay
+        stands = created and repositories.relay_log_info.exists()
+        master = taken_for_the_same(changes, master) if stands else master
         check_dependencies(changes, master, relay)
         check_own_id(config, channel, changes)
         stays: tuple[Note, ...] = ()
@@ -102,6 +109,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         executed = _executed(channel, relay, by_gtid=master.uses_gtid) if purges else relay.exec_position
         new_master = new_master_info(config, changes, master, executed, purges)
         notes = [*change_notes(config, changes, master, new_master), *position_notes(changes, master, relay, purges)]
+        notes += [_stands(relay)] if stands and not purges and relay.master_log_name else []
         result = ChangeResult(
             channel_name,
             created,
@@ -116,6 +124,30 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         if not dry_run:
             store_change(config, channel, repositories, result, journal_line(result))
         return result
+
+
+def _lost(  # noqa: PLR0913
+    config: Config,
+    repositories: Repositories,
+    channel: Channel,
+    changes: MasterChanges,
+    master: MasterInfo,
+    *,
+    dry_run: bool,
+) -> RelayLogInfo | None:
+    """RelayLogInfo is gone: the marker's in its place. Raises RplError 1201 without one, unless a place is named."""
+    found = made_again(config, repositories, channel, master, dry_run=dry_run)
+    if found is None and not (names_position(changes) or names_other_source(changes, master)):
+        raise lost_record(repositories, channel, master)
+    return found
+
+
+def _stands(relay: RelayLogInfo) -> Note:
+    return Note(
+        0,
+        f"MasterInfo was gone and RelayLogInfo was not: the channel goes on from {relay.exec_position}. If this is "
+        "another source: add --master-log-file and --master-log-pos",
+    )
 
 
 def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:

@@ -170,6 +170,14 @@ def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
     )
 
 
+def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
+    """An empty record with the source that is given: it was lost, the position in RelayLogInfo was not."""
+    folder = os.path.realpath(changes.master_binlog_dir) if changes.master_binlog_dir else ""
+    return replace(
+        master, host=changes.master_host or "", port=changes.master_port or master.port, master_binlog_dir=folder
+    )
+
+
 def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
     """Whether what was received says nothing any more, once both threads are stopped."""
     if changes.relay_log_file is not None or changes.relay_log_pos is not None:

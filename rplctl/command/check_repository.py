@@ -13,6 +13,7 @@ from rplctl.channel import Channel
 from rplctl.command.change_options import ignored_settings
 from rplctl.command.finding import Finding, found
 from rplctl.command.instance import APPLIER, Repositories, open_repositories, running, target_has_table
+from rplctl.command.lost_record import lost_record, made_again
 from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError
@@ -20,7 +21,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
-from rplctl.repository.switch import may_have_table
+from rplctl.repository.switch import keep_one, may_have_table, position_of
 
 TRANSACTIONAL_ENGINE = {
     "postgresql": "ALTER TABLE {table} SET LOGGED",
@@ -60,11 +61,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
     if stored.master is None and stored.relay is not None and not damaged and stored.relay.master_log_name:
         yield _no_master_info(repositories, stored.relay)
     if stored.master is not None and stored.relay is None and stored.master.master_log_name and not damaged:
-        yield found(
-            "repository_missing",
-            f"there is no RelayLogInfo in {repositories.relay_log_info.where}",
-            f"rplctl change-master --master-log-file {stored.master.master_log_name} --master-log-pos POS",
-        )
+        yield _missing(config, channel, repositories, stored.master)
 
 
 def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
@@ -72,6 +69,20 @@ def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
     text = f"there is no MasterInfo in {repositories.master_info.where}; RelayLogInfo is there, applied is {executed}"
     where = f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
     return found("repository_missing", text, f"rplctl change-master --master-host HOST --master-user USER {where}")
+
+
+def _missing(config: Config, channel: Channel, repositories: Repositories, master: MasterInfo) -> Finding:
+    text = f"there is no RelayLogInfo in {repositories.relay_log_info.where}"
+    try:
+        marker = made_again(config, repositories, channel, master, dry_run=True)
+    except TargetError:  # check_target names it
+        marker = None
+    if marker is not None:
+        return found(
+            "repository_missing", f"{text}; the target is at {marker.exec_position}", "rplctl start (makes it)"
+        )
+    error = lost_record(repositories, channel, master)
+    return found("repository_missing", f"{text}{error.message.partition(text)[2]}", error.hint)
 
 
 def _interrupted(channel: Channel) -> Iterator[Finding]:
@@ -121,8 +132,12 @@ def _one_record(
     if all(infos.get(kind) is not None for kind in RepositoryKind):
         if not (channel.run_folder / f"switch-{record.name}.json").exists():
             file, table = (places[kind].where for kind in (RepositoryKind.FILE, RepositoryKind.TABLE))
-            text = f"{record.name} is in {file} and in {table}: the next start refuses"
-            yield found("repository_both", text, f"rm {file}, or DELETE the channel's row from {table}")
+            at = {kind: position_of(info) for kind, info in infos.items()}
+            text = (
+                f"{record.name} is in {file} (at {at[RepositoryKind.FILE]}) and in {table} (at "
+                f"{at[RepositoryKind.TABLE]}): the next start refuses"
+            )
+            yield found("repository_both", text, keep_one(file, table))
     elif infos.get(wanted) is None:
         for kind in RepositoryKind:
             if infos.get(kind) is not None:

@@ -33,12 +33,13 @@ from rplctl.command.instance import (
     write_skip_count,
 )
 from rplctl.command.journal import append_journal
+from rplctl.command.lost_record import is_lost, lost_record, made_again
 from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
 from rplctl.command.source_end import SourceEnd, source_end
 from rplctl.command.sync_record import note_stays, note_synced
 from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.durable import remove_leftovers
-from rplctl.errors import RplError, StoppedEarly, UsageError
+from rplctl.errors import StoppedEarly, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, is_log_name, numbered_log_name
 
@@ -306,18 +307,15 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     repositories = open_repositories(config, channel.name)
     master = read_master_info(repositories, channel.name)
     if not repositories.relay_log_info.exists():
-        if not master.master_log_name:  # after RESET SLAVE: from the first log there is
+        if made_again(config, repositories, channel, master) is not None:
+            text = f"{repositories.relay_log_info.where} had no record: it was made again from the target's marker"
+            append_journal(config, f"START for channel '{channel.name}': {text}")
+        elif is_lost(repositories, channel, master) or master.master_log_name:
+            raise lost_record(repositories, channel, master)
+        else:  # after RESET SLAVE: from the first log there is
             first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
             fresh = RelayLogInfo(channel_name=channel.name, master_id=master.master_id)
             repositories.relay_log_info.flush(fresh.at(first, master.read_position), force=True)
-            return master
-        raise RplError(
-            f"Could not initialize master info structure for '{channel.name}': there is no RelayLogInfo in "
-            f"{repositories.relay_log_info.where}",
-            errno=1201,
-            channel=channel.name,
-            hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
-        )
     return master
 
 

@@ -37,10 +37,23 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
                 f"the repository tables are of version {version}, this rplctl knows up to {SCHEMA_VERSION}",
                 hint="install the rplctl that made them",
             )
-        if version != SCHEMA_VERSION:
+        is_lost = version == SCHEMA_VERSION and _is_table_missing(engine)
+        if version != SCHEMA_VERSION or is_lost:
             with engine.connect() as connection, connection.begin():
                 lock_installation(connection)
+                if is_lost:  # dropped by hand: what is there stays as it is, from the first version on
+                    schema = schema_of(engine.dialect.name)
+                    connection.execute(text(f"DELETE FROM {f'{schema}.' if schema else ''}{VERSION_TABLE}"))
                 _upgrade(connection, rep_engine)
+
+
+def _is_table_missing(engine: Engine) -> bool:
+    from sqlalchemy import inspect
+
+    from rplctl.repository.layout_columns import NAMES
+
+    inspector = inspect(engine)
+    return not all(inspector.has_table(name, schema=schema_of(engine.dialect.name)) for name in NAMES)
 
 
 def upgrade_if_old(engine: Engine) -> None:

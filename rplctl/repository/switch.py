@@ -84,6 +84,7 @@ class SwitchPlan:
     file_where: str
     table_where: str
     steps: tuple[str, ...]
+    positions: tuple[str, str] = ("", "")  # in the file and in the table, where both hold data
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,23 @@ def plan_switch(
         Action.UPDATE_AND_DELETE: (f"update {new.where} from {old.where}", f"delete {old.where}"),
         Action.ERROR: (),
     }[action]
-    return SwitchPlan(repository, channel.name, wanted, *cell, action, file.where, table.where, steps)
+    both = action is Action.ERROR
+    at = (position_of(file.read()), position_of(table.read())) if both else ("", "")
+    return SwitchPlan(repository, channel.name, wanted, *cell, action, file.where, table.where, steps, at)
+
+
+def position_of(info: Any) -> str:
+    """For messages: what a record says of its place."""
+    place = info.exec_position if hasattr(info, "exec_position") else info.read_position
+    gtids = getattr(info, "gtid_executed", "")
+    return f"{place if place.log_name else 'the first log'}{f', {gtids}' if gtids else ''}"
+
+
+def keep_one(file: str, table: str) -> str:
+    return (
+        f"keep the record whose position is that of the target's rows, as a rule the later one: mv {file} elsewhere, "
+        f"or DELETE the channel's row from {table}; from the other rows would be applied twice or left out"
+    )
 
 
 def carry_out(
@@ -182,9 +199,10 @@ def upgrade_tables(config: Config, engine: Callable[[], Engine]) -> None:
 def conflict(plan: SwitchPlan) -> RepositoryConflict:
     return RepositoryConflict(
         "Multiple replication metadata repository instances found with data in them. Unable to decide which is the "
-        f"correct one to choose: {plan.file_where} and {plan.table_where} (channel '{plan.channel}')",
+        f"correct one to choose: {plan.file_where} (at {plan.positions[0]}) and {plan.table_where} (at "
+        f"{plan.positions[1]}) (channel '{plan.channel}')",
         channel=plan.channel,
-        hint=f"keep one: remove {plan.file_where}, or DELETE the channel's row from {plan.table_where}",
+        hint=keep_one(plan.file_where, plan.table_where),
     )
 
 

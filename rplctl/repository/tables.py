@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Float, MetaData, Table, Text, inspect
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Float, MetaData, Table, Text, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl.repository.base import Info
 from rplctl.repository.fields import Field, Number, Seconds, Switch
@@ -82,7 +83,7 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
         raise record.damaged(channel, why, "rplctl start, which upgrades it, or rplctl init --rep-engine NAME")
     if missing:
         why = f"Corrupted table {where}. Check out table definition. It has no column '{missing[0]}'."
-        raise record.damaged(channel, why, _repair_hint(where))
+        raise record.damaged(channel, why, _repair_hint(connection, record, channel, where))
     key = inspector.get_pk_constraint(record.table, schema_of(dialect))["constrained_columns"]
     if [column.lower() for column in key] != [KEY.lower()]:
         found = ", ".join(key) or "no key"
@@ -90,7 +91,7 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
             "Info table has a problem with its key field(s). "
             f"Table '{where}' expected field #1 to be '{KEY}' but found '{found}' instead."
         )
-        raise record.damaged(channel, why, _repair_hint(where))
+        raise record.damaged(channel, why, _repair_hint(connection, record, channel, where))
 
 
 def is_older_layout(columns: set[str]) -> bool:
@@ -99,5 +100,16 @@ def is_older_layout(columns: set[str]) -> bool:
     return is_worklog or ({"number_of_lines", "channel_name"} <= columns and "master_id" not in columns)
 
 
-def _repair_hint(where: str) -> str:
-    return f"rplctl export-info, drop {where}, rplctl init and rplctl import-info"
+def _repair_hint(connection: Connection, record: Record[Info], channel: str, where: str) -> str:
+    """The table anew, and in it what the old one says of the position: the command that puts it there."""
+    name = f" --channel {channel}" if channel else ""
+    anew = f"DROP TABLE {where}; rplctl init; rplctl change-master{name}"
+    if record.name == "master-info":
+        return f"{anew} --master-host HOST --master-user USER --ask-password (the executed position is kept elsewhere)"
+    c = info_tables(connection.dialect.name)[record.table].c
+    try:
+        row = connection.execute(select(c.Master_log_name, c.Master_log_pos).where(c[KEY] == channel)).first()
+    except SQLAlchemyError:
+        row = None
+    place = f"{row[0]} --master-log-pos {row[1]}" if row else "FILE --master-log-pos POS, which its rows held"
+    return f"{anew} --master-log-file {place}"

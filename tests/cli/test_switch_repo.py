@@ -92,7 +92,12 @@ def test_switch_repo_does_what_each_cell_says(
     assert cell_of(instance, name) == cell, "a dry run changes nothing"
     done = instance("switch-repo", "--to", wanted.lower(), "--repository", name)
     if DECISION[cell, wanted] is Action.ERROR:
-        assert (shown.code, done.code, TEXT in done.err, "hint: keep one" in done.err) == (5, 5, True, True)
+        assert (shown.code, done.code, TEXT in done.err, "hint: keep the record whose position" in done.err) == (
+            5,
+            5,
+            True,
+            True,
+        )
     else:
         row = json.loads(shown.out)[0]
         assert (row["Table_has_data"], row["File_has_data"], row["Wanted"]) == (*cell, wanted)
