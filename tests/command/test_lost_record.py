@@ -74,7 +74,7 @@ def carry_out(life: Life, hint: str) -> None:
     """The change-master of the hint."""
     found = re.search(r"--master-log-file (\S+) --master-log-pos (\d+)", hint)
     assert found, hint
-    off = {"master_auto_position": False} if "--master-auto-position 0" in hint else {}
+    off: dict[str, Any] = {"master_auto_position": False} if "--master-auto-position 0" in hint else {}
     life.change(MasterChanges(master_log_file=found[1], master_log_pos=int(found[2]), **off))
     life.go_on()
 
