@@ -142,7 +142,7 @@ def check(
     from rplctl.command.check import WORDS, Limits, Scope, worst
     from rplctl.command.check import check as run
     from rplctl.command.instance import one_engine
-    from rplctl.errors import RplError
+    from rplctl.errors import RplError, file_error
 
     options = options_of(context)
     if offline and online:
@@ -160,8 +160,9 @@ def check(
             ]
     except UsageError:
         raise
-    except RplError as error:
-        write(clean(f"RPLCTL UNKNOWN - {error.message}") + "\n")
+    except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning
+        told = file_error(error) if isinstance(error, OSError) else error
+        write(clean(f"RPLCTL UNKNOWN - {told.message}") + "\n")
         raise typer.Exit(3) from None
     level = worst(v.level for v in verdicts)
     if options.format == "json":
@@ -203,9 +204,14 @@ def doctor(context: typer.Context, channel: ChannelName = None) -> None:
     """
     from rplctl.command.doctor import FAIL, WARN, Finding
     from rplctl.command.doctor import doctor as run
+    from rplctl.errors import RplError, file_error
 
     options = options_of(context)
-    findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
+    try:
+        findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
+    except (RplError, OSError) as error:  # options that cannot be read
+        told = file_error(error) if isinstance(error, OSError) else error
+        findings = [Finding("options", FAIL, told.message, told.hint)]
     show_records(options, findings, Finding)
     results = {finding.Result for finding in findings}
     raise typer.Exit(2 if FAIL in results else 1 if WARN in results else 0)

@@ -56,8 +56,9 @@ def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scop
     if scope is not Scope.OFFLINE:
         try:
             status, threads = status_and_threads(config, channel_name)
-        except RplError as error:
-            verdict = Verdict(channel_name, UNKNOWN, error.message, None)
+        except (RplError, OSError) as error:
+            told = file_error(error) if isinstance(error, OSError) else error
+            verdict = Verdict(channel_name, UNKNOWN, told.message, None)
         else:
             record = read_sync_record(channel)
             is_cron = runs_from_cron(config, record)

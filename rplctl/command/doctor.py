@@ -21,7 +21,7 @@ from rplctl.command.finding import Finding as CheckFinding
 from rplctl.command.instance import engine_of, known_channels, open_repositories, running
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
-from rplctl.errors import RplError, TargetError
+from rplctl.errors import RplError, TargetError, file_error
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
@@ -92,8 +92,9 @@ def _guarded(check: str, run: Callable[[], Iterator[Finding]]) -> list[Finding]:
     found: list[Finding] = []
     try:
         found.extend(run())
-    except RplError as error:
-        found.append(Finding(check, FAIL, error.message, error.hint))
+    except (RplError, OSError) as error:
+        told = file_error(error) if isinstance(error, OSError) else error
+        found.append(Finding(check, FAIL, told.message, told.hint))
     return found
 
 

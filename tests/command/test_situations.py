@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -353,9 +355,9 @@ ROWS = [
         s.runs("applier")), CRITICAL, ("receiver_stuck",), f"ends at {END} 10490 bytes behind", options=ONLINE),
     # files
     Row("options are no TOML", lambda s: (s.datadir / "rplctl.toml").write_text("= 1"), UNKNOWN, words="rplctl.toml",
-        doctor=78, exit=78),
+        doctor=2, exit=78),
     Row("an option that is none", lambda s: (s.datadir / "rplctl.toml").write_text("run_modus = 1"), UNKNOWN,
-        words="unknown option", doctor=78, exit=78),
+        words="unknown option", doctor=2, exit=78),
     Row("options open to others", lambda s: (s.datadir / "rplctl.toml").chmod(0o644), OK, doctor=2),
     Row("status files are rubbish", lambda s: (s.stays(), [s.channel.status_path(role).write_bytes(b"\xff{")
         for role in ("receiver", "applier")]), CRITICAL, BOTH_STOPPED, doctor=1),
@@ -426,7 +428,7 @@ def doctored(situation: Situation, row: Row, meant: tuple[str, ...]) -> None:
     """Every finding of check is there, with its repair, and the exit code is that of the worst."""
     done = situation.ask("doctor", "--json", *meant)
     assert done.code == (row.doctor if row.doctor >= 0 else (0, 1, 2, 2)[row.check]), done.out
-    if done.code == 78 or row.check == UNKNOWN:
+    if row.check == UNKNOWN:
         return
     rows = {entry["Check"]: entry for entry in json.loads(done.out)}
     scope = () if "--max-sync-age" in row.options or "--lag-warning" in row.options else row.options
@@ -459,6 +461,67 @@ def test_a_receiver_that_reads_and_cannot_keep_up_is_a_warning(situation: Situat
         is_over.set()
         reading.join()
     assert found["receiver_behind"]["level"] == "WARNING" and f"ends at {END}" in found["receiver_behind"]["text"]
+
+
+AS_NOBODY = """
+import os, sys
+from rplctl.cli import run
+import difflib, encodings.utf_16_be, getpass, shlex, sqlite3, typing
+from rplctl.cli import app, color, completion, globals, options, output, show, text
+from rplctl.command import check, check_ends, check_relay_log, check_repository, channels, doctor
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+def test_another_user_is_told_so_and_monitoring_gets_an_unknown_not_a_warning(situation: Situation) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    for verb, code, stream in (("check", UNKNOWN, "stdout"), ("doctor", 2, "stdout"), ("show-status", 1, "stderr")):
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, "--datadir", str(situation.datadir), verb],
+            env={**os.environ, "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        told = getattr(done, stream)
+        assert done.returncode == code and "Permission denied" in told and "Traceback" not in done.stderr, done
+        assert "UNKNOWN" in told if verb == "check" else "as the owner of the instance folder" in told
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_critical_and_a_failure(situation: Situation) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small file system")
+    situation.run_both()
+    situation.held.close()
+    kept = situation.datadir.with_name("kept")
+    situation.datadir.rename(kept)
+    situation.datadir.mkdir(mode=0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", str(situation.datadir)], check=True)
+    try:
+        shutil.copytree(kept, situation.datadir, dirs_exist_ok=True)
+        situation.run_both()
+        printed = situation.ask("check")
+        assert printed.code == CRITICAL and "disk_full" in printed.out and "free some space" in printed.out
+        rows = {row["Check"]: row["Result"] for row in json.loads(situation.ask("doctor", "--json").out)}
+        assert rows["free space"] == rows["channel '' disk_full"] == "FAIL"
+        assert situation.ask("show-status", "--exit-code").code == 0
+    finally:
+        situation.held.close()
+        subprocess.run(["umount", "-l", str(situation.datadir)], check=False)
+
+
+@pytest.mark.slow
+def test_a_part_that_cannot_be_looked_at_is_a_finding_and_hides_no_other(situation: Situation) -> None:
+    situation.run_both()
+    situation.channel.relay_log_index_path.unlink()
+    situation.channel.relay_log_index_path.mkdir()
+    situation.channel.master_info_path.chmod(0o644)
+    assert {"cannot_look", "file_mode"} <= {finding["code"] for finding in findings(situation, ())}
+    assert "cannot_look" in situation.ask("doctor").out and situation.ask("check").code == CRITICAL
 
 
 def test_every_finding_about_threads_is_in_the_table() -> None:
