@@ -52,12 +52,16 @@ def backup(
 def restore(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What backup made.")],
+    binary_log_dir: Annotated[
+        list[Path] | None,
+        typer.Option("--binary-log-dir", metavar="DIR", help="Put a binary log back that was in this folder."),
+    ] = None,
 ) -> None:
     """Make an instance folder from a backup."""
     from rplctl.command.restore import restore as run
 
     options = options_of(context)
-    result = run(folder.absolute(), options.datadir)
+    result = run(folder.absolute(), options.datadir, [place.absolute() for place in binary_log_dir or []])
     say_notes(options, result.notes)
     row = {"Datadir": str(result.datadir), "Files": result.files, "Log_Status": result.log_status}
     say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", row)

@@ -32,6 +32,7 @@ from rplctl.binary_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.command.instance import APPLIER, running
 from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_file
+from rplctl.command.manifest import MANIFEST, MANIFEST_VERSION
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import private_folder, replace_file, sync, write_all
 from rplctl.errors import RplError, UsageError
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 
     from rplctl.log_status import ChannelLog, TargetLog
 
-MANIFEST = "backup.json"
-MANIFEST_VERSION = 1
 TARGET_FILE = "target.db"  # of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
 _INSTANCE_FILES = (INSTANCE_FILE, KEY_FILE, "rplctl.log")

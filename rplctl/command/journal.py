@@ -16,7 +16,7 @@ JOURNAL = "rplctl.log"
 def append_journal(config: Config, text: str) -> None:
     """One line in `<datadir>/rplctl.log`: when, process, who, what. Raises RplError when it cannot be written."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
-    line = f"{stamp} {os.getpid()} [{_who()}] {masked(text)}\n"
+    line = f"{stamp} {os.getpid()} [{_who()}] {_one_line(masked(text))}\n"
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(config.datadir / JOURNAL, flags, 0o600)
@@ -26,6 +26,10 @@ def append_journal(config: Config, text: str) -> None:
         os.write(descriptor, line.encode(errors="replace"))
     finally:
         os.close(descriptor)
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def _who() -> str:

@@ -2,25 +2,33 @@
 
 Invariant: nothing can start before everything is there. The order is relay logs and data, options, and the info files,
 without which a channel does not exist, last; a restore that is killed leaves a folder that the next one refuses.
+Nothing is written but in the instance folder and in folders that the operator named, whatever the backup says
+(manifest.py).
 Server id and uuid are derived from the instance folder, so the copy and the original may run at the same time.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
-import json
+import os
+import shlex
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from rplctl.channel import Channel
-from rplctl.command.backup import MANIFEST, MANIFEST_VERSION, TARGET_FILE, refuse_filled
+from rplctl.command.backup import TARGET_FILE, refuse_filled
 from rplctl.command.instance import Note
 from rplctl.command.journal import append_journal
+from rplctl.command.manifest import Manifest, read_manifest
 from rplctl.config import INSTANCE_FILE, Config, read_file, to_toml
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file, sync, sync_folder
-from rplctl.errors import RplError, UsageError
+from rplctl.errors import ConfigError, RplError, UsageError
+from rplctl.plain_file import open_plain
 
 SQLITE = "sqlite:"  # a target's URL begins with it
 
@@ -33,50 +41,51 @@ class RestoreResult:
     notes: tuple[Note, ...]
 
 
-def restore(folder: Path, datadir: Path) -> RestoreResult:
-    """Fill an empty or new instance folder. Raises UsageError, RplError when the backup is not whole."""
+def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()) -> RestoreResult:
+    """Fill an empty or new instance folder. Raises UsageError, RplError when the backup is not whole.
+
+    `binary_log_folders`: those outside of the instance folder where binary logs may be put back.
+    """
     refuse_filled(datadir, "restore into a new instance: rplctl --datadir FOLDER restore …")
     manifest = read_manifest(folder)
-    names = sorted(manifest["files"], key=_order)
-    places = {name: _place(name, datadir, manifest.get("binary_logs_outside", {})) for name in names}
-    _refuse_taken([place for place in places.values() if not place.is_relative_to(datadir)])
+    _refuse_unnamed(manifest, binary_log_folders)
+    names = sorted(manifest.digests, key=_order)
+    places = {name: _place(name, datadir, manifest) for name in names}
+    outside = [places[name] for name in names if manifest.folder_of(name)]
+    _refuse_taken(outside)
+    options = _options(folder, manifest, datadir)
     private_folder(datadir)
     for name in names:
-        _copy(folder / name, places[name], manifest["files"][name], replaced=_options(folder, name, manifest, datadir))
+        replaced = options if name == INSTANCE_FILE else None
+        _copy(folder, name, places[name], manifest.digests[name], replaced=replaced)
     sync_folder(datadir)
-    for parent in {place.parent for place in places.values() if not place.is_relative_to(datadir)}:
+    for parent in {place.parent for place in outside}:
         sync_folder(parent)
-    append_journal(Config(datadir), f"'RESTORE' of {folder}, taken {manifest['created']}")
-    return RestoreResult(datadir, len(names), manifest["log_status"], tuple(_notes(manifest)))
+    append_journal(Config(datadir), f"'RESTORE' of {folder}, taken {manifest.created}")
+    return RestoreResult(datadir, len(names), manifest.log_status, tuple(_notes(manifest)))
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the folder says it holds. Raises UsageError when it is no finished backup."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        is_known = manifest["version"] == MANIFEST_VERSION and isinstance(manifest["files"], dict)
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{folder} is no backup, or one that was not finished: no {MANIFEST}") from None
-    except (ValueError, KeyError, TypeError):
-        is_known = False
-    if not is_known:
-        raise UsageError(f"{folder / MANIFEST} is not of this version of rplctl, or damaged")
-    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in manifest["files"]):
-        raise UsageError(f"{folder / MANIFEST} names files outside of the backup")
-    return dict(manifest)
+def _refuse_unnamed(manifest: Manifest, named: Sequence[Path]) -> None:
+    """A backup does not say where on this machine something is written. Raises UsageError."""
+    wanted = {folder for name in manifest.digests if (folder := manifest.folder_of(name))}
+    if missing := sorted(wanted - {str(folder) for folder in named}):
+        raise UsageError(
+            f"the backup holds a binary log that was outside of the instance folder, in {', '.join(missing)}",
+            hint="to put it back there: " + " ".join(f"--binary-log-dir {shlex.quote(folder)}" for folder in missing),
+        )
 
 
-def _place(name: str, datadir: Path, outside: dict[str, str]) -> Path:
+def _place(name: str, datadir: Path, manifest: Manifest) -> Path:
     """Where the file belongs: in the instance folder, or where its binary log was."""
-    part = str(Path(name).parent)
-    return Path(outside[part], Path(name).name) if part in outside else datadir / name
+    outside = manifest.folder_of(name)
+    return Path(outside, Path(name).name) if outside else datadir / name
 
 
 def _refuse_taken(places: list[Path]) -> None:
     """Two instances must not write one binary log. Raises UsageError."""
     for place in places:
         base = place.name.rpartition(".")[0]
-        taken = sorted(place.parent.glob(f"{base}.*"))
+        taken = sorted(place.parent.glob(f"{glob.escape(base)}.*"))
         if taken:
             raise UsageError(
                 f"{taken[0]} exists: a binary log from outside of the instance folder cannot be put back there",
@@ -91,44 +100,55 @@ def _order(name: str) -> tuple[int, str]:
     return (2 if name.endswith(".info") else 0), name
 
 
-def _copy(source: Path, destination: Path, entry: dict[str, Any], *, replaced: bytes | None) -> None:
+def _copy(folder: Path, name: str, destination: Path, wanted: str, *, replaced: bytes | None) -> None:
     """One file, checked against its digest on the way. Raises RplError."""
+    source = folder / name
     private_folder(destination.parent)
+    with _opened(folder, source) as reader:
+        if hashlib.file_digest(reader, "sha256").hexdigest() != wanted:
+            raise RplError(f"{source} is not what was backed up: its SHA-256 differs", hint="use another backup")
+        if replaced is not None:
+            replace_file(destination, replaced)
+            return
+        reader.seek(0)
+        with open(destination, "xb") as writer:
+            destination.chmod(PRIVATE_FILE)
+            shutil.copyfileobj(reader, writer, 4 << 20)
+            writer.flush()
+            sync(writer.fileno(), destination.name)
+
+
+def _opened(folder: Path, source: Path) -> BufferedReader:
+    """A file of the backup itself: nothing that a symbolic link in it points to. Raises RplError."""
+    if source.is_symlink() or source.parent.resolve() != folder.resolve() / source.parent.relative_to(folder):
+        raise RplError(f"{source} is a symbolic link, or lies behind one", hint="use another backup")
     try:
-        with open(source, "rb") as reader:
-            digest = hashlib.file_digest(reader, "sha256").hexdigest()
-            if digest != entry["sha256"]:
-                raise RplError(f"{source} is not what was backed up: its SHA-256 differs", hint="use another backup")
-            if replaced is not None:
-                replace_file(destination, replaced)
-                return
-            reader.seek(0)
-            with open(destination, "xb") as writer:
-                destination.chmod(PRIVATE_FILE)
-                shutil.copyfileobj(reader, writer, 4 << 20)
-                writer.flush()
-                sync(writer.fileno(), destination.name)
-    except FileNotFoundError:
+        return os.fdopen(open_plain(source, follow=False), "rb")
+    except (FileNotFoundError, NotADirectoryError):
         raise RplError(f"{source} is missing from the backup", hint="use another backup") from None
 
 
-def _options(folder: Path, name: str, manifest: dict[str, Any], datadir: Path) -> bytes | None:
+def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
     """The options with SQLite files in our instance folder in place of the original's, None when nothing changes.
 
     A server stays the target that it was: of the whole instance, or of a channel.
     """
-    if name != INSTANCE_FILE:
+    path = folder / INSTANCE_FILE
+    if INSTANCE_FILE not in manifest.digests:
         return None
-    stored = read_file(folder / name)
+    _opened(folder, path).close()
+    stored = read_file(path)
     before = to_toml(stored)
     has_file_at_top = str(stored.get("target", SQLITE)).startswith(SQLITE)
     if has_file_at_top:
         stored.pop("target", None)
     sections = stored.setdefault("channel", {})
+    if not isinstance(sections, dict) or not all(isinstance(section, dict) for section in sections.values()):
+        raise ConfigError(f"{path}: channel: tables were expected", hint="use another backup")
     file_of = {
         channel: f"target{Channel(channel, datadir).suffix}.db" for channel, s in sections.items() if _has_file(s)
     }
-    for file, channels in manifest.get("targets", {}).items():
+    for file, channels in manifest.targets.items():
         file_of |= {_spelled(sections, channel): file for channel in channels}
     for channel, file in file_of.items():
         if file != TARGET_FILE or not has_file_at_top:
@@ -148,12 +168,12 @@ def _spelled(sections: dict[str, Any], channel: str) -> str:
     return next((name for name in sections if name.lower() == channel.lower()), channel)
 
 
-def _notes(manifest: dict[str, Any]) -> list[Note]:
+def _notes(manifest: Manifest) -> list[Note]:
     notes = []
-    if manifest.get("needs_dump", not manifest["has_target"]):
+    if manifest.needs_dump:
         notes.append(
             Note(0, "load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
         )
-    if manifest.get("key_left_out", not manifest["has_key"]):
+    if manifest.key_left_out:
         notes.append(Note(0, "the backup holds no rplctl.key: put the original's here, or set the passwords again"))
     return notes

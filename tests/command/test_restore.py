@@ -11,7 +11,8 @@ from rplctl.command.backup import backup
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
 from rplctl.command.instance import all_channels
-from rplctl.command.restore import read_manifest, restore
+from rplctl.command.manifest import read_manifest
+from rplctl.command.restore import restore
 from rplctl.config import load_config, store_options
 from rplctl.errors import UsageError
 
@@ -31,7 +32,7 @@ def copy(tmp_path: Path) -> Path:
 def test_a_channel_is_there_only_when_all_that_it_needs_is(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = len(read_manifest(copy)["files"])
+    count = len(read_manifest(copy).digests)
     whole = restoring._copy
     states = []
     for stop_after in range(count + 1):
@@ -69,10 +70,15 @@ def test_a_binary_log_outside_of_the_instance_is_copied_and_put_back_unless_anot
     before = {path.name: path.read_bytes() for path in place.iterdir()}
     backup(lambda name: load_config(datadir, name), tmp_path / "backup")
     with pytest.raises(UsageError, match="applied-west.000001 exists"):
-        restore(tmp_path / "backup", tmp_path / "again")
+        restore(tmp_path / "backup", tmp_path / "again", [place])
     assert not (tmp_path / "again").exists()
     place.rename(tmp_path / "gone")
-    restore(tmp_path / "backup", tmp_path / "again")
+    for named in ([], [tmp_path]):
+        with pytest.raises(UsageError, match="was outside of the instance folder") as refused:
+            restore(tmp_path / "backup", tmp_path / "again", named)
+        assert refused.value.hint.endswith(f"--binary-log-dir {place}")
+    assert not place.exists() and not (tmp_path / "again").exists()
+    restore(tmp_path / "backup", tmp_path / "again", [place])
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
     assert not (tmp_path / "again/binary-log").exists()
     assert load_config(tmp_path / "again").log_bin == str(place / "applied")
