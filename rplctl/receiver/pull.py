@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from rplctl.binlog.checksum import verify_events
 from rplctl.binlog.format_description import parse_format_description
 from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, EventType, parse_header
@@ -91,8 +93,10 @@ class Pull:
                 queued += self._control(batch.event(i))
                 i += 1
             else:
-                i, kept = self._queue(batch, i)
+                i, kept = self._queue(self._up_to_limit(batch, i), i)
                 queued += kept
+                if i < len(batch) and self._is_open and self._writer.should_rotate:
+                    self.rotate()
         if queued and self._is_open:
             self._flusher.after_events(self._position, self._writer, queued)
             if self._writer.should_rotate:
@@ -133,6 +137,12 @@ class Pull:
                 position=str(self._position),
                 hint="rplctl start; if it comes again, the source's binary log is damaged there",
             )
+
+    def _up_to_limit(self, batch: EventBatch, first: int) -> EventBatch:
+        """The batch up to where the relay log is full: a batch is megabytes, max_relay_log_size may be less."""
+        limit = int(batch.offsets[first]) + self._writer.room
+        stop = max(first + 1, int(np.searchsorted(batch.offsets, limit, side="right")) - 1)
+        return batch if stop >= len(batch) else EventBatch(batch.data, batch.offsets[: stop + 1])
 
     def _queue(self, batch: EventBatch, first: int) -> tuple[int, int]:
         """Append the run of plain events from `first` on; (next event, events appended)."""

@@ -33,6 +33,7 @@ from rplctl.relay_log.purge import finish_purge
 WRITE_FAILURE: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
 DEFAULT_MAX_SIZE = 1 << 30
 MAX_MOVED_TAIL = 32 << 20  # an unfinished transaction above this size is waited for instead of moved
+FULL_STEPS = 16  # parts of `max_relay_log_size` by which a file outgrows it before it is looked at again
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -137,6 +138,13 @@ class RelayLogWriter:
         tail = self._size - self._last_boundary().offset
         self._next_rotate_check = self._size + tail // 4  # a huge transaction is not walked again for each batch
         return tail <= min(MAX_MOVED_TAIL, self._max_size // 2)
+
+    @property
+    def room(self) -> int:
+        """Bytes to append before `should_rotate` is asked again; small ones once the file is full, where a transaction
+        that began before has not ended.
+        """
+        return max(self._max_size - self._size, self._max_size // FULL_STEPS)
 
     def rotate(self) -> RelayLogPosition:
         """Begin the next relay log at the last transaction end; an unfinished transaction moves into it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ from rplctl.receiver.reporter import Reporter
 from rplctl.recovery import RecoveryResult
 from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.locate import out_of_order
+from rplctl.relay_log.writer import FULL_STEPS
 from rplctl.repository import open_master_info
 from rplctl.repository.base import InfoRepository
 from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity
@@ -105,6 +108,28 @@ def test_a_batch_cut_inside_a_transaction_is_position_for_position_the_same(make
         link.take(whole[start:end])
     assert b"".join(link.relayed()) == whole
     assert link.master_info.read().read_position == source.position
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_relay_log_outgrows_its_limit_by_more_than_a_transaction_however_large_the_batches(
+    make: Any, seed: int
+) -> None:
+    """A batch is up to megabytes; the last transaction that a file began is ended in it, or moves to the next one."""
+    chance = random.Random(seed)
+    limit = chance.choice((4096, 8192, 20_000))
+    link, source = make(max_relay_log_size=limit), FakeSource()
+    begun = source.begin()
+    sent = [source.transaction(chance.randint(1, 3), chance.choice((1, 10, 300))) for _ in range(120)]
+    whole = b"".join(sent)
+    first = chance.choice((len(whole), len(whole) // 2))
+    cut = max(int(at) for at in scan_events(np.frombuffer(whole, np.uint8), 0).offsets if at <= first)
+    link.take(begun, *filter(None, (whole[:cut], whole[cut:])))
+    assert b"".join(link.relayed()) == whole
+    sizes = [(link.channel.datadir / name).stat().st_size for name in link.names]
+    assert max(sizes) <= limit + limit // FULL_STEPS + 1.25 * max(map(len, sent)) + 500
+    assert len(sizes) >= len(whole) // (2 * limit)
+    assert link.master_info.read().read_position == source.position
+    assert out_of_order(RelayLogIndex(link.channel), link.names, by_gtid=True) == ""
 
 
 @pytest.mark.parametrize("control", ["rotate", "description"])
