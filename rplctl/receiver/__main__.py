@@ -26,7 +26,10 @@ def main(arguments: list[str]) -> int:
         Receiver(load_config(datadir, name), Channel(name, datadir)).run()
     except RplError as error:
         logging.getLogger("rplctl.receiver").error(
-            "%s%s", error.message, f" (hint: {error.hint})" if error.hint else ""
+            "%s%s",
+            error.message,
+            f" (hint: {error.hint})" if error.hint else "",
+            exc_info=error.__cause__ if type(error) is RplError else None,  # what nobody foresaw
         )
         return error.exit_code
     return 0

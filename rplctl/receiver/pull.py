@@ -175,11 +175,12 @@ class Pull:
 
     def _rotate_event(self, event: bytes, header: EventHeader) -> int:
         end = len(event) - (CHECKSUM_LENGTH if self._algorithm else 0)
-        name = event[HEADER_LENGTH + _ROTATE_FIXED : end].decode("utf-8", "replace")
+        given = event[HEADER_LENGTH + _ROTATE_FIXED : end]
+        name = given.decode("utf-8", "surrogateescape")  # what is no UTF-8 could not be asked for again
         position = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + _ROTATE_FIXED], "little")
-        if not is_log_name(name) or position < 4:
+        if not name.isprintable() or not is_log_name(name) or position < 4:
             raise SourceError(
-                f"the source names a binary log that cannot be one: {name!r} at {position}",
+                f"the source names a binary log that cannot be one: {given!r} at {position}",
                 errno=ER_RELAY_LOG_WRITE_FAILURE,
             )
         self._left_out = False

@@ -4,7 +4,7 @@ Invariants: only the holder of the channel's receiver lock writes its relay log;
 log recovery (design D7), so a transaction that a broken connection cut in two is fetched again whole; MasterInfo
 never says more than the relay log holds; a new MasterInfo, which names the end of the relay log that it was flushed
 with, becomes visible under the channel's data lock only (WL#9452 F-2.5). Errors carry MySQL's number and go into the
-status file before they leave `run` (WL#4621, WL#2775).
+status file before they leave `run` (WL#4621, WL#2775), also those that nobody foresaw.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from rplctl.recovery import recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
 from rplctl.source import open_source
+from rplctl.source.base import ER_SLAVE_FATAL_ERROR
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 TICK_S: Final = 0.2  # how soon a signal is heeded
 TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which holds our records, is away
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
+_MOST_WORDS: Final = 500  # of an unforeseen error: what a server sent may be in it
 Handler = Callable[[int, FrameType | None], object] | int | None
 log = logging.getLogger("rplctl.receiver")
 
@@ -48,7 +50,7 @@ class _StopWhileConnecting(BaseException):
 
 
 class Receiver:
-    """One run of a channel's receiver; `run` returns on SIGTERM or SIGINT and raises RplError otherwise."""
+    """One run of a channel's receiver; `run` returns on SIGTERM or SIGINT and raises RplError, only that, otherwise."""
 
     def __init__(self, config: Config, channel: Channel) -> None:
         self._config = config
@@ -74,10 +76,27 @@ class Receiver:
             except RplError as error:
                 self._reporter.failed(error)
                 raise
+            except Exception as error:  # the thread boundary: no error ends the receiver unseen
+                failure = self._unexpected(error)
+                self._reporter.failed(failure)
+                raise failure from error
             finally:
                 self._reporter.stopped()
                 for number, handler in previous.items():
                     signal.signal(number, handler)
+
+    def _unexpected(self, error: Exception) -> RplError:
+        """What the operator reads of an error that nobody foresaw: where it was, and what to do."""
+        status = self._reporter.status
+        position = f"{status.read_log_name}:{status.read_log_pos}" if status.read_log_name else ""
+        words = f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"
+        return RplError(
+            f"the receiver failed unexpectedly{f' behind {position}' if position else ''}: {words}",
+            errno=ER_SLAVE_FATAL_ERROR,
+            channel=self._channel.name,
+            position=position,
+            hint=f"see {self._channel.log_path('receiver')}; nothing is lost, rplctl start tries again from there",
+        )
 
     def stop(self) -> None:
         """Ask `run` to return at its next tick (SIGTERM does this)."""

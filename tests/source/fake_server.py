@@ -62,6 +62,7 @@ class FakeServer:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with client, contextlib.suppress(OSError, EOFError):
                 self.talk(client)
 
