@@ -156,13 +156,13 @@ def _with_mariadb(
     executed: str, data: ByteArray, offsets: Ints, found: Mapping[Source | int, tuple[Ints, Ints]]
 ) -> MariadbGtidState:
     """The last GTID of each domain, in the order of the log."""
-    state = MariadbGtidState.parse(executed)
+    ends: dict[int, tuple[int, int]] = {}
     for domain, (events, _) in found.items():
         if isinstance(domain, int):
             last = int(offsets[events[-1]])
             sequence = int.from_bytes(data[last + HEADER_LENGTH : last + HEADER_LENGTH + 8].tobytes(), "little")
-            state = state.add(domain, int.from_bytes(data[last + 5 : last + 9].tobytes(), "little"), sequence)
-    return state
+            ends[domain] = int.from_bytes(data[last + 5 : last + 9].tobytes(), "little"), sequence
+    return MariadbGtidState.parse(executed).add_last(ends)
 
 
 def _spans(numbers: Ints) -> Intervals:

@@ -229,7 +229,11 @@ class MariadbGtidState:
 
     def add(self, domain: int, server_id: int, sequence: int) -> MariadbGtidState:
         """The state after this transaction: the last one of a domain counts, whatever its number."""
-        return MariadbGtidState({**self.domains, domain: (server_id, sequence)})
+        return self.add_last({domain: (server_id, sequence)})
+
+    def add_last(self, last: Mapping[int, tuple[int, int]]) -> MariadbGtidState:
+        """The state after many, of which these are the last of their domains: one copy, not one for each domain."""
+        return MariadbGtidState({**self.domains, **last})
 
     def union(self, other: MariadbGtidState) -> MariadbGtidState:
         """Per domain the one that is further on; at equal numbers `other`'s."""

@@ -47,13 +47,12 @@ def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> Sourc
     if master.master_binlog_dir:
         return _end_of_folder(config, master, relay)
     from rplctl.secret import reveal
-    from rplctl.source.survey import log_end, survey
+    from rplctl.source.survey import executed_gtids, log_end, survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
         gtids = ""
         if master.uses_gtid and not master.ignored_server_ids:  # a set does not say which server wrote what
-            variable = "gtid_executed" if master.enabled_auto_position else "gtid_binlog_pos"
-            gtids = _taken(str(query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", ""), master)
+            gtids = _taken(executed_gtids(query, of_mysql=master.enabled_auto_position), master)
         return SourceEnd(log_end(query), gtids, bool(gtids) or not master.uses_gtid)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from rplctl.binlog.bytes_at import u32
 from rplctl.binlog.format_description import FormatDescription
 from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.binlog.gtid_event import Gtid, MariadbGtid, parse_gtid
+from rplctl.binlog.gtid_event import MariadbGtid, parse_gtid
 from rplctl.binlog.jit import kernel
 from rplctl.source import EventBatch
 from rplctl.source.base import Bytes, Offsets
@@ -34,19 +34,21 @@ class RetrievedGtids:
         """Note the GTIDs of events `first … stop - 1`; transactions that begin or end there (anonymous too)."""
         starts, ends = np.empty(stop - first, np.int64), np.empty(stop - first, np.int64)
         count, transactions = _gtid_runs(batch.data, batch.offsets, first, stop, starts, ends)
+        domains: dict[int, tuple[int, int]] = {}
+        intervals: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for run in range(int(count)):
-            self._add_run(
-                parse_gtid(batch.event(int(starts[run])), description),
-                parse_gtid(batch.event(int(ends[run])), description),
-            )
+            last = parse_gtid(batch.event(int(ends[run])), description)
+            if isinstance(last, MariadbGtid):
+                domains[last.domain] = last.server_id, last.sequence
+                continue
+            begin = parse_gtid(batch.event(int(starts[run])), description)
+            if not isinstance(begin, MariadbGtid):
+                intervals.setdefault((begin.server_uuid, begin.tag), []).append((begin.number, last.number))
+        if domains:  # once a batch: each copy is as long as all that is known
+            self._mariadb = self._mariadb.add_last(domains)
+        if intervals:
+            self._mysql = self._mysql.union(MysqlGtidSet({key: tuple(found) for key, found in intervals.items()}))
         return int(transactions)
-
-    def _add_run(self, first: Gtid, last: Gtid) -> None:
-        if isinstance(last, MariadbGtid):
-            self._mariadb = self._mariadb.add(last.domain, last.server_id, last.sequence)
-        elif not isinstance(first, MariadbGtid):
-            interval = MysqlGtidSet({(first.server_uuid, first.tag): ((first.number, last.number),)})
-            self._mysql = self._mysql.union(interval)
 
 
 @kernel

@@ -32,6 +32,12 @@ CR_SSL_CONNECTION_ERROR = 2026
 CR_MALFORMED_PACKET = 2027
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
 _FATAL = frozenset({2059, 2061})
+HINT_MARIADB_GTID = (
+    "the source is a MariaDB server, whose GTIDs are asked for with rplctl change-master --master-use-gtid slave_pos"
+)
+HINT_MYSQL_GTID = (
+    "the source is a MySQL server, whose GTIDs are asked for with rplctl change-master --master-auto-position 1"
+)
 _NEEDS_SECURE = "requires secure connection"
 _HINT_SECURE = (
     "rplctl change-master --master-ssl 1 encrypts the connection and believes whoever answers, --master-ssl-ca FILE "
@@ -172,22 +178,24 @@ def _set_up_session(
     for statement in flavor.session_statements(identity.is_mariadb, info.heartbeat, replica):
         mysql.query(statement)
     if start.mariadb_gtid is not None:
-        _require(identity.is_mariadb, "MASTER_USE_GTID needs a MariaDB source")
+        _require(identity.is_mariadb, "MASTER_USE_GTID needs a MariaDB source", HINT_MYSQL_GTID)
         for statement in flavor.mariadb_gtid_statements(start.mariadb_gtid):
             mysql.query(statement)
     if start.mysql_gtid_set is not None:
-        _require(not identity.is_mariadb, "MASTER_AUTO_POSITION needs a MySQL source")
+        _require(not identity.is_mariadb, "MASTER_AUTO_POSITION needs a MySQL source", HINT_MARIADB_GTID)
         mode = _value(mysql, "SELECT @@GLOBAL.gtid_mode")
         _require(
             mode == "ON",
             "The replication receiver thread cannot start in AUTO_POSITION mode: "
             f"the source has GTID_MODE = {mode} instead of ON",
+            "set gtid_mode=ON on the source, or replicate by position: rplctl change-master --master-auto-position 0 "
+            "--master-log-file … --master-log-pos …",
         )
 
 
-def _require(condition: bool, otherwise: str) -> None:
+def _require(condition: bool, otherwise: str, hint: str = "") -> None:
     if not condition:
-        raise SourceError(f"Fatal error: {otherwise}", errno=ER_SLAVE_FATAL_ERROR)
+        raise SourceError(f"Fatal error: {otherwise}", errno=ER_SLAVE_FATAL_ERROR, hint=hint)
 
 
 def _checksum_algorithm(mysql: Any) -> str:

@@ -15,13 +15,14 @@ from rplctl.errors import SourceError
 from rplctl.handshake import Allowance
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.source.connection import log_in, map_errors
+from rplctl.source.connection import HINT_MARIADB_GTID, HINT_MYSQL_GTID, log_in, map_errors
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
 MOST_BYTES = 512 << 20  # of one answer: the columns of a million tables
 PATIENCE = 10  # times the net timeout: for one answer from its first byte to its last
 ER_PARSE_ERROR = 1064
+ER_UNKNOWN_SYSTEM_VARIABLE = 1193
 ER_SPECIFIC_ACCESS_DENIED = 1227
 
 
@@ -47,6 +48,18 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
 
 def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row)
+
+
+def executed_gtids(query: Query, *, of_mysql: bool) -> str:
+    """What the server has, in its vendor's notation. Raises SourceError 1193 for a server of the other vendor."""
+    variable = "gtid_executed" if of_mysql else "gtid_binlog_pos"
+    try:
+        return str(query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", "")
+    except SourceError as error:
+        if error.errno != ER_UNKNOWN_SYSTEM_VARIABLE:
+            raise
+        hint = HINT_MARIADB_GTID if of_mysql else HINT_MYSQL_GTID
+        raise SourceError(error.message, errno=error.errno, hint=hint) from None
 
 
 def log_end(query: Query) -> BinlogPosition:

@@ -162,6 +162,16 @@ def test_two_commands_at_once_are_not_possible(config: Config) -> None:
         change_master(config, "", MasterChanges(master_delay=1))
 
 
+def test_tls_settings_without_tls_are_warned_of(config: Config) -> None:
+    def warned(changes: MasterChanges) -> bool:
+        return any("until --master-ssl 1" in note.text for note in change_master(config, "", changes).notes)
+
+    assert warned(MasterChanges(master_ssl_verify_server_cert=True))
+    assert warned(MasterChanges(master_tls_version="TLSv1.3"))
+    assert not warned(MasterChanges(master_ssl=True))
+    assert not warned(MasterChanges(master_tls_version="TLSv1.2"))
+
+
 def test_the_password_is_stored_protected_and_the_journal_does_not_know_it(config: Config) -> None:
     change_master(config, "", MasterChanges(password="C4nary", master_ssl=True))
     master = stored(config)[0]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rplctl.binlog.gtid import MysqlGtidSet
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
@@ -161,6 +162,29 @@ def test_with_replicate_same_server_id_even_our_own_id_may_be_the_sources() -> N
     check_identity(identity(server_id=77), MasterInfo(host="h"), START, None)
     with pytest.raises(SourceError, match="--replicate-same-server-id option"):
         check_identity(identity(server_id=77), MasterInfo(host="h"), START, REPLICA)
+
+
+@pytest.mark.parametrize(
+    ("version", "start", "option"),
+    [
+        ("5.5.5-10.11.19-MariaDB-log", DumpStart(START.position, mysql_gtid_set=MysqlGtidSet()), "--master-use-gtid"),
+        ("9.7.4", DumpStart(START.position, mariadb_gtid=""), "--master-auto-position 1"),
+    ],
+)
+def test_gtids_of_the_other_vendor_are_answered_with_the_option_to_use(
+    version: str, start: DumpStart, option: str
+) -> None:
+    with FakeServer(version=version) as server, pytest.raises(SourceError) as caught:
+        info = MasterInfo(host="127.0.0.1", port=server.port, user_name="rpl")
+        connect(info, PASSWORD, start, REPLICA, Config(Path("/nowhere"), replica_net_timeout=5)).close()
+    assert option in caught.value.hint
+
+
+def test_full_sha2_authentication_says_what_each_way_out_means() -> None:
+    with _FullSha2() as server, pytest.raises(SourceError) as caught:
+        connect_to(server)
+    for word in ("--master-ssl 1", "--master-ssl-ca", "--get-master-public-key 1", "--master-public-key-path"):
+        assert word in caught.value.hint
 
 
 def identity(server_id: int = 1, uuid: str = "a") -> SourceIdentity:
