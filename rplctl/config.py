@@ -118,7 +118,9 @@ class Config:
     server_id: int = option(0, "our server id, unique among the source's replicas; 0: derived from the datadir")
     sync_master_info: int = option(10_000, "events between syncs of MasterInfo; 0: only at rotation, change and stop")
     sync_relay_log: int = option(10_000, "events between syncs of the relay log; 0: left to the operating system")
-    sync_relay_log_info: int = option(10_000, "transactions between syncs of RelayLogInfo when it is a file")
+    sync_relay_log_info: int = option(
+        10_000, "transactions between syncs of RelayLogInfo when it is a file; commit_mode=xa syncs each"
+    )
     relay_log_purge: bool = option(True, "remove relay logs once they are applied")
     relay_log_space_limit: int = option(0, "bytes of relay logs at which the receiver waits; 0: no limit", high=1 << 62)
     max_relay_log_size: int = option(1 << 30, "bytes at which a relay log is rotated", low=4096, high=1 << 40)

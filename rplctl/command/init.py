@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rplctl.binlog.kernel_cache import is_compiled
 from rplctl.command.instance import Note, all_channels, engine_of, files_may_change
-from rplctl.config import Config, Value, load_config, read_file, store_options
+from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
 from rplctl.secret import protect
@@ -91,6 +91,14 @@ def _store(
     if planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
         notes.append(
             Note(0, "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')")
+        )
+    if config.commit_mode == "xa" and config.sync_relay_log_info != OPTIONS["sync_relay_log_info"].default:
+        notes.append(
+            Note(
+                0,
+                "sync_relay_log_info has no say in commit_mode=xa: the prepared position decides what becomes of the "
+                "transaction and is durable each time (commit_group_transactions makes fewer and larger ones)",
+            )
         )
     return InitResult(datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(notes))
 
