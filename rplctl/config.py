@@ -149,12 +149,19 @@ class Config:
         "IDEMPOTENT overwrites rows that are there and passes over missing ones",
         choices=("STRICT", "IDEMPOTENT"),
     )
+    replica_ddl_exec_mode: str = option(
+        "IDEMPOTENT",
+        "IDEMPOTENT passes over what a MariaDB source's DROP TABLE or SEQUENCE names and is not there",
+        choices=("IDEMPOTENT", "STRICT"),
+    )
     replica_skip_errors: str = error_list("off", "errors of the target that are passed over")
     max_batch_bytes: int = option(512 << 20, "bytes of relay log per Spark job at most", low=1 << 16, high=1 << 40)
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     java_home: str = option("", "folder of the Java to start Spark with")
     on_unsupported_ddl: str = option(
-        "stop", "what to do at a statement that the target cannot have", choices=("stop", "skip")
+        "stop",
+        "what to do at a statement that the target cannot have; only stop_all stops at users and grants",
+        choices=("stop", "skip", "stop_all"),
     )
     lower_case_table_names: int = option(0, "the source's; 1: it stores names of tables in lower case", high=1)
     replicate_do_db: str = name_list("replicate these databases only", "databases")

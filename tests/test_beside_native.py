@@ -250,3 +250,36 @@ def test_generated_and_default_and_invisible_columns_are_the_sources_in_every_ro
             statements += f"SET binlog_row_image={image}; CREATE DATABASE d{number}; USE d{number}; {tables}".split(";")
             statements += GENERATED_CHANGES.format(cut=cut).split(";")
     assert_alike(request.getfixturevalue(f"{vendor}_beside"), statements)
+
+
+DROPPED_LISTS = [
+    *("DROP TABLE t, nosuch", "DROP TABLE nosuch, t, s", "DROP TABLE IF EXISTS nosuch, t", "DROP TABLE nosuch"),
+    "CREATE TABLE p (a INT PRIMARY KEY); CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (a)); DROP TABLE s, p, m",
+    "DROP VIEW t, nosuch",
+    "RENAME TABLE s TO s2, nosuch TO x",
+    "RENAME TABLE s TO s2, t TO m",
+]
+
+
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_lists_that_were_dropped_in_part_are_dropped_in_that_part(vendor: str, request: pytest.FixtureRequest) -> None:
+    """A MariaDB that dropped some tables of a list and failed logs the list as if it had not failed."""
+    beside = request.getfixturevalue(f"{vendor}_beside")
+    more = ["CREATE SEQUENCE q1; CREATE SEQUENCE q2; DROP SEQUENCE q1, noq, q2"] if vendor == "mariadb" else []
+    end = "CREATE TABLE IF NOT EXISTS t (a INT); INSERT INTO t VALUES (100)"
+    fails = {1051, 1146, 1050, 1451, 3730, 1347, 4091, 4092}
+    assert_alike(beside, each_in_a_database(GROUP_TABLES, [*DROPPED_LISTS, *more], end), fails)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_strict_channel_stops_at_a_list_dropped_in_part_and_its_hint_loses_nothing(
+    mariadb_beside: Beside, kind: str
+) -> None:
+    native = mariadb_beside.run(each_in_a_database(GROUP_TABLES, ["DROP TABLE t, nosuch"]), {1051})
+    stopped = mariadb_beside.apply(kind, replica_ddl_exec_mode="STRICT")
+    assert stopped.error is not None and stopped.errno == 1051
+    if kind != "server":
+        assert "replica_ddl_exec_mode=IDEMPOTENT" in stopped.error.hint and "would keep" in stopped.error.hint
+    passed = mariadb_beside.apply(kind, replica_ddl_exec_mode="STRICT", replica_skip_errors="1051")
+    assert passed.error is None
+    assert differences(native if kind == "server" else rows_only(native), passed.state) == []

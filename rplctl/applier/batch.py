@@ -31,6 +31,7 @@ from rplctl.applier.plan import Batch, BatchKind, check_passed_over, plan_batche
 from rplctl.applier.row_stream import EventRun, named_tables, read_run
 from rplctl.applier.statements import NotTransactional, StatementRunner
 from rplctl.applier.superseded import without_superseded
+from rplctl.applier.tolerance import Tolerance
 from rplctl.binlog.scan import GroupKind
 from rplctl.channel import Channel
 from rplctl.commit.in_doubt import InDoubt
@@ -78,7 +79,7 @@ class BatchApplier:
         self._bags: set[tuple[str, str]] = set()  # without a key, and rows that are alike are the same to the target
         self.info: RelayLogInfo = ledger.open()
         server = statement_target(target)
-        self._statements = StatementRunner(server) if server is not None else None
+        self._statements = StatementRunner(server, Tolerance.from_config(config)) if server is not None else None
         if server is not None:
             server.judge_primary_keys(self.info.require_table_primary_key_check)
         else:

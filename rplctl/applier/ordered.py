@@ -45,7 +45,7 @@ from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
-from rplctl.schema.statement import AlterTable, NoOperation, TableName, Unreplicated, tables_of
+from rplctl.schema.statement import ACCOUNT, AlterTable, NoOperation, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 
 _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
@@ -98,6 +98,7 @@ class OrderedRange:
         self._retries = config.replica_transaction_retries
         self._spool_folder = Channel(channel, config.datadir).spool_folder
         self._skip_unsupported = config.on_unsupported_ddl == "skip"
+        self._stops_at_accounts = config.on_unsupported_ddl == "stop_all"
         self._lower_case = config.lower_case_table_names
         self._statements = statements
         self._tolerance = Tolerance.from_config(config)
@@ -287,10 +288,13 @@ class OrderedRange:
                 context,
                 self._catalog,
                 self._accepts,
-                may_drop_unknown=self._skip_unsupported,
+                may_drop_unknown=self._skip_unsupported or self._tolerance.drops_missing(is_mariadb=context.is_mariadb),
             )
-            if plan.unreplicated:
-                raise _unreplicated_error(plan.unreplicated[0])
+            accounts = [s for s in plan.unreplicated if s.kind == ACCOUNT and not self._stops_at_accounts]
+            if others := [statement for statement in plan.unreplicated if statement not in accounts]:
+                raise _unreplicated_error(others[0])
+            texts = (masked(statement.text)[:200] for statement in accounts)
+            self.result.notes.extend(f"skipped at {at}: the target has no users of the source's: {t}" for t in texts)
         except RplError as error:
             if not self._skip_unsupported or not self._concerns_no_table(query, context, error):
                 error.position = error.position or at

@@ -15,6 +15,7 @@ from rplctl.applier.alike_rows import told_apart
 from rplctl.applier.decode import Inconsistent
 from rplctl.applier.live_catalog import LiveCatalog
 from rplctl.applier.row_stream import EventRun, unknown_tables
+from rplctl.applier.tolerance import Tolerance
 from rplctl.binlog.charset import charset_of
 from rplctl.binlog.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.binlog.format_description import FormatDescription
@@ -50,8 +51,9 @@ class NotTransactional(Exception):
 class StatementRunner:
     """Of one applier; what waits for a statement is kept between events, not between groups."""
 
-    def __init__(self, target: StatementTarget) -> None:
+    def __init__(self, target: StatementTarget, tolerance: Tolerance) -> None:
         self._target = target
+        self._tolerance = tolerance
         self._tables = LiveCatalog(target)
         self._variables: list[Intvar | Rand | UserVar] = []
         self._files: dict[int, list[bytes]] = {}
@@ -131,7 +133,8 @@ class StatementRunner:
         self, statement: Query | ExecuteLoadQuery, query: Query, file: tuple[bytes, ...], description: FormatDescription
     ) -> None:
         variables, self._variables = tuple(self._variables), []
-        self._target.run_statement(Statement(statement, variables, file, description.server_version))
+        drops_missing = self._tolerance.drops_missing(is_mariadb=description.is_mariadb)
+        self._target.run_statement(Statement(statement, variables, file, description.server_version, drops_missing))
         context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
         charset = charset_of(query.context.client_collation or 45)
         text = query.sql_bytes.decode("utf-8" if charset.startswith("utf8") else "latin-1", "replace")

@@ -23,6 +23,7 @@ from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
 IDEMPOTENT_ERRORS = frozenset({1020, 1022, 1032, 1062, 1169, 1451, 1452, 1557, 1761, 1762})
 DUPLICATE = frozenset({1022, 1062, 1169})
 NOT_FOUND = 1032
+UNKNOWN_TABLE = 1051
 SHOWN = 10  # messages kept of one batch; the rest is a number
 
 
@@ -52,11 +53,23 @@ class Tolerance:
     """`ignored`: error numbers of replica_skip_errors; None is all of them."""
 
     idempotent: bool = False
+    ddl_is_idempotent: bool = False
     ignored: frozenset[int] | None = frozenset()
 
     @classmethod
     def from_config(cls, config: Config) -> Tolerance:
-        return cls(config.replica_exec_mode == "IDEMPOTENT", error_numbers(config.replica_skip_errors))
+        return cls(
+            config.replica_exec_mode == "IDEMPOTENT",
+            config.replica_ddl_exec_mode == "IDEMPOTENT",
+            error_numbers(config.replica_skip_errors),
+        )
+
+    def drops_missing(self, *, is_mariadb: bool) -> bool:
+        """Whether DROP TABLE passes over tables that are not there and drops the others. `is_mariadb`: the source.
+
+        With 1051 in replica_skip_errors too: a list is never left half dropped.
+        """
+        return (self.ddl_is_idempotent and is_mariadb) or self.ignored is None or UNKNOWN_TABLE in self.ignored
 
     @property
     def is_strict(self) -> bool:

@@ -16,6 +16,7 @@ from rplctl.schema.cursor import Cursor
 from rplctl.schema.data_type import accept_charset, accept_collation, charset_of
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import (
+    ACCOUNT,
     AlterDatabase,
     AlterTable,
     CreateDatabase,
@@ -50,7 +51,7 @@ _USERS = frozenset({"GRANT", "REVOKE"})
 _ROW_STATEMENTS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "WITH", "SELECT", "VALUES"})
 _OBJECTS = {
     "VIEW": "view", "TRIGGER": "trigger", "PROCEDURE": "routine", "FUNCTION": "routine", "PACKAGE": "routine",
-    "EVENT": "event", "USER": "user", "ROLE": "user", "SERVER": "server", "TABLESPACE": "tablespace",
+    "EVENT": "event", "USER": ACCOUNT, "ROLE": ACCOUNT, "SERVER": "server", "TABLESPACE": "tablespace",
     "LOGFILE": "tablespace", "UNDO": "tablespace", "INSTANCE": "server", "SPATIAL": "spatial reference system",
     "RESOURCE": "resource group", "LIBRARY": "routine", "CATALOG": "catalog",
 }  # fmt: skip
@@ -88,7 +89,7 @@ def parse_ddl(sql: str, database: str, context: DdlContext) -> list[DdlAction]:
         case "INSTALL" | "UNINSTALL":
             return [Unreplicated("plugin", cursor.text.strip())]
         case word if word in _USERS:
-            return [Unreplicated("user", cursor.text.strip())]
+            return [Unreplicated(ACCOUNT, cursor.text.strip())]
         case word if word in _NO_EFFECT:
             return [NoOperation(f"{word}: {_NO_EFFECT[word]}")]
         case word if word in _ROW_STATEMENTS:

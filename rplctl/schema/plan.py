@@ -180,6 +180,13 @@ def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableM
     return structure.add_versioning(model) if model.system_versioned else model
 
 
+_DROPPED_IN_PART = frozenset({ERROR_UNKNOWN_TABLE, 4091, 4092})  # tables, sequences, views: some of the list are gone
+_DROP_HINT = (
+    "the stored models lack it. replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop the "
+    "others of the list; `rplctl skip` would keep them"
+)
+
+
 class _Planner:
     """The catalog as it changes while a statement's actions are carried out one after another."""
 
@@ -278,7 +285,7 @@ class _Planner:
         self.steps.append(DropStep(model))
 
     def drop(self, action: DropTable) -> None:
-        tolerant = action.if_exists or self.context.error_code == ERROR_UNKNOWN_TABLE
+        tolerant = action.if_exists or self.context.error_code in _DROPPED_IN_PART
         for name in action.names:
             if self.leaves_out(name):
                 continue
@@ -289,7 +296,7 @@ class _Planner:
                 self.notes.append(f"Unknown table '{name[0]}.{name[1]}'")
             else:
                 what = f"Unknown table '{name[0]}.{name[1]}'"
-                raise RplError(what, errno=ERROR_UNKNOWN_TABLE, hint="the stored models lack it: rplctl skip")
+                raise RplError(what, errno=ERROR_UNKNOWN_TABLE, hint=_DROP_HINT)
 
     def alter(self, action: AlterTable) -> None:
         if action.if_exists and self.find(action.name) is None:

@@ -63,6 +63,9 @@ class DropDatabase:
     if_exists: bool = False
 
 
+ACCOUNT = "user"  # users, roles and their rights: no table, no row and no name of one hangs on them
+
+
 @dataclass(frozen=True, slots=True)
 class Unreplicated:
     """A statement with no meaning for this target (views, triggers, users, …): the operator's policy decides."""

@@ -239,13 +239,15 @@ class Statement:
     """A statement of the source with everything it hangs on.
 
     `variables`: of its INTVAR, RAND and USER_VAR events. `file`: what LOAD DATA reads; `query` is then its
-    EXECUTE_LOAD_QUERY. `server_version`: the source's.
+    EXECUTE_LOAD_QUERY. `server_version`: the source's. `drops_missing`: DROP TABLE passes over what is
+    not here.
     """
 
     query: Query | ExecuteLoadQuery
     variables: tuple[Intvar | Rand | UserVar, ...]
     file: tuple[bytes, ...]
     server_version: str
+    drops_missing: bool = False
 
 
 class StatementTarget(Target, Protocol):

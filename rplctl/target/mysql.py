@@ -53,7 +53,15 @@ from rplctl.target.mysql_rows import (
     where_row,
 )
 from rplctl.target.mysql_session import ServerKind, Session, collations_sql
-from rplctl.target.mysql_statement import changes_only_rows, exchanges, judge, names_a_database, stripped, text_of
+from rplctl.target.mysql_statement import (
+    changes_only_rows,
+    drop_of_those_there,
+    exchanges,
+    judge,
+    names_a_database,
+    stripped,
+    text_of,
+)
 from rplctl.target.mysql_values import quote
 
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
@@ -388,6 +396,7 @@ class MysqlTarget:
         context = DdlContext(server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
+        dropped = drop_of_those_there(query, wanted=statement.drops_missing)
         failure = None
         try:
             with session.foreign():
@@ -397,13 +406,14 @@ class MysqlTarget:
                     if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
                         raise
                 with session.own_commits(wanted=exchanges(query.sql_bytes)):
-                    self._send(text_of(statement.query), statement.file or None)
+                    self._send(dropped or text_of(statement.query), statement.file or None)
         except (err.Error, OSError) as error:
             failure = target_error(error)
         if not changes_only_rows(query.sql_bytes):
             self._facts.forget()
             session.forget_database()
-        judge(query, failure)
+        if dropped is None or failure is not None:
+            judge(query, failure)
 
     def _collation_name(self, number: int) -> str:
         if self._collations is None:

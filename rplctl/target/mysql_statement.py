@@ -51,6 +51,10 @@ _BY_CHANCE = re.compile(
 )
 _MAY_BE_INEXACT = re.compile(_BY_CHANCE.pattern + rb"|\b(?:AUTO_INCREMENT|DATE)\b", re.I)
 _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
+UNKNOWN_NAMES = frozenset({1051, 4091, 4092})  # of tables, sequences, views
+_DROP_LIST = re.compile(
+    rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
+)
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
 
@@ -154,6 +158,16 @@ def _passive_event(sql: bytes) -> bytes:
         head += b" " if depth == 0 and token.lastgroup == "status" else token[0]
     # a line of its own: the head may end in a comment
     return b"%s\nDISABLE ON SLAVE %s" % (head.rstrip(b" \t\n;"), sql[at:])
+
+
+def drop_of_those_there(query: Query, *, wanted: bool) -> bytes | None:
+    """DROP TABLE, VIEW or SEQUENCE as with IF EXISTS, if `wanted` or if the source dropped a part of the list before
+    it failed: MySQL drops all of a list or nothing. None for other statements.
+    """
+    match = _DROP_LIST.match(query.sql_bytes, len(query.sql_bytes) - len(_bare(query.sql_bytes)))
+    if match is None or not ((wanted and match["kind"].upper() != b"VIEW") or query.error_code in UNKNOWN_NAMES):
+        return None
+    return b"%sIF EXISTS %s" % (query.sql_bytes[: match.end()], query.sql_bytes[match.end() :])
 
 
 def judge(query: Query, error: TargetError | None) -> None:

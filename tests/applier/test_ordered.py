@@ -14,8 +14,11 @@ from rplctl.binlog.scan import GroupKind
 from rplctl.commit import prepared as prepared_store
 from rplctl.commit.prepared import take_prepared
 from rplctl.errors import RplError, TargetError
+from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, numbers_of, scenario
+from tests.replica import new_log
+from tests.servers import MariadbServer
 
 
 @pytest.fixture
@@ -196,3 +199,42 @@ def test_a_bulk_batch_that_does_not_fit_is_gone_through_in_order(instance: Insta
     )  # one bulk batch, refused (cascade)
     instance.apply(groups)
     assert instance.query("SELECT id FROM cascades__children ORDER BY id") == [(10,), (20,), (99,)]
+
+
+ACCOUNTS = (
+    "CREATE USER u@h IDENTIFIED BY 'Se-cret-1'",
+    "ALTER USER u@h IDENTIFIED BY 'Se-cret-2'",
+    "GRANT ALL ON *.* TO u@h",
+    "REVOKE ALL PRIVILEGES, GRANT OPTION FROM u@h",
+    "CREATE ROLE r",
+    "GRANT r TO u@h",
+    "SET DEFAULT ROLE r FOR u@h",
+    "SET PASSWORD FOR u@h = PASSWORD('Se-cret-3')",
+    "RENAME USER u@h TO v@h",
+    "DROP ROLE r",
+    "DROP USER v@h",
+    "FLUSH PRIVILEGES",
+)
+
+
+@pytest.mark.mariadb
+def test_users_and_grants_are_passed_over_with_a_note_and_without_their_passwords(
+    mariadb: MariadbServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = new_log(mariadb)
+    mariadb.sql("DROP DATABASE IF EXISTS accounts; CREATE DATABASE accounts; CREATE TABLE accounts.t (a INT)")
+    for statement in ACCOUNTS:
+        mariadb.sql(statement)
+    mariadb.sql("INSERT INTO accounts.t VALUES (1)")
+    groups = groups_of(mariadb.data / log)
+    passing = Instance(tmp_path / "pass", groups)
+    passing.apply(groups)
+    assert passing.query("SELECT * FROM accounts__t") == [(1,)]
+    passing.target.close()
+    notes = [record.getMessage() for record in caplog.records if "the target has no users" in record.getMessage()]
+    assert len(notes) == 9 and "Se-cret" not in caplog.text  # SET and FLUSH say nothing of tables anywhere
+    stopping = Instance(tmp_path / "stop", groups, on_unsupported_ddl="stop_all")
+    with pytest.raises(RplError, match="This user statement has no meaning") as caught:
+        stopping.apply(groups)
+    assert caught.value.errno == 1235 and "Se-cret" not in caught.value.message
+    stopping.target.close()
