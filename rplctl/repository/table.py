@@ -8,20 +8,34 @@ due: "there is no optimistic write to a table" (REQ-3). The applier's position d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic
 
-from sqlalchemy import Connection, Engine, Table, delete, func, insert, select, text, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Select,
+    Table,
+    Update,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from rplctl.durable import Guard
 from rplctl.errors import NotConfigured, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.repository.base import Info, RepositoryKind
-from rplctl.repository.fields import FieldError
+from rplctl.repository.fields import Field, FieldError
 from rplctl.repository.record import RELAY_LOG_INFO, Record
 from rplctl.repository.tables import (
     KEY,
@@ -35,7 +49,12 @@ from rplctl.repository.tables import (
     table_exists,
 )
 
-_MOVING = ("Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "Gtid_executed")
+_FIELDS = {field.column: field for field in RELAY_LOG_INFO.fields}
+_MOVING = {
+    name: _FIELDS[name]
+    for name in ("Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "Gtid_executed")
+}
+_EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
 _MYSQL = ("mysql", "mariadb")
 # too many connections, shutdown, lock wait timeout, deadlock, and the client's "server is away"
 _TRANSIENT = frozenset({1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
@@ -210,8 +229,12 @@ class TableReader:
 
 def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequence[Any]) -> Info:
     """Number_of_lines and the record's fields, as they are stored. Raises RplError 1201/1872."""
+    return _record_of(dialect, record, channel, zip(record.fields, row[1:], strict=True))
+
+
+def _record_of(dialect: str, record: Record[Info], channel: str, found: Iterable[tuple[Field, Any]]) -> Info:
     values: dict[str, Any] = {}
-    for field, stored in zip(record.fields, row[1:], strict=True):
+    for field, stored in found:
         try:
             values[field.name] = field.notation.from_column(stored)
         except FieldError as error:
@@ -222,14 +245,14 @@ def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequenc
 
 
 def stored_relay_log_info(connection: Connection, channel: str) -> RelayLogInfo | None:
-    """The row, in the caller's transaction; None when there is none or it has no positions. Raises RplError 1201/1872
-    and the driver's errors.
+    """The positions in the row, in the caller's transaction; None when there is none or it has none. Raises RplError
+    1201/1872 and the driver's errors.
     """
-    table = info_tables(connection.dialect.name)[RELAY_LOG_INFO.table]
-    row = connection.execute(select(table).where(table.c[KEY] == channel)).first()
+    dialect = connection.dialect.name
+    row = connection.execute(_positions(dialect), {"channel": channel}).first()
     if row is None:
         return None
-    info = record_of_row(connection.dialect.name, RELAY_LOG_INFO, channel, row)
+    info = _record_of(dialect, RELAY_LOG_INFO, channel, zip(_MOVING.values(), row, strict=True))
     return info if RELAY_LOG_INFO.has_data(info) else None
 
 
@@ -241,16 +264,15 @@ def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayL
     Raises the driver's errors: the caller knows the target's numbers.
     """
     table = info_tables(connection.dialect.name)[RELAY_LOG_INFO.table]
-    stored = {f.column: f.notation.to_column(getattr(expected, f.name)) for f in RELAY_LOG_INFO.fields}
-    fresh = {f.column: f.notation.to_column(getattr(new, f.name)) for f in RELAY_LOG_INFO.fields}
-    same = [table.c[name] == stored[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
-    moved = update(table).where(*same).values({name: fresh[name] for name in _MOVING})
-    if connection.execute(moved).rowcount == 1:
+    given = {f"old_{f.column}": f.notation.to_column(getattr(expected, f.name)) for f in _EXPECTED}
+    given |= {f"new_{f.column}": f.notation.to_column(getattr(new, f.name)) for f in _MOVING.values()}
+    if connection.execute(_swap(connection.dialect.name), given).rowcount == 1:
         return True
     if RELAY_LOG_INFO.has_data(expected):
         return False
     if connection.execute(select(table.c[KEY]).where(table.c[KEY] == expected.channel_name)).first():
         return False
+    fresh = {f.column: f.notation.to_column(getattr(new, f.name)) for f in RELAY_LOG_INFO.fields}
     if new.master_id == 0:
         fresh["Master_id"] = _next_master_id(connection, table)
     try:
@@ -258,6 +280,22 @@ def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayL
     except IntegrityError:  # another committer inserted first
         return False
     return True
+
+
+# Made once: they take part in each transaction.
+
+
+@cache
+def _positions(dialect: str) -> Select[Any]:
+    table = info_tables(dialect)[RELAY_LOG_INFO.table]
+    return select(*(table.c[name] for name in _MOVING)).where(table.c[KEY] == bindparam("channel"))
+
+
+@cache
+def _swap(dialect: str) -> Update:
+    table = info_tables(dialect)[RELAY_LOG_INFO.table]
+    same = (table.c[f.column] == bindparam(f"old_{f.column}") for f in _EXPECTED)
+    return update(table).where(*same).values({name: bindparam(f"new_{name}") for name in _MOVING})
 
 
 def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:

@@ -133,29 +133,49 @@ def applied(folder: Path, path: Path, **options: Any) -> list[TableChunk]:
 def test_the_rows_are_the_sources(
     source: MariadbServer, postgresql: PostgresqlServer, tmp_path: Path, kind: str, image: str
 ) -> None:
-    path = random_log(source, 11, image)
-    state = "".join(state_of(source, ["live"]))
-    if kind == "sqlite":
-        seen = applied(tmp_path, path)
-
-        with sqlite3.connect(tmp_path / "target.db") as there:
-            assert sqlite_differences(there, state) == []
-    else:
-        url = new_database(postgresql)
-        seen = applied(tmp_path, path, target=url)
-        with connect(url) as there:
-            assert postgresql_differences(there, state) == []
-    assert went_by_number(seen) >= {"plain", "labels", "latin"}
+    assert went_by_number(compared(source, postgresql, tmp_path, kind, (11, image))) >= {"plain", "labels", "latin"}
 
 
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
 def test_the_rows_are_the_sources_on_a_server(source: MariadbServer, tmp_path: Path, image: str) -> None:
-    path = random_log(source, 12, image)
-    seen = carried(source, tmp_path, path)
+    seen = compared_on_a_server(source, tmp_path, (12, image))
+    assert went_by_number(seen) >= {"plain", "labels", "latin", "nullable", "touched"}
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_many_random_logs(source: MariadbServer, postgresql: PostgresqlServer, tmp_path: Path, seed: int) -> None:
+    how = seed, ("FULL", "MINIMAL", "NOBLOB")[seed % 3]
+    for kind in ("sqlite", "postgresql"):
+        (tmp_path / kind).mkdir()
+        compared(source, postgresql, tmp_path / kind, kind, how)
+    compared_on_a_server(source, tmp_path, how)
+
+
+def compared(
+    source: MariadbServer, postgresql: PostgresqlServer, folder: Path, kind: str, how: tuple[int, str]
+) -> list[TableChunk]:
+    """What was applied of the log of a seed and a row image; the target is the source then."""
+    path = random_log(source, *how)
+    state = "".join(state_of(source, ["live"]))
+    if kind == "sqlite":
+        seen = applied(folder, path)
+        with sqlite3.connect(folder / "target.db") as there:
+            assert sqlite_differences(there, state) == []
+    else:
+        url = new_database(postgresql)
+        seen = applied(folder, path, target=url)
+        with connect(url) as there:
+            assert postgresql_differences(there, state) == []
+    return seen
+
+
+def compared_on_a_server(source: MariadbServer, folder: Path, how: tuple[int, str]) -> list[TableChunk]:
+    seen = carried(source, folder, random_log(source, *how))
     for table in (*SHAPES, "counter", "gone"):
         live, copy = (sorted(map(repr, source.rows(database, table))) for database in ("live", "copy"))
         assert live == copy, table
-    assert went_by_number(seen) >= {"plain", "labels", "latin", "nullable", "touched"}
+    return seen
 
 
 def went_by_number(seen: list[TableChunk]) -> set[str]:
