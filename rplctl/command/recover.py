@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rplctl.channel import Channel
+from rplctl.command.change_master import settle_position
 from rplctl.command.instance import (
     APPLIER,
     RECEIVER,
@@ -130,11 +131,10 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
         removed: list[str] = []
         if refetch:
             if not (relay.master_log_name or relay.gtid_executed or master.uses_gtid):
-                raise UsageError(
-                    "nothing is executed yet: where to fetch again is not known",
-                    channel=channel_name,
-                    hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
-                )
+                relay = _at_its_beginning(channel, relay)
+                if not dry_run:  # so that it is known when the relay logs are gone
+                    settle_position(config, channel, repositories, dry_run=False)
+                    stored.flush(relay, force=True)
             removed = RelayLogIndex(channel).names() if dry_run else purge_all(channel)
         result = recover_relay_log(channel, config, master, relay, dry_run=dry_run)
         if refetch and dry_run:
@@ -147,3 +147,19 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
         result.truncated_bytes,
         "; ".join([*notes, *result.notes]),
     )
+
+
+def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
+    """Nothing is executed: where the relay logs begin. Raises UsageError when they do not say it."""
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.locate import first_fetched
+
+    index = RelayLogIndex(channel)
+    begun = first_fetched(index, index.names(), relay, by_gtid=False)
+    if begun is None:
+        raise UsageError(
+            "nothing is executed yet: where to fetch again is not known",
+            channel=channel.name,
+            hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
+        )
+    return relay.at(relay.relay_log_position, begun)

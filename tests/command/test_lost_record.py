@@ -17,7 +17,9 @@ from rplctl.command.change_options import MasterChanges
 from rplctl.command.check import Limits, check
 from rplctl.command.init import init
 from rplctl.command.instance import one_engine
+from rplctl.command.recover import recover
 from rplctl.command.start import StartRequest, prepare
+from rplctl.command.stop import reset
 from rplctl.command.switch_repo import switch_repo
 from rplctl.errors import NotConfigured, RepositoryConflict, RplError
 from rplctl.status import ThreadStatus
@@ -167,5 +169,34 @@ def test_of_two_records_both_places_are_named(begin: Any) -> None:
     told = refused(life, RepositoryConflict)
     assert f"relay-log.info (at {at}" in told.message and f"(at {later}" in told.message
     (life.folder / "relay-log.info").unlink()  # the hint: the later one stays
+    life.go_on()
+    assert life.numbers() == ALL
+
+
+@pytest.mark.parametrize("applied", [0, 3])
+@pytest.mark.parametrize("way", WAYS, ids=["first log", "GTID"])
+@pytest.mark.parametrize("kind", ["FILE", "TABLE"])
+def test_what_is_fetched_again_by_hand_comes_once(begin: Any, kind: str, way: dict[str, Any], applied: int) -> None:
+    """Before anything was applied, too: the relay logs say where they began, and that is stored before they go."""
+    life = begin(kind, way, applied)
+    with one_engine():
+        assert recover(life.config, "", refetch=True, dry_run=True).Notes.startswith("1 relay logs are removed")
+        recover(life.config, "", refetch=True)
+    assert not list(life.folder.glob("relay-bin.0*"))
+    life.go_on()
+    assert life.numbers() == ALL
+
+
+@pytest.mark.parametrize("kind", ["FILE", "TABLE"])
+def test_reset_begins_anew_and_says_so_with_nothing_applied(begin: Any, kind: str) -> None:
+    """The way out that recovery names when nothing tells where all began."""
+    life = begin(kind, {}, 0)
+    for path in life.folder.glob("relay-bin.0*"):
+        path.write_bytes(b"noise")
+    with pytest.raises(RplError) as told:
+        life.go_on()
+    assert told.value.hint.startswith("rplctl reset; rplctl start")
+    with one_engine():
+        reset(life.config, "")
     life.go_on()
     assert life.numbers() == ALL
