@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import errno as codes
 import os
+import re
+import shlex
 from typing import ClassVar
 
 from rplctl.mask import masked
@@ -148,3 +150,16 @@ def file_error(error: OSError, channel: str | None = None) -> RplError:
         hint=_NEXT_STEP.get(error.errno or 0, "ls -ld {folder}; then try again").format(folder=folder) if path else "",
         transient=is_full,
     )
+
+
+_COMMAND = re.compile(
+    r"\brplctl (?:change-filter|change-master|check|load-schema|recover|reset|show-status|skip|start|stop"
+    r"|switch-repo)\b"
+)
+
+
+def for_channel(hint: str, channel: str | None) -> str:
+    """Its commands with `--channel`: without, where there are several channels, they mean none, or all of them."""
+    if not channel or "--channel" in hint or "--all" in hint:
+        return hint
+    return _COMMAND.sub(lambda found: f"{found[0]} --channel {shlex.quote(channel)}", hint)

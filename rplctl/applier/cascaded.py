@@ -103,6 +103,7 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
         "whose value only the source knows",
         errno=1364,
         position=position,
-        hint="make the transaction's changes on the target by hand, then `rplctl skip`; or leave the table out "
+        hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves the whole "
+        "transaction out; or leave the table out "
         "(replicate_ignore_table)",
     )

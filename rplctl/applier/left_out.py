@@ -23,7 +23,9 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
-_HINT = "set binlog_row_image=FULL on the source, then load the table again or `rplctl skip` this transaction"
+_HINT = (
+    "set binlog_row_image=FULL on the source, then load the table again: `rplctl skip` leaves the whole transaction out"
+)
 _SESSION = DdlContext(time_zone="?")  # what hangs on the session is always logged
 
 

@@ -222,7 +222,8 @@ class OrderedRange:
                 "them: what foreign keys did on the source then cannot be followed on this target",
                 errno=1451,
                 position=_end_position(run, number),
-                hint="make the transaction's changes on the target by hand, then `rplctl skip`",
+                hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves "
+                "the whole transaction out",
             )
         return row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
 
@@ -331,7 +332,8 @@ class OrderedRange:
             f"the source logged a statement instead of rows, which this target cannot execute: {masked(what)[:200]}",
             errno=1666,
             position=at,
-            hint="set binlog_format=ROW on the source, then load the tables again or `rplctl skip` this transaction",
+            hint="set binlog_format=ROW on the source, then load the tables again: `rplctl skip` leaves the "
+            "whole transaction out",
         )
 
 
@@ -379,7 +381,7 @@ def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
         f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began at",
         errno=1397,
         position=at,
-        hint="load the tables again from the source, then `rplctl skip` this transaction",
+        hint="load the tables again from the source: `rplctl skip` leaves the whole transaction out",
     )
 
 
@@ -387,7 +389,9 @@ def _unreplicated_error(statement: Unreplicated) -> RplError:
     return RplError(
         f"This {statement.kind} statement has no meaning for the target: {masked(statement.text)[:200]}",
         errno=ERROR_UNREPLICATED,
-        hint="`rplctl skip` passes over it; with on_unsupported_ddl=skip all such statements are passed over and noted",
+        hint="`rplctl skip` leaves the whole transaction out, on_unsupported_ddl=skip all such statements, each "
+        "with a note: "
+        "the target will lack what they make",
     )
 
 

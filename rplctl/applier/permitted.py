@@ -99,8 +99,8 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON. Query: '{_shown(query)}'",
             errno=ER_TABLE_WITHOUT_PK,
             position=at,
-            hint="add the key on the target by hand and `rplctl skip`, or rplctl change-master "
-            "--require-table-primary-key-check off",
+            hint="add the key on the target by hand and `rplctl skip`, which leaves the whole transaction out; or "
+            "rplctl change-master --require-table-primary-key-check off",
         )
 
 

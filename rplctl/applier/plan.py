@@ -245,12 +245,14 @@ def refuse_unknown(batch: Batch) -> None:
             "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
             errno=1590,
             position=at,
-            hint="load the tables again from the source, then `rplctl skip` the incident",
+            hint="load the tables again from the source: what the log lacks is lost; `rplctl skip` leaves out "
+            "the incident alone",
         )
     if kind == GroupKind.UNKNOWN:
         raise BinlogFormatError(
             f"Unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
             errno=1594,
             position=at,
-            hint="this version of rplctl does not know the event; `rplctl skip` passes over its transaction",
+            hint="install an rplctl that knows the event; `rplctl skip` leaves the whole transaction out: its "
+            "changes are lost here",
         )

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 
 from rplctl.applier.options import Until
 from rplctl.applier.plan import Batch
+from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
@@ -44,6 +45,7 @@ class Report:
     """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
 
     def __init__(self, channel: Channel, until: Until) -> None:
+        self._channel = channel.name
         self._is_away = False
         path = channel.status_path("applier")
         previous = read_status(path)
@@ -127,7 +129,9 @@ class Report:
             self.write()
 
     def failed(self, error: RplError) -> None:
-        """The error that ends it."""
+        """The error that ends it, with its way out."""
+        error.channel = error.channel or self._channel
+        error.hint = way_out(error)
         self._error(error)
 
     def _error(self, error: RplError, beginning: str = "") -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 _NO_SUCH_TABLE = 1146
+LOADED = "rplctl load-schema --rows-loaded all"
 PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
 
 
@@ -27,7 +28,7 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     from sqlalchemy import inspect
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rplctl.commit.models import load_models
+    from rplctl.commit.models import load_models, tables_made_empty
     from rplctl.commit.tables import own_schema
     from rplctl.target import open_target
 
@@ -44,6 +45,10 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     position = stored.relay.exec_position if stored.relay else BinlogPosition("", 0)
     with engine.connect() as connection:
         catalog = load_models(connection, channel.name, position)
+        empty = [f"{database}.{table}" for database, table in tables_made_empty(connection, channel.name)]
+    if empty:
+        text = f"load-schema made these tables empty, and their rows were never copied: {', '.join(empty)}"
+        yield found("rows_never_copied", text, "copy the rows (INITIAL COPY in rplctl(1)), then " + LOADED)
     target = open_target(config.target_url)
     try:
         yield from _write(target)

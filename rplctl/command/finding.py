@@ -62,6 +62,7 @@ LEVELS: dict[str, int] = {
     "target_away": CRITICAL,
     "target_refuses_writes": CRITICAL,
     "table_missing": CRITICAL,
+    "rows_never_copied": WARNING,
     "table_differs": CRITICAL,
     # source
     "source_ahead": NOTE,

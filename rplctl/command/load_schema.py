@@ -1,24 +1,30 @@
 """`load-schema`: give a channel the MySQL-side table definitions that its row events do not carry (design D18).
 
 From a `mysqldump --no-data` / `mariadb-dump --no-data` file, for an archive of binary logs; or from the source itself.
-They count from the channel's executed position on. What the channel's filters leave out is not loaded.
+They count from the channel's executed position on. What the channel's filters leave out is not loaded. Invariant: a
+table that is made here is empty, and that is not hidden: it is said, and `check` tells of it until the source drops the
+table or the operator says that its rows are loaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.command.instance import APPLIER, administer, open_repositories, read_master_info, running
-from rplctl.config import Config
+from rplctl.config import Config, split_list
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from rplctl.commit.models import TableName
     from rplctl.schema.model import TableModel
     from rplctl.schema.plan import Catalog
 
@@ -28,6 +34,7 @@ class LoadSchemaResult:
     channel: str
     tables: tuple[str, ...]
     created: tuple[str, ...]  # those that the target lacked
+    empty: tuple[str, ...]  # of these, those whose rows the source had by then, as far as is known
     position: BinlogPosition
     dry_run: bool
 
@@ -54,7 +61,8 @@ def load_schema(
         catalog = read_dump(dump) if dump is not None else _catalog_of_source(config, master)
         catalog = _as_replicated(config, catalog)
         names = tuple(model.qualified_name for model in catalog.tables.values())
-        created: list[str] = []
+        created: list[TableName] = []
+        empty: list[TableName] = []
         if not dry_run:
             from rplctl.commit.seed import load_catalog
             from rplctl.target import open_target
@@ -62,9 +70,69 @@ def load_schema(
             target = open_target(config.target_url)
             try:
                 created = load_catalog(target, channel_name, position, catalog)
+                empty = _with_rows(config, master, created) if from_source else created
+                _keep_marks(target.engine, channel_name, set(created) - set(empty))
             finally:
                 target.close()
-        return LoadSchemaResult(channel_name, names, tuple(created), position, dry_run)
+        return LoadSchemaResult(channel_name, names, _shown(created), _shown(empty), position, dry_run)
+
+
+def rows_loaded(config: Config, channel_name: str, names: str) -> tuple[str, ...]:
+    """The operator has copied the rows of tables that were made empty (`DB.TABLE,…` or `all`): `check` tells of them no
+    longer. Those it told of. Raises UsageError for a table that it did not tell of.
+    """
+    channel = Channel(channel_name, config.datadir)
+    with administer(config, channel) as config:
+        repositories = open_repositories(config, channel_name)
+        read_master_info(repositories, channel_name)
+        from rplctl.commit.models import tables_made_empty
+        from rplctl.commit.tables import create_own_tables
+
+        engine = repositories.engine()
+        create_own_tables(engine)
+        with engine.connect() as connection:
+            known = {
+                f"{database}.{table}": (database, table)
+                for database, table in tables_made_empty(connection, channel_name)
+            }
+        wanted = list(known) if names == "all" else split_list(names)
+        if strange := [name for name in wanted if name not in known]:
+            raise UsageError(
+                f"--rows-loaded {', '.join(strange)}: not known as made empty",
+                hint=f"known are {', '.join(known) or 'none'}",
+            )
+        _keep_marks(engine, channel_name, {known[name] for name in wanted})
+        return tuple(wanted)
+
+
+def _keep_marks(engine: Engine, channel: str, loaded: set[TableName]) -> None:
+    from rplctl.commit.models import rows_are_loaded
+
+    if loaded:
+        with engine.begin() as connection:
+            rows_are_loaded(connection, channel, loaded)
+
+
+def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> list[TableName]:
+    """Those that the source has rows in, or may have: it lets us look or not. One that is empty now ends up empty."""
+    if not names or not master.host:
+        return names
+    from rplctl.secret import reveal
+    from rplctl.source.survey import survey
+
+    found = []
+    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+        for name in names:
+            quoted = ".".join(f"`{part.replace('`', '``')}`" for part in name)
+            with suppress(SourceError):
+                if not query(f"SELECT 1 FROM {quoted} LIMIT 1"):
+                    continue
+            found.append(name)
+    return found
+
+
+def _shown(names: list[TableName]) -> tuple[str, ...]:
+    return tuple(f"{database}.{table}" for database, table in names)
 
 
 def read_dump(path: Path) -> Catalog:

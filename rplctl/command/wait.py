@@ -1,4 +1,9 @@
-"""Waiting for a channel: for a state, or for a position as MASTER_POS_WAIT does. Gives up with exit code 9."""
+"""Waiting for a channel: for a state, or for a position as MASTER_POS_WAIT does. Gives up with exit code 9.
+
+Invariant: nobody waits in vain. Where what is waited for cannot come by itself any more (a thread that it needs does
+not run, was killed, or is suspended), that is told at once, with the thread's own error and its way out. What comes
+back by itself (a source or a target that is away) is waited for, and named when time is up.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,17 @@ from dataclasses import dataclass
 
 from rplctl.channel import Channel
 from rplctl.command.applied import is_applied
-from rplctl.command.instance import APPLIER, RECEIVER, ROLES, Repositories, open_repositories, read_master_info, running
+from rplctl.command.instance import Repositories, open_repositories, read_master_info
+from rplctl.command.thread_report import ThreadReport, Threads, clock, threads_of
 from rplctl.config import Config
-from rplctl.errors import NotRunning, UsageError, WaitTimeout
+from rplctl.errors import NotRunning, TargetError, UsageError, WaitTimeout
+from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.status import read_status
 
 STATES = ("running", "synced", "stopped")
+ER_NOT_RUNNING = 1199
 _POLL_S = 0.1
+_NOT_RUNNING = "This operation requires a running slave; configure slave and do START SLAVE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,18 @@ class WaitResult:
     channel: str
     waited_s: float
     executed: BinlogPosition
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """One of both. `text`: behind "channel … is not"."""
+
+    state: str
+    position: BinlogPosition | None
+
+    @property
+    def text(self) -> str:
+        return self.state or f"at {self.position}"
 
 
 def wait(
@@ -32,50 +52,98 @@ def wait(
     position: BinlogPosition | None = None,
     timeout_s: float | None = None,
 ) -> WaitResult:
-    """Return once the channel is there. Raises WaitTimeout, NotRunning, UsageError."""
+    """Return once the channel is there. Raises WaitTimeout, NotRunning, UsageError; TargetError when the record is in
+    a target that refuses for good.
+    """
     if (position is None) == (not state) or (state and state not in STATES):
         raise UsageError(f"wait needs --pos FILE:POS or --state {'|'.join(STATES)}")
-    channel = Channel(channel_name, config.datadir)
+    channel, goal = Channel(channel_name, config.datadir), _Goal(state, position)
     repositories = open_repositories(config, channel_name)
-    read_master_info(repositories, channel_name)
     begun = time.monotonic()
+    executed, away = BinlogPosition("", 0), ""
+    master: MasterInfo | None = None
     while True:
-        stored = repositories.relay_log_info
-        executed = stored.read().exec_position if stored.exists() else BinlogPosition("", 0)
-        if _is_there(channel, repositories, state, position):
-            return WaitResult(channel_name, time.monotonic() - begun, executed)
-        if (position is not None or state == "synced") and APPLIER not in running(channel):
-            raise _not_running(channel, executed)
+        threads = threads_of(channel)
+        try:
+            master = master or read_master_info(repositories, channel_name)
+            stored = repositories.relay_log_info
+            executed = stored.read().exec_position if stored.exists() else BinlogPosition("", 0)
+            away = ""
+            if _is_there(channel, repositories, goal, threads):
+                return WaitResult(channel_name, time.monotonic() - begun, executed)
+        except TargetError as error:
+            if not error.transient:
+                raise
+            away = error.message
+        if (dead := _that_it_needs(goal, threads, master)) is not None:
+            raise _not_running(channel, dead, executed)
         if timeout_s is not None and time.monotonic() - begun > timeout_s:
+            reasons = _held_up_by(threads, away)
             raise WaitTimeout(
-                f"channel '{channel_name}' is not {state or f'at {position}'} after {timeout_s:g} s",
+                "; ".join([f"channel '{channel_name}' is not {goal.text} after {timeout_s:g} s", *reasons]),
                 channel=channel_name,
                 position=str(executed),
-                hint="rplctl show-status",
+                hint=f"rplctl show-status{f' --channel {channel_name}' if channel_name else ''}",
             )
         time.sleep(_POLL_S)
 
 
-def _is_there(channel: Channel, repositories: Repositories, state: str, position: BinlogPosition | None) -> bool:
-    if position is not None:
-        return is_applied(channel, repositories, position)
-    threads = running(channel)
-    if state == "stopped":
-        return not threads
-    receiver = read_status(channel.status_path(RECEIVER))
-    if len(threads) < len(ROLES) or not receiver.connected:
+def _is_there(channel: Channel, repositories: Repositories, goal: _Goal, threads: Threads) -> bool:
+    if goal.position is not None:
+        return is_applied(channel, repositories, goal.position)
+    if goal.state == "stopped":
+        return not (threads.receiver.runs or threads.applier.runs)
+    receiver, applier = threads.receiver, threads.applier
+    if not (applier.runs and applier.silent_since is None and receiver.is_connected):
         return False
-    read = BinlogPosition(receiver.read_log_name, receiver.read_log_pos)
+    read = BinlogPosition(receiver.status.read_log_name, receiver.status.read_log_pos)
     # the receiver says that it waits only once it has taken everything the source had
-    return state == "running" or (receiver.state.startswith("Waiting for") and is_applied(channel, repositories, read))
+    waits = receiver.status.state.startswith("Waiting for")
+    return goal.state == "running" or (waits and is_applied(channel, repositories, read))
 
 
-def _not_running(channel: Channel, executed: BinlogPosition) -> NotRunning:
-    status = read_status(channel.status_path(APPLIER))
-    return NotRunning(
-        status.last_error or "This operation requires a running slave; configure slave and do START SLAVE",
-        errno=status.last_errno or 1199,
-        channel=channel.name,
-        position=str(executed),
-        hint="rplctl start",
-    )
+def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:
+    """The first thread without which the goal cannot be reached and that will not go on by itself. One that stopped in
+    an orderly way is no reason not to wait for `running`: somebody is about to start it.
+    """
+    if goal.state == "stopped":
+        return None
+    status, needed = threads.receiver.status, [threads.receiver, threads.applier]
+    received = BinlogPosition(status.read_log_name, status.read_log_pos)
+    if not received.log_name and master is not None:
+        received = master.read_position
+    if goal.position is not None and received.log_name and not received.is_before(goal.position):
+        needed = [threads.applier]
+    for thread in needed:
+        may_start = goal.state == "running" and not thread.status.last_error
+        if not thread.runs and not may_start:
+            return thread
+        if thread.silent_since is not None and thread.is_suspended:
+            return thread
+    return None
+
+
+def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition) -> NotRunning:
+    """With the error that ended it, which has its way out in it."""
+    name = f" --channel {channel.name}" if channel.name else ""
+    if dead.runs:
+        text = f"the {dead.role} (process {dead.pid}) is suspended since {clock(dead.silent_since or 0.0)}"
+        hint = f"kill -CONT {dead.pid}; or rplctl stop{name}; rplctl start{name}"
+        return NotRunning(text, errno=ER_NOT_RUNNING, channel=channel.name, position=str(executed), hint=hint)
+    error = dead.status.last_error
+    text = f"the {dead.role} of channel '{channel.name}' stopped: {error}" if error else _NOT_RUNNING
+    hint = "" if "(hint: " in error else f"rplctl start{name}"
+    errno = dead.status.last_errno or ER_NOT_RUNNING
+    return NotRunning(text, errno=errno, channel=channel.name, position=str(executed), hint=hint)
+
+
+def _held_up_by(threads: Threads, away: str) -> list[str]:
+    """A source or a target that is away, a thread that says nothing."""
+    reasons = [f"the target: {away}"] if away else []
+    for thread in (threads.receiver, threads.applier):
+        status = thread.status
+        if thread.runs and (status.last_error or thread.silent_since is not None):
+            reasons.append(f"the {thread.role}: {status.state}{f': {status.last_error}' if status.last_error else ''}")
+        elif not thread.runs:
+            reasons.append(f"the {thread.role} does not run")
+    return reasons

@@ -8,16 +8,17 @@ position after that DDL; `load_models` at a position gives what was valid there,
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Table, delete, insert, select, update
 
 from rplctl.commit.tables import own_schema, table_models
 from rplctl.position import BinlogPosition, log_number
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import MADE_EMPTY, TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel
 
+TableName = tuple[str, str]
 DATABASE_ROW = ""  # Table_name of the row that keeps a database's default character set
 
 
@@ -69,6 +70,61 @@ def store_models(
         }
         connection.execute(delete(table).where(*(table.c[column] == value for column, value in where.items())))
         connection.execute(insert(table).values(**where, Model=text))
+
+
+def mark_made_empty(
+    connection: Connection, channel: str, position: BinlogPosition, models: Mapping[TableName, TableModel]
+) -> None:
+    """These tables were made with the models stored at that position, without the rows that the source had by then. The
+    caller's transaction commits it.
+    """
+    for name, model in models.items():
+        marked = json.dumps({**json.loads(model.to_json()), MADE_EMPTY: True})
+        _set_model(connection, channel, name, (log_number(position.log_name), position.log_pos), marked)
+
+
+def tables_made_empty(connection: Connection, channel: str) -> list[TableName]:
+    """Tables whose rows were never copied: made empty by `load-schema` and neither dropped on the source since nor said
+    to be loaded.
+    """
+    return [name for name, marks in _marks(connection, channel).items() if marks]
+
+
+def rows_are_loaded(connection: Connection, channel: str, names: Collection[TableName]) -> None:
+    """Forget that these tables were made empty. The caller's transaction commits it."""
+    marks = _marks(connection, channel)
+    for name in names:
+        for number, offset, text in marks.get(name, []):
+            stored = json.loads(text)
+            del stored[MADE_EMPTY]
+            _set_model(connection, channel, name, (number, offset), json.dumps(stored))
+
+
+def _marks(connection: Connection, channel: str) -> dict[TableName, list[tuple[int, int, str]]]:
+    """Table → (log number, offset, model) of the models that it was made empty with; a DROP ends what was before."""
+    table = _table(connection)
+    rows = connection.execute(
+        select(
+            table.c.Database_name, table.c.Table_name, table.c.Master_log_number, table.c.Master_log_pos, table.c.Model
+        )
+        .where(table.c.Channel_name == channel)
+        .order_by(table.c.Master_log_number, table.c.Master_log_pos)
+    )
+    found: dict[TableName, list[tuple[int, int, str]]] = {}
+    for database, name, number, offset, text in rows:
+        if text is None:
+            found.pop((database, name), None)
+        elif MADE_EMPTY in text and MADE_EMPTY in json.loads(text):
+            found.setdefault((database, name), []).append((number, offset, text))
+    return found
+
+
+def _set_model(connection: Connection, channel: str, name: TableName, at: tuple[int, int], text: str) -> None:
+    table = _table(connection)
+    c = table.c
+    here = (c.Channel_name == channel, c.Database_name == name[0], c.Table_name == name[1])
+    there = (c.Master_log_number == at[0], c.Master_log_pos == at[1])
+    connection.execute(update(table).where(*here, *there).values(Model=text))
 
 
 def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> None:

@@ -1,15 +1,16 @@
 """Table models for tables that exist before a channel starts: `load-schema` (design D18).
 
 Invariant: in one transaction the models become valid at the channel's position and the tables that the target lacks
-are made, empty, as `mysqldump --no-data | mysql` would. Tables that are there keep their rows and must have the
-model's columns.
+are made, empty, as `mysqldump --no-data | mysql` would, which is kept with their models: rows that the source had by
+then are nowhere (`commit.models.tables_made_empty`). Tables that are there keep their rows and must have the model's
+columns.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import Engine, select
 
-from rplctl.commit.models import store_models
+from rplctl.commit.models import TableName, mark_made_empty, store_models
 from rplctl.commit.tables import create_own_tables, own_schema, table_models
 from rplctl.errors import TargetError
 from rplctl.position import BinlogPosition
@@ -22,21 +23,22 @@ from rplctl.target.base import Target
 _NO_SUCH_TABLE = 1146
 
 
-def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[str]:
-    """Store the catalog's models and create missing tables; the names of those created.
+def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[TableName]:
+    """Store the catalog's models and create missing tables; those created.
 
     Raises TargetError 1677 when a table is there with other columns; then nothing is stored.
     """
     create_own_tables(target.engine)
-    created: list[str] = []
+    created: list[TableName] = []
     target.begin(foreign_keys=False)
     try:
         for model in catalog.tables.values():
             if not model.is_sequence and not _is_there(target, model):
                 plan = DdlPlan((), DdlContext(), (CreateStep(model),), {(model.database, model.name): model})
                 target.execute_ddl(plan, catalog)
-                created.append(model.qualified_name)
+                created.append((model.database, model.name))
         store_models(target.connection, channel, position, catalog.tables, catalog.databases)
+        mark_made_empty(target.connection, channel, position, {name: catalog.tables[name] for name in created})
     except BaseException:
         target.rollback()
         raise

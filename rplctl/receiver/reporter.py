@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from rplctl.channel import Channel
-from rplctl.errors import RplError
+from rplctl.errors import RplError, for_channel
 from rplctl.position import BinlogPosition
 from rplctl.source import SourceIdentity
 from rplctl.status import StatusFile, read_status
@@ -17,10 +17,12 @@ from rplctl.status import StatusFile, read_status
 INTERVAL_S: Final = 0.2
 STARTING: Final = "Starting"
 WAITING: Final = "Waiting for master to send event"
+_OTHERWISE = "mend what the error says, then rplctl start: nothing is lost"
 
 
 class Reporter:
     def __init__(self, channel: Channel) -> None:
+        self._channel = channel.name
         path = channel.status_path("receiver")
         self._file = StatusFile(path, read_status(path))
         self.status = self._file.status
@@ -63,7 +65,7 @@ class Reporter:
     def failed(self, error: RplError) -> None:
         """Final: the way out is told with it, as the applier does."""
         self._error(error)
-        self.status.last_error += f" (hint: {error.hint})" if error.hint else ""
+        self.status.last_error += f" (hint: {for_channel(error.hint or _OTHERWISE, self._channel)})"
 
     def stopped(self) -> None:
         self.status.connected = self.status.is_waiting = False

@@ -18,10 +18,13 @@ from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 TokenKind = Literal["word", "quoted", "string", "number", "bits", "symbol", "end"]
 
 ERROR_PARSE = 1064
-WAY_OUT = "do on the target by hand what the statement does to the rows, then `rplctl skip`"
+WAY_OUT = (
+    "do on the target by hand what the statement does to the rows, then `rplctl skip`, which leaves the "
+    "whole transaction out"
+)
 WAY_OUT_OF_ALTER = (
     "alter the table on the target by hand and give its rows the source's values, then `rplctl load-schema FILE` with "
-    "the table's new definition and `rplctl skip`"
+    "the table's new definition and `rplctl skip`, which leaves the whole transaction out"
 )
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}

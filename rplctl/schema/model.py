@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 from rplctl.errors import RplError
 
 FORMAT = 1  # of the JSON text; readers refuse a later one
+MADE_EMPTY = "made_empty"  # a key beside the model's own: see commit.models.store_models
 
 KeyKind = Literal["primary", "unique", "index", "fulltext", "spatial", "vector"]
 
@@ -186,6 +187,7 @@ class TableModel:
             fields: dict[str, Any] = json.loads(text)
             if fields.pop("format") != FORMAT:
                 raise RplError("A stored table model has an unknown format", hint="load it again: rplctl load-schema")
+            fields.pop(MADE_EMPTY, None)
             return cls(**_rebuild_fields(fields))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RplError(f"A stored table model is damaged: {error}", hint="rplctl load-schema") from error

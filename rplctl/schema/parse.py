@@ -96,7 +96,8 @@ def parse_ddl(sql: str, database: str, context: DdlContext) -> list[DdlAction]:
             raise RplError(
                 f"This is a statement, not row events: {cursor.text.strip()[:1000]}",
                 errno=ERROR_UNSAFE_STATEMENT,
-                hint="set binlog_format=ROW on the source; then `rplctl skip`",
+                hint="set binlog_format=ROW on the source, load the tables again: `rplctl skip` leaves the "
+                "whole transaction out",
             )
     cursor.refuse()
 
@@ -176,7 +177,8 @@ def _refuse_select(cursor: Cursor) -> None:
         raise RplError(
             f"CREATE TABLE … SELECT came as a statement, not as row events: {cursor.text.strip()[:1000]}",
             errno=ERROR_UNSAFE_STATEMENT,
-            hint="set binlog_format=ROW on the source; then `rplctl skip` and load the table",
+            hint="set binlog_format=ROW on the source; then `rplctl skip`, which leaves the whole transaction "
+            "out, and load the table again",
         )
     cursor.refuse()
 

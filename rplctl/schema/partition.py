@@ -124,7 +124,8 @@ def partition_condition(
     raise RplError(
         f"rplctl cannot tell which rows of {model.qualified_name} are in partition {', '.join(names)}",
         errno=ERROR_PARSE,
-        hint="do on the target by hand what the statement does to the rows, then `rplctl skip`",
+        hint="do on the target by hand what the statement does to the rows, then `rplctl skip`, which leaves "
+        "the whole transaction out",
     )
 
 

@@ -39,7 +39,10 @@ from rplctl.schema.statement import (
 
 ERROR_TABLE_EXISTS, ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE = 1050, 1051, 1146
 _EXCHANGED = "rplctl exchanges"
-LOAD_HINT = "the table is not in the stored models: rplctl load-schema"
+LOAD_HINT = (
+    "the table is not in the stored models: rplctl load-schema, which makes it empty where the target lacks it; with "
+    "its rows it comes as INITIAL COPY in rplctl(1) shows"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableM
 _DROPPED_IN_PART = frozenset({ERROR_UNKNOWN_TABLE, 4091, 4092})  # tables, sequences, views: some of the list are gone
 _DROP_HINT = (
     "the stored models lack it. replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop the "
-    "others of the list; `rplctl skip` would keep them"
+    "others of the list; `rplctl skip` leaves the whole transaction out: it would keep them"
 )
 
 

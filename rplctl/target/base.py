@@ -423,7 +423,8 @@ def no_such_table(database: str, table: str) -> TargetError:
     return TargetError(
         f"Table '{database}.{table}' doesn't exist on the target",
         errno=NO_SUCH_TABLE,
-        hint="load the source's tables with `rplctl load-schema FILE` or `rplctl load-schema --from-source`",
+        hint="copy the table with its rows, as INITIAL COPY in rplctl(1) shows: rplctl load-schema alone makes it "
+        "empty, and the rows that the source had before are nowhere",
     )
 
 

@@ -183,7 +183,7 @@ def judge(query: Query, error: TargetError | None) -> None:
         raise TargetError(
             f"Error '{error.message}' on query. Default database: '{query.database}'. Query: '{text}'",
             errno=error.errno,
-            hint=error.hint or "rplctl skip passes over the transaction",
+            hint=error.hint,
             transient=error.transient,
         )
     said = "no error" if error is None else f"'{error.message}' ({error.errno})"
@@ -192,7 +192,8 @@ def judge(query: Query, error: TargetError | None) -> None:
         f"{said}. "
         f"Default database: '{query.database}'. Query: '{text}'",
         errno=3002,
-        hint="compare the tables, then rplctl skip",
+        hint="compare the tables with the source; `rplctl skip` leaves the whole transaction out: its changes "
+        "are lost here",
     )
 
 

@@ -64,7 +64,11 @@ _STATES: dict[str, tuple[int, bool, str]] = {
     "3F000": (1049, False, ""),
     "3D000": (1049, False, "make the database: createdb -E UTF8 NAME"),
     "42703": (1054, False, ""),
-    "42P07": (1050, False, "drop the table, begin with an empty target, or `rplctl skip` the statement"),
+    "42P07": (
+        1050,
+        False,
+        "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
+    ),
     "42501": (1142, False, _GRANT),
     "25006": (1290, False, "the target is a standby or read-only: make it writable, then rplctl start"),
     "53100": (1021, True, "free space on the target's disk; the channel goes on where it stopped"),

@@ -136,6 +136,7 @@ def _unstorable(text: str, column: Column) -> TargetError:
     return TargetError(
         f"Incorrect string value: {text[:40]!r} for column '{column.name}': PostgreSQL's text cannot hold {what}",
         errno=1366,
-        hint="correct the value on the source and rplctl skip the transaction, or leave the table out "
+        hint="correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or "
+        "leave the table out "
         "(replicate_ignore_table)",
     )

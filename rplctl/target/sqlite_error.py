@@ -46,7 +46,10 @@ def target_error(error: sqlite3.Error) -> TargetError:
     if text.startswith("no such table"):
         errno = 1146
     elif text.startswith("table ") and text.endswith(" already exists"):
-        errno, hint = 1050, "drop the table, begin with an empty target, or `rplctl skip` the statement"
+        errno, hint = (
+            1050,
+            "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
+        )
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
 
 

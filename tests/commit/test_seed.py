@@ -43,7 +43,7 @@ def names(target: Target) -> set[str]:
 
 
 def test_missing_tables_are_made_and_models_hold_from_the_position_on(target: Target) -> None:
-    assert load_catalog(target, "", POSITION, TWO) == ["shop.a", "shop.b"]
+    assert load_catalog(target, "", POSITION, TWO) == [("shop", "a"), ("shop", "b")]
     assert names(target) == {"shop__a", "shop__b"}
     with target.engine.connect() as connection:
         assert load_models(connection, "", POSITION).tables == TWO.tables
@@ -56,7 +56,7 @@ def test_a_table_that_is_there_keeps_its_rows(target: Target) -> None:
     target.connection.exec_driver_sql('CREATE TABLE "shop__a" ("id" INTEGER PRIMARY KEY)')
     target.connection.exec_driver_sql('INSERT INTO "shop__a" VALUES (7)')
     target.commit()
-    assert load_catalog(target, "", POSITION, TWO) == ["shop.b"]
+    assert load_catalog(target, "", POSITION, TWO) == [("shop", "b")]
     assert target.connection.exec_driver_sql('SELECT id FROM "shop__a"').scalar() == 7
 
 

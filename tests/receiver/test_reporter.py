@@ -67,10 +67,11 @@ def test_a_failure_outlives_the_process_and_its_successor_shows_it(tmp_path: Pat
     report.stopped()
     status = read_status(path)
     assert (status.state, status.connected) == ("", False)
-    assert (status.last_errno, status.last_error) == (1593, "an error without a number")  # ER_SLAVE_FATAL_ERROR
+    assert status.last_errno == 1593  # ER_SLAVE_FATAL_ERROR
+    assert status.last_error.startswith("an error without a number (hint: ")
     successor = Reporter(Channel("", tmp_path))
     successor.state("Connecting to master")
-    assert read_status(path).last_error == "an error without a number"
+    assert read_status(path).last_error == status.last_error
 
 
 def test_heartbeats_are_counted(tmp_path: Path) -> None:
