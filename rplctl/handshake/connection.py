@@ -135,6 +135,7 @@ class GuardedConnection(Connection):
         return plugin_for(plugin_name, self)
 
     def _process_auth(self, plugin_name: bytes, auth_packet: Any, handler: Any = None) -> Any:
+        handler = handler or plugin_for(plugin_name, self)
         if handler is None:
             name = plugin_name.decode("ascii", "backslashreplace")
             raise err.OperationalError(
