@@ -24,11 +24,13 @@ from pathlib import Path
 
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy, UsageError, file_error
+from rplctl.plain_file import open_plain
 
 MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
 STOP_NOW = "now"
 LOCK_PATIENCE_SECONDS = 0.5
+_PID_DIGITS = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def hold_lock(channel: Channel, role: str) -> Iterator[None]:
     Raises LockBusy, naming the holder, when another process has it; RplError when the disk has no room for it.
     """
     private_folder(channel.run_folder)
-    descriptor = os.open(channel.lock_path(role), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = _opened(channel, role, os.O_RDWR | os.O_CREAT)
     try:
         if not _acquired(descriptor):
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
@@ -135,6 +137,16 @@ def hold_lock(channel: Channel, role: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _opened(channel: Channel, role: str, flags: int) -> int:
+    """Raises FileNotFoundError; RplError for what is no file, or refused."""
+    try:
+        return open_plain(channel.lock_path(role), flags, follow=False)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise file_error(error, channel.name) from error
 
 
 def _acquired(descriptor: int) -> bool:
@@ -157,14 +169,14 @@ def lock_holder(channel: Channel, role: str) -> int | None:
     long.
     """
     try:
-        descriptor = os.open(channel.lock_path(role), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = _opened(channel, role, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-        return int(text) if text.isdecimal() else 0
+        return int(text) if text.isdecimal() and len(text) < _PID_DIGITS else 0
     finally:
         os.close(descriptor)
     return None

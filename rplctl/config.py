@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from rplctl.durable import is_readable_by_others, private_folder, replace_file
-from rplctl.errors import ConfigError, error_numbers
+from rplctl.errors import ConfigError, RplError, error_numbers
+from rplctl.plain_file import UnfitFile, read_plain
 from rplctl.target_url import authority, has_password, url_with_password
 
 ENVIRONMENT_PREFIX = "RPLCTL_"
@@ -351,10 +352,13 @@ def _did_you_mean(name: str) -> str:
 def read_file(path: Path) -> dict[str, Any]:
     """The TOML of one option file. Raises ConfigError for what cannot be read or parsed."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text)
+        return tomllib.loads(read_plain(path).decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}", hint="name a readable file with --config") from error
+    except UnfitFile as error:
+        raise ConfigError(error.message, hint=error.hint) from None
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deep", hint="the file is TOML: name = value, texts in quotes") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}", hint="the file is TOML: name = value, texts in quotes") from error
 
@@ -368,7 +372,11 @@ def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dic
 
 
 def _sections(path: Path) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
-    return _checked(path, path.read_bytes() if os.access(path, os.R_OK) else b"")
+    try:
+        data = read_plain(path)
+    except (OSError, RplError):
+        data = b""  # said when it is parsed
+    return _checked(path, data)
 
 
 @lru_cache(maxsize=8)

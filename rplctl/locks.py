@@ -26,6 +26,7 @@ from pathlib import Path
 
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy
+from rplctl.plain_file import open_plain
 
 ER_LOCK_WAIT_TIMEOUT = 1205
 PATIENCE_S = 50.0  # innodb_lock_wait_timeout's default
@@ -47,8 +48,7 @@ class FileLock:
         """So that `acquire` need not. Raises OSError."""
         if self._descriptor < 0:
             private_folder(self.path.parent)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(self.path, flags, 0o600)
+            self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, follow=False)
 
     def acquire(self, *, shared: bool = False, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
         """False when it was not to be had within `patience_s` (None: wait on), or `stop` said so. Raises OSError."""

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from rplctl.durable import is_readable_by_others, private_folder, replace_file
 from rplctl.errors import ConfigError, RplError, UsageError
+from rplctl.plain_file import read_plain
 
 KEY_FILE = "rplctl.key"
 ENCRYPTED = "fernet:"
@@ -164,7 +165,7 @@ def _key(datadir: Path, *, create: bool) -> bytes:
     try:
         if is_readable_by_others(path):
             raise ConfigError(f"{path} is the key of stored passwords and others can read it", hint=f"chmod 600 {path}")
-        return path.read_bytes().strip()
+        return read_plain(path, MAX_SECRET_BYTES).strip()
     except FileNotFoundError:
         raise ConfigError(
             f"{path} is missing: stored passwords cannot be read",

@@ -13,14 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rplctl.durable import replace_file
+from rplctl.plain_file import read_plain
+
+_LARGEST = 1 << 20  # bytes
 
 
 def read_count(run_folder: Path) -> int:
     try:
-        text = (run_folder / "skip_counter").read_text().strip()
+        text = read_plain(run_folder / "skip_counter", _LARGEST).decode("ascii", "replace").strip()
     except FileNotFoundError:
         return 0
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) < 20 else 0
 
 
 def write_count(run_folder: Path, count: int) -> None:
@@ -29,7 +32,7 @@ def write_count(run_folder: Path, count: int) -> None:
 
 def read_gtids(run_folder: Path) -> tuple[str, ...]:
     try:
-        return tuple((run_folder / "skip_gtids").read_text().split())
+        return tuple(read_plain(run_folder / "skip_gtids", _LARGEST).decode("ascii", "replace").split())
     except FileNotFoundError:
         return ()
 

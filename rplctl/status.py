@@ -18,10 +18,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rplctl.durable import replace_file, write_all
+from rplctl.errors import RplError
+from rplctl.plain_file import parsed_json, read_plain
 
 log = logging.getLogger(__name__)
 _told: set[Path] = set()  # files that could not be written last time
@@ -134,6 +136,10 @@ class StatusFile:
             self.status.write(self.path)
 
 
+_BLANK = asdict(ThreadStatus())
+_LATEST = 1e11  # Unix seconds: a clock in the year 5138
+
+
 def _put(path: Path, data: bytes) -> None:
     try:
         replace_file(path, data, durable=False)
@@ -153,11 +159,26 @@ def _put(path: Path, data: bytes) -> None:
 def read_status(path: Path) -> ThreadStatus:
     """The last status written; an empty one when there is none or it is unreadable. Unknown keys are ignored."""
     try:
-        stored = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        stored = parsed_json(read_plain(path))
+    except (OSError, ValueError, RplError):
         return ThreadStatus(updated=0.0)
-    known = {f.name for f in fields(ThreadStatus)}
-    return ThreadStatus(**{key: value for key, value in stored.items() if key in known})
+    if not isinstance(stored, dict):
+        return ThreadStatus(updated=0.0)
+    return ThreadStatus(**{key: value for key, value in stored.items() if _is_fit(key, value)})
+
+
+def _is_fit(name: str, value: object) -> bool:
+    """Whether it is a field, and the value is one that we write there."""
+    if name not in _BLANK:
+        return False
+    example = _BLANK[name]
+    if example is None:  # seconds, or none
+        return value is None or type(value) is int
+    if isinstance(example, float):
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LATEST
+    if isinstance(value, int) and abs(value) >= 1 << 64:
+        return False
+    return type(value) is type(example)
 
 
 def silent_since(status: ThreadStatus, started: float, now: float) -> float | None:

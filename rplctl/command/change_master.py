@@ -57,8 +57,9 @@ from rplctl.command.lost_record import is_lost, lost_record, made_again
 from rplctl.command.sync_record import forget_sync
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
-from rplctl.errors import RepositoryConflict, TargetError, UsageError
+from rplctl.errors import RepositoryConflict, RplError, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.plain_file import parsed_json, read_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.purge import purge_all
 from rplctl.repository.base import RepositoryKind
@@ -351,12 +352,28 @@ def _write_pending(channel: Channel, result: ChangeResult) -> None:
     replace_file(_pending_path(channel), json.dumps(record).encode())
 
 
+def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
+    """What it says. Raises RplError: without it nobody knows what was being changed."""
+    try:
+        record = parsed_json(read_plain(path))
+        is_whole = isinstance(record, dict) and {"master_info", "relay_log_info", "purge"} <= record.keys()
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise RplError(
+            f"{path} is no record of an unfinished change-master",
+            channel=channel.name,
+            hint=f"rm {path}, then give the options of that change-master again",
+        )
+    return dict(record)
+
+
 def finish_pending_change(config: Config, channel: Channel) -> bool:
     """Complete a CHANGE MASTER that was killed half-way; True when there was one. Caller holds the admin lock."""
     path = _pending_path(channel)
     if not path.exists():
         return False
-    record = json.loads(path.read_bytes())
+    record = _pending_record(path, channel)
     master, relay = record["master_info"], record["relay_log_info"]
     threads = running(channel)
     if (master and RECEIVER in threads) or (relay and APPLIER in threads):

@@ -22,6 +22,7 @@ from rplctl.command.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
 from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout, read_lock
+from rplctl.own_process import signal_holder
 
 INSTANCE, TABLES = "instance", "tables"
 HOLDER_TIMEOUT_S = 3600.0
@@ -97,12 +98,7 @@ def unlock(config: Config, kind: str) -> int | None:
         text = seat.noted().strip()
         pid = int(text) if text.isdecimal() else 0
         if pid:
-            try:
-                os.kill(pid, signal.SIGTERM)
-            except ProcessLookupError:
-                pass
-            except PermissionError:
-                raise RplError(f"process {pid}, which holds the lock, belongs to another user") from None
+            signal_holder(pid, signal.SIGTERM, seat.path, "which holds the lock")
         if not seat.acquire(patience_s=_UNLOCK_PATIENCE_S):
             raise LockBusy(f"process {pid} still holds the lock", hint=f"rplctl unlock-{kind}")
     finally:

@@ -9,6 +9,7 @@ import time
 from rplctl.config import Config
 from rplctl.errors import file_error
 from rplctl.mask import masked
+from rplctl.plain_file import open_plain
 
 JOURNAL = "rplctl.log"
 
@@ -17,9 +18,8 @@ def append_journal(config: Config, text: str) -> None:
     """One line in `<datadir>/rplctl.log`: when, process, who, what. Raises RplError when it cannot be written."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
     line = f"{stamp} {os.getpid()} [{_who()}] {_one_line(masked(text))}\n"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(config.datadir / JOURNAL, flags, 0o600)
+        descriptor = open_plain(config.datadir / JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     except OSError as error:
         raise file_error(error) from error
     try:

@@ -26,6 +26,8 @@ from rplctl.durable import private_folder, replace_file
 from rplctl.errors import LockBusy, RplError
 from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
+from rplctl.own_process import signal_holder
+from rplctl.plain_file import open_plain
 from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import read_status
 
@@ -153,8 +155,7 @@ def leave_running(children: Sequence[Child]) -> None:
 
 def _open_log(path: Path) -> IO[bytes]:
     """Append, 0600; a log that has grown large is begun anew. Raises OSError."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
+    descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     turn_over(path)
     return os.fdopen(descriptor, "ab")
 
@@ -310,16 +311,8 @@ def _holder(channel: Channel, role: str) -> int | None:
 
 
 def _signal(pid: int, number: signal.Signals, channel: Channel, role: str) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # it ended meanwhile, its lock with it
-    except PermissionError:
-        raise RplError(
-            f"process {pid}, the {role} of channel '{channel.name}', belongs to another user",
-            channel=channel.name,
-            hint="run this command as the user who started it",
-        ) from None
+    what = f"the {role} of channel '{channel.name}'"
+    signal_holder(pid, number, channel.lock_path(role), what, channel.name)
 
 
 def order_of_stop(roles: Sequence[str]) -> list[str]:

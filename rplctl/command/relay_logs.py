@@ -15,7 +15,8 @@ from rplctl.command.instance import (
     running,
 )
 from rplctl.config import Config
-from rplctl.errors import RplError, UsageError
+from rplctl.errors import UsageError
+from rplctl.own_process import signal_holder
 from rplctl.position import FIRST_EVENT_POSITION
 
 
@@ -98,7 +99,6 @@ class FlushResult:
 
 def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
     """FLUSH RELAY LOGS: the running receiver begins a new file (SIGHUP); does nothing without one."""
-    import os
     import signal
 
     channel = Channel(channel_name, config.datadir)
@@ -106,11 +106,7 @@ def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
     pid = running(channel).get(RECEIVER)
     if not pid:
         return FlushResult(channel_name, asked_receiver=False)
-    try:
-        with channels_stay(config.datadir):
-            os.kill(pid, signal.SIGHUP)
-    except ProcessLookupError:
-        return FlushResult(channel_name, asked_receiver=False)
-    except PermissionError:
-        raise RplError(f"process {pid}, the receiver, belongs to another user", channel=channel_name) from None
-    return FlushResult(channel_name, asked_receiver=True)
+    with channels_stay(config.datadir):
+        lock = channel.lock_path(RECEIVER)
+        asked = signal_holder(pid, signal.SIGHUP, lock, "the receiver", channel_name)
+    return FlushResult(channel_name, asked_receiver=asked)

@@ -14,6 +14,8 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import replace_file
+from rplctl.errors import RplError
+from rplctl.plain_file import parsed_json, read_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,9 @@ class SyncRecord:
 def read_sync_record(channel: Channel) -> SyncRecord | None:
     """None when there never was one, or it cannot be read."""
     try:
-        stored = json.loads(_path(channel).read_bytes())
+        stored = parsed_json(read_plain(_path(channel)))
         return SyncRecord(float(stored["at"]), str(stored["to"]), bool(stored["is_from_cron"]))
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RplError):
         return None
 
 

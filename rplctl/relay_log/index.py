@@ -19,6 +19,7 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RelayLogError
+from rplctl.plain_file import read_plain
 from rplctl.position import log_number, numbered_log_name
 
 MAX_LOG_NUMBER = 2**31 - 1  # the server's own limit
@@ -45,8 +46,7 @@ class RelayLogIndex:
     def read(self) -> bytes:
         """The index as it is; empty when there is none."""
         try:
-            with open(self.channel.relay_log_index_path, "rb", buffering=0) as file:
-                return file.read(min(os.fstat(file.fileno()).st_size, _MAX_INDEX_BYTES))
+            return read_plain(self.channel.relay_log_index_path, _MAX_INDEX_BYTES)
         except FileNotFoundError:
             return b""
 

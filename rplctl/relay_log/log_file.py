@@ -39,6 +39,7 @@ from rplctl.binlog.scan import GroupScan, scan_groups
 from rplctl.binlog.trailer import has_valid_checksum
 from rplctl.durable import naming, sync
 from rplctl.errors import BinlogFormatError
+from rplctl.plain_file import open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
@@ -70,7 +71,7 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
 
     The array may be kept after the block for complete groups; beyond them only inside it.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    descriptor = open_plain(path, follow=False)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         size = os.fstat(descriptor).st_size

@@ -13,6 +13,7 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.durable import remove_file, replace_file, sync_folder
 from rplctl.failpoint import crash_point
+from rplctl.plain_file import read_plain
 from rplctl.position import RelayLogPosition
 from rplctl.relay_log.index import RelayLogIndex
 
@@ -79,7 +80,7 @@ def finish_purge(channel: Channel) -> list[str]:
 def registered_names(channel: Channel) -> list[str]:
     """Relay logs that an interrupted purge still has to remove. Only our own names are ever among them."""
     try:
-        lines = register_path(channel).read_text("utf-8", "surrogateescape").splitlines()
+        lines = read_plain(register_path(channel)).decode("utf-8", "surrogateescape").splitlines()
     except FileNotFoundError:
         return []
     index = RelayLogIndex(channel)

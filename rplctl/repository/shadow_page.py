@@ -32,6 +32,7 @@ from pathlib import Path
 
 from rplctl.durable import remove_file, replace_file, sync, write_all
 from rplctl.errors import RplError
+from rplctl.plain_file import open_plain
 
 HEADER_SIZE = 9
 XID_SIZE = COMMITTED_OFFSET = 8
@@ -69,7 +70,7 @@ class ShadowPageFile:
     def open(self) -> None:
         """Read an existing file. Raises FileNotFoundError, RplError 1872 when no state can be told from it."""
         self.close()
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._descriptor = open_plain(self.path, os.O_RDWR, follow=False)
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         self._page_size, odd = divmod(len(data) - HEADER_SIZE, 2)
         if odd or self._page_size < PAGE_UNIT:

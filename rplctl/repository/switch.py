@@ -32,6 +32,7 @@ from rplctl.config import Config, store_options
 from rplctl.durable import remove_file, replace_file
 from rplctl.errors import LockBusy, RepositoryConflict, RplError, UsageError
 from rplctl.failpoint import crash_point
+from rplctl.plain_file import parsed_json, read_plain
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
@@ -293,7 +294,7 @@ def _journal_path(channel: Channel, record: Record[Any]) -> Path:
 def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
     path = _journal_path(channel, record)
     try:
-        intent = _Intent(**json.loads(path.read_bytes()))
+        intent = _Intent(**parsed_json(read_plain(path)))
         RepositoryKind(intent.to)
     except FileNotFoundError:
         return None

@@ -1,0 +1,54 @@
+"""Signals to processes of ours, which are known by a lock file that they hold.
+
+Invariant: no signal goes to a process that does not have that very file open at the moment of the signal. A number in a
+file proves nothing: it may be junk, from before a reboot, of another container, or be given again (a pidfd is not).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from rplctl.errors import LockBusy, RplError
+
+
+def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, channel: str | None = None) -> bool:
+    """Send the signal to the process that holds the lock file; False when it has ended meanwhile.
+
+    `what`: the process, in words. Raises LockBusy when the pid is of another process, RplError of another user's.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except (OSError, OverflowError, ValueError):
+        return False
+    try:
+        if not _has_open(pid, lock):
+            raise LockBusy(
+                f"{lock} names process {pid}, which does not hold it: no signal was sent",
+                channel=channel,
+                hint=f"fuser {lock} tells who holds it",
+            )
+        signal.pidfd_send_signal(descriptor, number)
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    except PermissionError:
+        raise RplError(
+            f"process {pid}, {what}, belongs to another user",
+            channel=channel,
+            hint="run this command as the user who started it",
+        ) from None
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _has_open(pid: int, lock: Path) -> bool:
+    """Raises ProcessLookupError, FileNotFoundError, PermissionError."""
+    wanted = lock.stat()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            if os.path.samestat(entry.stat(), wanted):
+                return True
+    return False
