@@ -67,8 +67,8 @@ def test_a_dump_gives_the_channel_its_tables_and_its_dry_run_only_reads_it(confi
     done = configured("load-schema", str(path), "--json")
     assert json.loads(done.out) == [
         {
-            "channel": "", "tables": ["shop.t"], "created": ["shop.t"], "position": "binlog.000003:1170",
-            "dry_run": False,
+            "channel": "", "tables": ["shop.t"], "created": ["shop.t"], "empty": ["shop.t"],
+            "position": "binlog.000003:1170", "dry_run": False,
         }
     ]  # fmt: skip
     assert json.loads(configured("load-schema", str(path), "--json").out)[0]["created"] == []

@@ -21,7 +21,7 @@ from rplctl.command.check_repository import Stored, check_repositories
 from rplctl.command.finding import LEVELS
 from rplctl.command.instance import engine_of, open_repositories
 from rplctl.commit.ledger import open_ledger
-from rplctl.commit.models import store_models
+from rplctl.commit.models import mark_made_empty, rows_are_loaded, store_models
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.durable import private_folder
@@ -323,6 +323,16 @@ def test_a_table_that_is_missing_or_different_in_the_target(in_file: Instance) -
     with in_file.engine().begin() as connection:
         connection.exec_driver_sql('CREATE TABLE "d__t" (other INTEGER)')
     in_file.expect("table_differs", "", repair="")
+
+
+def test_a_table_that_was_made_empty_until_its_rows_are_said_to_be_there(in_file: Instance) -> None:
+    with_model(in_file)
+    with in_file.engine().begin() as connection:
+        mark_made_empty(connection, "", BinlogPosition("binlog.000001", 4), {("d", "t"): MODEL})
+    in_file.expect("rows_never_copied", "d.t", repair="--rows-loaded")
+    with in_file.engine().begin() as connection:
+        rows_are_loaded(connection, "", [("d", "t")])
+    assert "rows_never_copied" not in {finding.code for finding in in_file.check().findings}
 
 
 def test_a_target_that_is_away(tmp_path: Path) -> None:
