@@ -142,7 +142,7 @@ def test_retry_count_ends_the_attempts_and_the_error_says_why(tmp_path: Path) ->
         error = receiver.wait_for_error()
     release_port(port)
     assert error.errno == 2003 and time.monotonic() - begin >= 1
-    assert receiver.status().last_error == error.message and not receiver.status().connected
+    assert receiver.status().last_error.startswith(error.message) and not receiver.status().connected
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd.000001", "bin.000001\nx", "bin", "x" * 600 + ".000001"])
