@@ -108,7 +108,9 @@ def decode_channel_name(encoded: str) -> str:
 
 def check_channel_name(name: str) -> None:
     """Raises UsageError 3076 for a name the server would refuse."""
-    if len(name) > MAX_CHANNEL_NAME or any(ord(c) < 0x20 or ord(c) == 0x7F for c in name) or name != name.strip():
+    # a surrogate is a byte that was no UTF-8
+    is_wrong = any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) < 0xE000 for c in name)
+    if is_wrong or len(name) > MAX_CHANNEL_NAME or name != name.strip():
         raise UsageError(
             "Couldn't create channel: Channel name is either invalid or too long.", errno=3076, channel=name
         )

@@ -26,7 +26,8 @@ class _LogPosition:
     def parse(cls, text: str) -> Self:
         """`binlog.000003:1170` → position. Raises UsageError."""
         name, colon, offset = text.rpartition(":")
-        if not colon or not is_log_name(name) or not offset.isdecimal():
+        is_number = offset.isascii() and offset.isdecimal() and len(offset) < 20 and int(offset) < 1 << 63
+        if not colon or not is_log_name(name) or not is_number:
             raise UsageError(f"'{text}' is not a position; write FILE:POS, for example binlog.000003:1170")
         return cls(name, int(offset))
 

@@ -106,7 +106,7 @@ def read_secret_file(path: Path) -> str:
         with path.open("rb") as file:  # also a pipe: --password-file <(pass show db)
             return _first_line(file.read(MAX_SECRET_BYTES + 1), str(path))
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
+        raise ConfigError(f"{path}: {error.strerror}", hint="name a file that only you can read") from error
 
 
 def _first_line(data: bytes, where: str) -> str:

@@ -297,7 +297,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Commands, "configured", tmp_path, raising=False)
     build = app.command_for
     built = cache(lambda verb: build([verb]))  # which a process builds once: half of the time of a sequence
-    monkeypatch.setattr("rplctl.cli.app.command_for", lambda words: built(app._verb_of(words)))
+    monkeypatch.setattr("rplctl.cli.app.command_for", lambda words: built(app.verb_of(words)))
 
 
 def carry_out(sequences: int, steps: int, of_seed: int = SEED) -> None:

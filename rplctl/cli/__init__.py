@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
 
-from rplctl.errors import RplError, file_error
+from rplctl.errors import RplError, UsageError, file_error
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # as a shell reports SIGPIPE
@@ -29,11 +29,14 @@ def run(arguments: Sequence[str]) -> int:
     from rplctl.cli.app import command_for
     from rplctl.cli.globals import hoist
 
+    hoisted: list[str] = []
     try:
         hoisted = hoist(arguments)
         command_for(completion.words() if completion.is_asked() else hoisted)(args=hoisted, prog_name="rplctl")
         sys.stdout.flush()
     except RplError as error:
+        if error.exit_code == UsageError.exit_code and not error.hint:
+            error.hint = help_of(hoisted)
         report(error)
         return error.exit_code
     except KeyboardInterrupt:
@@ -50,10 +53,19 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def help_of(hoisted: Sequence[str]) -> str:
+    """Where a mistyped command is described: every wrong command line names its next step."""
+    from rplctl.cli.app import VERBS, verb_of
+
+    verb = verb_of(hoisted)
+    known = any(verb in (name, *aliases) for name, _, aliases in VERBS)
+    return f"rplctl {verb} --help" if known else "rplctl --help"
+
+
 def report(error: RplError, channel: str | None = None) -> None:
     """`channel` when several were meant."""
     from rplctl.cli.color import as_error
-    from rplctl.cli.text import clean
+    from rplctl.cli.text import clean, shortened
 
     head = as_error(f"ERROR {error.errno}" if error.errno else "ERROR", sys.stderr)
     lines = [f": {error.message}"]
@@ -63,7 +75,7 @@ def report(error: RplError, channel: str | None = None) -> None:
         lines.append(f"position: {error.position}")
     if error.hint:
         lines.append(f"hint: {error.hint}")
-    sys.stderr.write(head + "".join(clean(line) + "\n" for line in lines))
+    sys.stderr.write(head + "".join(clean(shortened(line)) + "\n" for line in lines))
 
 
 def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:

@@ -56,7 +56,7 @@ HELP = ("-h", "--help")
 
 def command_for(arguments: Sequence[str]) -> Any:
     """The program as a command that can be called with these (hoisted) arguments."""
-    verb = _verb_of(arguments)
+    verb = verb_of(arguments)
     wanted = [row for row in VERBS if verb in (row[0], *row[2])] or VERBS
     app = typer.Typer(
         name="rplctl",
@@ -80,7 +80,7 @@ def command_for(arguments: Sequence[str]) -> Any:
     return command
 
 
-def _verb_of(arguments: Sequence[str]) -> str:
+def verb_of(arguments: Sequence[str]) -> str:
     """The first word that is no global option; '' when there is none, or help is asked for before it."""
     words = iter(arguments)
     for word in words:

@@ -14,6 +14,7 @@ from rplctl.errors import UsageError
 LOG_FORMATS = ("seed", "mysql8")  # of --format behind log-status: not a layout but names
 FORMATS = ("table", "vertical", "tsv", "json")
 COLORS = ("auto", "always", "never")
+_OTHER_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
 # flag → takes a value
 GLOBAL_FLAGS = {
     "--datadir": True,
@@ -63,6 +64,9 @@ def make_globals(
 
 def hoist(arguments: Sequence[str]) -> list[str]:
     """The same command line with the options of every command first: `show-status --json` = `--json show-status`."""
+    for word in arguments:
+        if not word.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in word):  # as Python hands over other bytes
+            raise UsageError(f"'{word}' is not UTF-8", hint="see `locale`; names and files of ours are UTF-8")
     front: list[str] = []
     rest: list[str] = []
     words = iter(arguments)
@@ -70,6 +74,11 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         if word == "--":
             rest += [word, *words]
             break
+        if word[:1] in _OTHER_DASHES and word:
+            raise UsageError(
+                f"'{word}' begins with a dash that is not the ASCII -, as texts and web pages have it",
+                hint="type the options again; a file of that name goes behind --",
+            )
         flag, equals, value = word.partition("=")
         if flag not in GLOBAL_FLAGS or (equals and not flag.startswith("--")):
             rest.append(word)

@@ -151,7 +151,7 @@ def seconds(text: str | None, flag: str) -> float | None:
     factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
     digits = text[:-1] if factor else text
     try:
-        value = float(digits) * (factor or 1)
+        value = float(digits) * (factor or 1) if digits.isascii() and "_" not in digits else -1.0
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:

@@ -6,11 +6,14 @@ Our options need none of it. Where a Typer has other insides than those used her
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
+
+from rplctl.cli.text import clean, shortened
 
 
 class PlainValue:
@@ -26,13 +29,25 @@ class PlainValue:
         try:
             return self._convert(value)
         except ValueError:
-            raise typer.BadParameter(f"'{value}' is not {self._wanted}", ctx=ctx, param=param) from None
+            text = clean(shortened(f"'{value}'"))
+            raise typer.BadParameter(f"{text} is not {self._wanted}", ctx=ctx, param=param) from None
 
 
+def _whole_number(text: str | int) -> int:
+    """Digits as a keyboard has them: int() also takes those of every other script, and underscores."""
+    if isinstance(text, int):
+        return text  # a default
+    value = int(text) if re.fullmatch(r"[-+]?[0-9]{1,19}", text) else _LARGEST + 1
+    if abs(value) > _LARGEST:
+        raise ValueError(text)
+    return value
+
+
+_LARGEST = (1 << 63) - 1
 _PLAIN = {
     bool: PlainValue(bool, "a switch"),
     str: PlainValue(str, "a text"),
-    int: PlainValue(int, "a valid integer"),
+    int: PlainValue(_whole_number, "a valid integer"),
     Path: PlainValue(Path, "a path"),
     list[str]: PlainValue(list, "texts"),
 }

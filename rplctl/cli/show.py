@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
     AllChannels,
@@ -114,6 +115,8 @@ def show_relaylog_events(
     options = options_of(context)
     if limit is not None and limit < 0:
         raise UsageError("--limit: write a number of events")
+    if position < 0:
+        raise UsageError(f"--from {position}: write a position, 4 or more")
     name, config = the_channel(options, channel)
     show_records(options, list(run(config, name, log, position, limit)), RelayLogEvent)
 
@@ -207,6 +210,8 @@ def doctor(context: typer.Context, channel: ChannelName = None) -> None:
     from rplctl.errors import RplError, file_error
 
     options = options_of(context)
+    if channel is not None:
+        check_channel_name(channel)
     try:
         findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
     except (RplError, OSError) as error:  # options that cannot be read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 Row = Mapping[str, object]
@@ -13,6 +14,16 @@ _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 def clean(text: str) -> str:
     """Control characters (also C1, line separators and direction marks) as escapes."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+_LONGEST_WORD = 1024  # characters: no name that can be meant is longer, but a path may come near
+
+
+def shortened(text: str) -> str:
+    """What an operator pasted by mistake is not thrown back at him: the beginning says which it was."""
+    if len(text) <= _LONGEST_WORD:
+        return text
+    return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:80]}… ({len(word[0])} characters)", text)
 
 
 def _escaped(character: str) -> str:

@@ -230,7 +230,7 @@ def parse_value(row: ChangeOption, text: str) -> object:
 
 def _seconds(row: ChangeOption, text: str) -> float:
     try:
-        seconds = float(text)
+        seconds = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         raise incorrect(row, f"'{text}' is not a number of seconds") from None
     if seconds != seconds:

@@ -105,6 +105,7 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
 def arm(config: Config, channel_name: str, text: str) -> None:
     """Kill a running thread of the channel at its next pass of a point; '' takes it back. Raises ConfigError."""
     channel = Channel(channel_name, config.datadir)
+    failpoint.parse_failpoints(text)
     with administer(config, channel) as config:
         if text and not running(channel):
             raise NotRunning("no thread of the channel runs", channel=channel_name, hint="rplctl start --crash-points")

@@ -32,6 +32,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.repository.exchange.servers import Server, without_relay_logs
 from rplctl.repository.exchange.servers import export_info as format_files
 from rplctl.repository.exchange.statement import change_master_statement
+from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
 
 STATEMENT = "change-master.sql"
@@ -94,6 +95,8 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
 def _catch_up(config: Config, channel: Channel, repositories: Repositories) -> None:
     """After a crash the marker in the target is ahead of the file (design D3): the newer position is exported."""
     stored = repositories.relay_log_info
+    if not may_have_table(config):  # looking would make the target's file
+        return
     if stored.exists() and target_has_table(repositories, "rplctl_commit_marker"):
         from rplctl.commit.ledger import settle
 

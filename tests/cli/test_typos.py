@@ -1,0 +1,107 @@
+"""Every verb × every option × what a tired hand types: one clear error with a way on, no traceback, nothing changed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.cli.app import VERBS, command_for
+from tests.cli.program import Outcome, Program
+
+LONG = "x" * 5000
+MOVES = "\x1b[31mred\nand more"  # a terminal would obey
+WIDE = "１"  # a digit in another script: int() and float() take it
+BEYOND = "9223372036854775808"
+LOOKS_ALIKE = "fіle"
+NOT_TEXT = "\udcff"  # a byte that is no UTF-8, as Python hands it over
+VALUES = ["", " ", LONG, MOVES, WIDE, "-1", BEYOND, "1e400", "nan", "../../x", LOOKS_ALIKE, NOT_TEXT, "%s", "1_0"]
+BULKY = ["change-master", "init", "change-filter"]  # of the same few kinds; see also test_change_master_typos.py
+NEEDED = {
+    "skip": ["--yes"],
+    "switch-repo": ["--to", "file"],
+    "wait": ["--state", "stopped"],
+    "reset": ["--yes"],
+    "export-info": ["--server", "mariadb"],
+    "import-info": ["--yes"],
+    "crash-test": ["--points", "none", "--kinds", "none"],
+    "start": ["--channel", "none"],  # nothing is to start
+    "show-status": ["--channel", "none"],
+}
+NOT_HERE = {"demo", "restore"}  # a new folder is all they take; tests/cli/test_backup.py
+EXIT_CODES = {0, 2, 4, 78}
+MORE_CODES = {"check": {3}, "backup": {1}, "export-info": {1}, "import-info": {1}, "crash-test": {1, 3}, "doctor": {1}}
+NUMBERS = ("N", "S", "SECONDS", "POS")
+PARAMETERS: list[tuple[str, Any]] = [
+    (verb, parameter)
+    for verb, _, _ in VERBS
+    if verb not in NOT_HERE
+    for parameter in command_for([]).commands[verb].params
+    if not getattr(parameter, "is_flag", False) and parameter.name not in ("command", "password_on_argv")
+]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Without what looking leaves: locks, and the key that a password is tried with."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".lock", ".key"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def line(verb: str, parameter: Any, value: str) -> list[str]:
+    flag = parameter.opts[0]
+    words = list(NEEDED.get(verb, []))
+    if not flag.startswith("-"):
+        return [verb, *words, "--", value]
+    if flag in words:
+        del words[words.index(flag) : words.index(flag) + 2]
+    return [verb, *words, f"{flag}={value}"]
+
+
+@pytest.mark.parametrize("verb", [verb for verb, _, _ in VERBS if verb not in NOT_HERE])
+def test_a_wrong_value_has_one_error_with_a_way_on_and_changes_nothing(
+    configured: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "made"
+    shutil.copytree(configured.datadir, made)
+    for number, parameter in enumerate(p for name, p in PARAMETERS if name == verb):
+        values = VALUES if verb not in BULKY else VALUES[number % 3 :: 3]
+        for value in values:
+            if verb == "start" and parameter.name == "channel" and not value:
+                continue  # the default channel: that would start it
+            before = contents(configured.datadir)
+            done = configured(*line(verb, parameter, value))
+            judge(done, verb, parameter, value)
+            if done.code:
+                assert contents(configured.datadir) == before, (verb, parameter.name, value, done)
+            elif contents(configured.datadir) != before:
+                shutil.rmtree(configured.datadir)
+                shutil.copytree(made, configured.datadir)
+    configured("unlock-instance")
+    configured("unlock-tables")
+
+
+def judge(done: Outcome, verb: str, parameter: Any, value: str) -> None:
+    where = f"{verb} {parameter.opts[0]} {value[:40]!r}: {done.code}\n{done.err[:2000]}"
+    assert done.code in EXIT_CODES | MORE_CODES.get(verb, set()), where
+    assert "Traceback" not in done.err and "is a bug" not in done.err, where
+    assert "\x1b" not in done.err + done.out, where
+    assert len(done.err) < 3000, where
+    if parameter.metavar in NUMBERS and value in (WIDE, BEYOND, "-1", "1e400", "nan", "1_0", " "):
+        assert done.code, f"taken: {where}"
+    if done.code and verb not in ("check", "doctor"):
+        assert done.err.count("ERROR") + done.err.count("Error: ") == 1, where
+        assert "hint: " in done.err or "Try 'rplctl" in done.err, where
+        assert done.out == "", where
+
+
+@pytest.mark.parametrize("verb", [verb for verb, _, _ in VERBS])
+def test_an_option_that_is_none_is_named_with_where_the_others_are(configured: Program, verb: str) -> None:
+    before = contents(configured.datadir)
+    for wrong in ("--no-such-option", "--no-such-option=1", "-Z", f"--{LONG}", f"--{MOVES}", "——json"):
+        done = configured(verb, wrong)
+        assert done.code in (2, 4) and "Traceback" not in done.err and "\x1b" not in done.err, (verb, wrong, done)
+        assert "Try 'rplctl" in done.err or "hint: " in done.err, (verb, wrong, done)
+    assert contents(configured.datadir) == before
