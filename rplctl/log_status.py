@@ -20,18 +20,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rplctl.binary_log.files import binary_log_files, existing_names
-from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.applied_log.files import binary_log_files, existing_names
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, FileLock, channel_map, collector_lock, gtid_map, lock_wait_timeout
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import list_channels, open_master_info
-from rplctl.repository.at_once import RecordsAtOnce
 from rplctl.repository.channels import EngineOf, TargetKey, target_key
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
+from rplctl.repository.snapshot_reader import RecordsAtOnce
 
 if TYPE_CHECKING:
     from rplctl.repository.table import TableReader

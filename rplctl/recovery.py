@@ -32,9 +32,9 @@ from rplctl.errors import BinlogFormatError, RelayLogError, file_error
 from rplctl.failpoint import crash_point
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number
-from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import READ_FAILURE, first_fetched, follows, named
 from rplctl.relay_log.log_file import (
     Boundary,

@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from rplctl.applier.feed import RelayFeed
-from rplctl.binlog.gtid import MysqlGtidSet
-from rplctl.binlog.header import BINLOG_MAGIC, EventType
-from rplctl.binlog.scan import GroupKind
+from rplctl.applier.relay_feed import RelayFeed
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
-from rplctl.command.instance import engine_of, one_engine, open_repositories
+from rplctl.command.channel_context import engine_of, one_engine, open_repositories
 from rplctl.command.start import StartRequest, prepare
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.header import BINLOG_MAGIC, EventType
+from rplctl.event.scan import GroupKind
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.batch import BatchApplier
+from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.plan import Batch
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.binary_log.applied import logs_of, positions_are_exact
+from tests.applied_log.applied import logs_of, positions_are_exact
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 

@@ -40,7 +40,7 @@ from rplctl.cli import app, run
 from rplctl.command import start as start_module
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
-from rplctl.command.instance import engine_of
+from rplctl.command.channel_context import engine_of
 from rplctl.command.process import Child
 from rplctl.config import load_config
 from rplctl.demo.crash_log import FOLDER

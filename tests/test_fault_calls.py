@@ -112,7 +112,7 @@ def traced(work: Work, log: Path, inject: str) -> Work:
 
 def old_or_new(config: Config) -> list[str]:
     """A start after CHANGE MASTER: the settings of before, or those asked for, in both records."""
-    from rplctl.command.instance import open_repositories
+    from rplctl.command.channel_context import open_repositories
 
     def read(say: Say) -> None:
         finish_pending_change(config, channel_of(config))

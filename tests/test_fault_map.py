@@ -6,7 +6,7 @@ A, the commit protocol, killed at each point
     A12 A13  applier/test_rolled_back.py::test_rows_of_a_logged, applier/test_interrupt.py::test_a_batch_that_stop
     A14 A15  test_target_faults.py::test_a_deadlock_on_postgresql, test_stop_and_until.py::test_lock_waits_are_tried
     A16  commit/test_commit_after.py::test_the_position_moves
-    A17  applier/test_members.py::test_savepoints_of_the_source
+    A17  applier/apply/test_savepoint_groups.py::test_savepoints_of_the_source
     A18  repository/test_shadow_page.py::test_torn_at_every_byte
 B, killed processes
     B01 B09 B10  test_fault_calls.py::test_killed_at_its_nth_call, repository/test_switch.py::test_killed_at_every_write
@@ -31,7 +31,7 @@ C, disks and files
     C09  test_durable.py::test_a_short_write_is_continued
     C10 C11  test_power_cut.py::test_a_power_cut_at_any_moment, ::test_a_copy_holds
     C13  test_recovery.py::test_positions_beyond_32_bits, test_position.py::test_numbers_go_past
-    C14  target/test_sqlite.py::test_a_lock_of_another_program, test_target_faults.py::test_sqlite_on_a_full
+    C14  target/sqlite/test_target.py::test_a_lock_of_another_program, test_target_faults.py::test_sqlite_on_a_full
     C15  test_durable.py::test_a_file_is_replaced_at_once
 D, network and source
     D01  receiver/test_network.py::test_a_dump_cut_after_any_byte
@@ -45,10 +45,10 @@ D, network and source
     D11 D12  receiver/test_network.py::test_single_bytes, ::test_dump_threads_killed
     D13  test_source_faults.py::test_clocks_that_jump
 F, the target
-    F01  commit/test_in_doubt.py::test_it_asks_until, receiver/test_receiver.py::test_a_target_with_our_record
+    F01  commit/test_ambiguous_commit.py::test_it_asks_until, receiver/test_receiver.py::test_a_target_with_our_record
     F02  test_target_faults.py::test_a_read_only_target, ::test_a_server_whose_disk, ::test_a_postgresql_whose,
          ::test_a_table_that_is_full, ::test_a_target_that_vanishes
-    F03  test_restored_target.py::test_what_a_restored, commit/test_ledger.py::test_in_two_phases_a_target_from
+    F03  test_restored_target.py::test_what_a_restored, commit/test_position_store.py::test_in_two_phases_a_target_from
     F04  repository/test_table.py::test_a_changed_primary_key, ::test_a_missing_column, ::test_any_engine
     F05  commit/test_two_phase.py::test_postgresql_without_slots
     F06  command/test_power_cut.py::test_postgresql_is_asked, ::test_mariadb_is_asked, ::test_mysql_is_asked
@@ -63,7 +63,8 @@ G, several at once
     G10  migrations/test_versions.py::test_creating_again
 
 H, Spark
-    H01 H02  applier/test_killed_parts.py::test_a_worker_that_is_killed, applier/test_spark.py::test_no_task_runs_twice
+    H01 H02  applier/test_killed_parts.py::test_a_worker_that_is_killed,
+         applier/spark/test_session.py::test_no_task_runs_twice
     H07 H10  applier/test_killed_parts.py::test_a_session_that_dies
     H08  applier/test_killed_parts.py::test_an_executor_that_is_killed
 

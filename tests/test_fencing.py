@@ -19,15 +19,17 @@ import pytest
 from sqlalchemy import inspect
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.repository import create_tables, open_relay_log_info
-from rplctl.target import mysql_fence, open_target, postgresql
+from rplctl.target import open_target
 from rplctl.target.base import Target
+from rplctl.target.mysql import fence as mysql_fence
+from rplctl.target.postgresql import target as postgresql
 from tests.commit import xa_probe
 from tests.commit.xa_probe import at
 from tests.torture_page import count_torture, walk
@@ -363,7 +365,7 @@ def test_without_the_comparison_a_number_is_written_twice(
     place = place_of("sqlite", request, tmp_path, TABLE)
     host = place.host("first")
     place.prepare(host)
-    monkeypatch.setattr("rplctl.commit.ledger.TableLedger.advance", lambda *_: None)
+    monkeypatch.setattr("rplctl.commit.position_store.TableLedger.advance", lambda *_: None)
     applier = Applier.start(place, host)
     other = Applier.start(place, host)
     assert applier.commit_next() == 1

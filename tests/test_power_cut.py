@@ -28,18 +28,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.applier.batch import BatchApplier
-from rplctl.applier.feed import RelayFeed
-from rplctl.applier.in_process import InProcessPipeline
+from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.plan import plan_batches
-from rplctl.binlog.scan import scan_groups
+from rplctl.applier.relay_feed import RelayFeed
+from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.command.crash_run import Say, _transactions, channel_of, in_child, received
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import RplError
+from rplctl.event.scan import scan_groups
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver

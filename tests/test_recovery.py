@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binlog.jit import byte_view
 from rplctl.channel import Channel
 from rplctl.command.crash_run import in_child
 from rplctl.config import Config
 from rplctl.durable import sync_count
 from rplctl.errors import RelayLogError, RplError
+from rplctl.event.jit import byte_view
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.recovery import RecoveryResult, choose_logs, recover_relay_log

@@ -45,7 +45,7 @@ WL4621: dict[int, tuple[str, ...]] = {
         "test_recovery.py::test_one_flipped_bit_anywhere_is_found",
         "test_recovery.py::test_positions_beyond_32_bits",
         "test_recovery.py::test_noise_never_raises_anything_but_keeps_whole_transactions",
-        "receiver/test_run.py::test_events_without_a_position_count_by_their_length_unless_artificial",
+        "receiver/test_event_runs.py::test_events_without_a_position_count_by_their_length_unless_artificial",
     ),
     11: (
         "test_recovery.py::test_lost_relay_logs_are_fetched_from_the_executed_position",

@@ -28,15 +28,15 @@ import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl import durable
-from rplctl.applier.feed import RelayFeed
-from rplctl.binlog.header import BINLOG_MAGIC, EventType
-from rplctl.binlog.scan import GroupKind
+from rplctl.applier.relay_feed import RelayFeed
 from rplctl.channel import Channel
-from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError
+from rplctl.event.header import BINLOG_MAGIC, EventType
+from rplctl.event.scan import GroupKind
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver

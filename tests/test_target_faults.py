@@ -23,9 +23,9 @@ import numpy as np
 import pytest
 
 from rplctl.applier.plan import plan_batches
-from rplctl.binlog.scan import GroupKind
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.errors import RplError, TargetError
+from rplctl.event.scan import GroupKind
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
 from tests.applier.demo_log import groups_of
@@ -86,8 +86,8 @@ def postgres_target(postgresql_factory: Callable[..., PostgresqlServer]) -> Post
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rplctl.applier.batch.RETRY_PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr("rplctl.commit.in_doubt.PAUSE_S", 0.05)
+    monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr("rplctl.commit.ambiguous_commit.PAUSE_S", 0.05)
 
 
 class Through:
@@ -392,7 +392,7 @@ def test_a_target_killed_in_a_batch_and_started_again_has_all_once(
     arrives: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rplctl.applier.batch.RETRY_PAUSE_SECONDS", 1.0)
+    monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 1.0)
     through = make(server, recorded.rows, replica_transaction_retries=180)  # seconds: a loaded machine starts slowly
     through.begin()
     through.proxy.usual = Fate(0, begins=Committing(2), request_arrives=arrives)

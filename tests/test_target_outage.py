@@ -20,15 +20,17 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier import away, batch, job
-from rplctl.applier.in_process import InProcessPipeline
+from rplctl.applier import away, job
+from rplctl.applier.apply import batch
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions
-from rplctl.binlog.scan import GroupKind
+from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
-from rplctl.commit import in_doubt, transaction, two_phase
+from rplctl.commit import ambiguous_commit as in_doubt
+from rplctl.commit import transaction, two_phase
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
+from rplctl.event.scan import GroupKind
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups

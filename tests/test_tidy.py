@@ -44,7 +44,7 @@ BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", r
 # Where processes begin: the console script, `python -m rplctl…`.
 ENTRY_POINTS = {
     *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
-    "rplctl.applier.worker_daemon",  # begun by Spark
+    "rplctl.applier.spark.worker_daemon",  # begun by Spark
 }
 LOADERS = {"import_module", "__import__"}
 
@@ -132,7 +132,7 @@ def test_functions_are_short() -> None:
 
 
 def test_every_module_has_its_mirror_test() -> None:
-    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test in tests/a/ that imports it or a
+    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test below tests/a/ that imports it or a
     module of its package that uses it (a part that was split off is tested through what it is a part of).
     """
     missing = []
@@ -143,16 +143,21 @@ def test_every_module_has_its_mirror_test() -> None:
         stem = path.parent.name if path.name == "__init__.py" else path.stem
         tests = list(folder.glob("test_*.py"))
         named = any(test.stem == f"test_{stem}" or test.stem.startswith(f"test_{stem}_") for test in tests)
-        if not named and name_of(path) not in reached_in_package(path.parent):
+        if not named and not any(name_of(path) in reached_in_package(folder) for folder in packages_of(path)):
             missing.append(f"{short(path)} → {folder.relative_to(ROOT)}/test_{stem}.py")
     assert missing == []
+
+
+def packages_of(path: Path) -> list[Path]:
+    """The module's folder and those around it, below rplctl/ itself."""
+    return [folder for folder in path.parents if folder != PACKAGE and PACKAGE in folder.parents] or [PACKAGE]
 
 
 @cache
 def reached_in_package(folder: Path) -> set[str]:
     """Modules of a package that its tests import, and those of the package that these import in turn."""
-    siblings = {name_of(module): module for module in MODULES if module.parent == folder}
-    tests = (ROOT / "tests" / folder.relative_to(PACKAGE)).glob("test_*.py")
+    siblings = {name_of(module): module for module in MODULES if folder in module.parents}
+    tests = (ROOT / "tests" / folder.relative_to(PACKAGE)).rglob("test_*.py")
     found: set[str] = set()
     wanted = [name for test in tests for name in imports(test)]
     while wanted:

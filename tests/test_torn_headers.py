@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from rplctl.binlog.gtid import MysqlGtidSet
-from rplctl.binlog.jit import byte_view
-from rplctl.binlog.scan import scan_events
 from rplctl.channel import Channel
 from rplctl.command.change_options import MasterChanges
 from rplctl.config import Config
 from rplctl.errors import RelayLogError
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.jit import byte_view
+from rplctl.event.scan import scan_events
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.recovery import recover_relay_log

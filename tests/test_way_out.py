@@ -26,7 +26,8 @@ from rplctl.durable import private_folder
 from rplctl.errors import RelayLogError, RplError, TargetError, for_channel
 from rplctl.receiver.reporter import Reporter
 from rplctl.status import read_status
-from rplctl.target import mysql_connection, postgresql_connection
+from rplctl.target.mysql import connection as mysql_connection
+from rplctl.target.postgresql import connection as postgresql_connection
 
 SOURCES = sorted((Path(__file__).resolve().parents[1] / "rplctl").rglob("*.py"))
 ENDS = re.compile(

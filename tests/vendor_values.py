@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from rplctl.binlog.cursor import Cursor
-from rplctl.binlog.json import json_text
+from rplctl.event.cursor import Cursor
+from rplctl.event.json import json_text
 
 _BITS = {"TINYINT": 8, "SHORTINT": 16, "MEDIUMINT": 24, "INT": 32, "LONGINT": 64}
 _MYSQL_ESCAPES = {0x09: b"\\t", 0x0A: b"\\n", 0x0D: b"\\r", 0x5C: b"\\\\", 0x27: b"\\'", 0x08: b"\\b", 0x0C: b"\\f"}

@@ -14,10 +14,10 @@ import logging
 import threading
 from dataclasses import dataclass, field
 
-from rplctl.applier.batch import KEEPS_CONNECTION, RETRY_PAUSE_SECONDS
+from rplctl.applier.apply.batch import KEEPS_CONNECTION, RETRY_PAUSE_SECONDS
 from rplctl.applier.interrupt import Stopped
 from rplctl.applier.report import Report
-from rplctl.commit.in_doubt import InDoubt
+from rplctl.commit.ambiguous_commit import InDoubt
 from rplctl.errors import TargetError
 from rplctl.info import MasterInfo
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rplctl.applier.plan import Batch
-from rplctl.binlog.events import parse_gtid
-from rplctl.binlog.format_description import FormatDescription
-from rplctl.binlog.gtid import Intervals, MariadbGtidState, MysqlGtidSet, Source
-from rplctl.binlog.gtid_event import MysqlGtid
-from rplctl.binlog.header import HEADER_LENGTH, EventType
-from rplctl.binlog.jit import ByteArray
-from rplctl.binlog.rows import Ints
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.event.events import parse_gtid
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.gtid import Intervals, MariadbGtidState, MysqlGtidSet, Source
+from rplctl.event.gtid_event import MysqlGtid
+from rplctl.event.header import HEADER_LENGTH, EventType
+from rplctl.event.jit import ByteArray
+from rplctl.event.rows import Ints
 from rplctl.info import RelayLogInfo
 from rplctl.source.replica_id import replica_name
 

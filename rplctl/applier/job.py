@@ -15,31 +15,31 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rplctl.applier.ahead import Ahead
+from rplctl.applier.apply.batch import RETRY_PAUSE_SECONDS, BatchApplier
 from rplctl.applier.away import TargetPatience, is_away
-from rplctl.applier.batch import RETRY_PAUSE_SECONDS, BatchApplier
-from rplctl.applier.feed import RelayFeed
+from rplctl.applier.failover_position import enter_new_source
 from rplctl.applier.group_size import GroupSize
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
-from rplctl.applier.jobs import SMALLEST_SPLIT
-from rplctl.applier.new_source import enter_new_source
 from rplctl.applier.options import StartOptions
-from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.plan import Batch, groups_due, plan_batches
+from rplctl.applier.prefetch import Ahead
+from rplctl.applier.relay_feed import RelayFeed
 from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.skip import SkipList
-from rplctl.applier.spark import ChannelSpark, OwnSpark
-from rplctl.applier.spark_failure import MEMORY_HINT, MemoryKills, TasksFailed, in_words, words_of
+from rplctl.applier.spark.failure import MEMORY_HINT, MemoryKills, TasksFailed, in_words, words_of
+from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.session import ChannelSpark, OwnSpark
+from rplctl.applier.splits import SMALLEST_SPLIT
 from rplctl.applier.until import groups_before, is_met
-from rplctl.binlog.gtid import is_executed
 from rplctl.channel import Channel, hold_lock
-from rplctl.commit.in_doubt import heeding
-from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.commit.ambiguous_commit import heeding
+from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import RelayLogError, RplError, TargetError
+from rplctl.event.gtid import is_executed
 from rplctl.failpoint import watch
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.relay_log.purge import purge_applied

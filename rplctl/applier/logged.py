@@ -18,27 +18,27 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from rplctl.applier.event_range import MAX_UNFOLDED
+from rplctl.applied_log.record import Place, PositionRecord, log_event
+from rplctl.applier.decode.event_filter import filtered
+from rplctl.applier.decode.event_range import MAX_UNFOLDED
+from rplctl.applier.decode.row_stream import EventRun, read_run
 from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter
-from rplctl.applier.filtered_run import filtered
 from rplctl.applier.gtids import Assigned, assigned, moved_by
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
-from rplctl.applier.row_stream import EventRun, read_run
-from rplctl.binary_log.record import Place, PositionRecord, log_event
-from rplctl.binlog.format_description import FormatDescription
-from rplctl.binlog.header import CHECKSUM_LENGTH, EventType
-from rplctl.binlog.jit import ByteArray
-from rplctl.binlog.payload import MARIADB_COMPRESSED, unfold_event, unfold_payload
-from rplctl.binlog.relocate import relocated
-from rplctl.binlog.rows import Ints
-from rplctl.binlog.scan import GroupKind, event_offsets, scan_events
-from rplctl.binlog.trailer import append_checksum
 from rplctl.channel import Channel
-from rplctl.commit.ledger import CommitMode, Ledger
 from rplctl.commit.logged import BinaryLog, LoggedEvents, no_events
+from rplctl.commit.position_store import CommitMode, Ledger
 from rplctl.commit.transaction import commit_after
 from rplctl.config import Config
 from rplctl.errors import RelayLogError
+from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.header import CHECKSUM_LENGTH, EventType
+from rplctl.event.jit import ByteArray
+from rplctl.event.payload import MARIADB_COMPRESSED, unfold_event, unfold_payload
+from rplctl.event.relocate import relocated
+from rplctl.event.rows import Ints
+from rplctl.event.scan import GroupKind, event_offsets, scan_events
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 from rplctl.target.base import Target

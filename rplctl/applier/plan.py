@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.applier.row_stream import intact_events
-from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
-from rplctl.binlog.header import EventType
-from rplctl.binlog.scan import GroupKind, GroupScan
+from rplctl.applier.decode.row_stream import intact_events
 from rplctl.errors import BinlogFormatError, RplError
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.header import EventType
+from rplctl.event.scan import GroupKind, GroupScan
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups

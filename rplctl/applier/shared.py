@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.report import Report, log_error
-from rplctl.applier.spark import JavaLife, close_session, open_session
+from rplctl.applier.spark.session import JavaLife, close_session, open_session
 from rplctl.channel import STOP_NOW, Channel
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rplctl.applier.gtids import is_within, numbers_by_source, unsigned
-from rplctl.binlog.gtid import MysqlGtidSet, is_executed
+from rplctl.event.gtid import MysqlGtidSet, is_executed
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.skip_list import read_gtids, write_count, write_gtids
 

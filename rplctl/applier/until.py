@@ -13,7 +13,7 @@ import numpy as np
 
 from rplctl.applier.gtids import is_within, numbers_by_source
 from rplctl.applier.options import Until
-from rplctl.binlog.gtid import MAX_SEQUENCE, Intervals, MariadbGtidState, MysqlGtidSet, Source
+from rplctl.event.gtid import MAX_SEQUENCE, Intervals, MariadbGtidState, MysqlGtidSet, Source
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition, log_number
 from rplctl.relay_log.reader import RelayGroups

@@ -100,7 +100,7 @@ def _change_master(context: typer.Context, channel: str | None, dry_run: bool, *
 
 def _channel_to_change(context: typer.Context, given: str | None) -> str:
     """CHANGE MASTER without a channel means the default one unless several exist (3079)."""
-    from rplctl.command.instance import one_channel
+    from rplctl.command.channel_context import one_channel
 
     return one_channel(options_of(context).config(), given)
 

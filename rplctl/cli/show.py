@@ -142,9 +142,9 @@ def check(
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
     from rplctl.cli.text import clean
+    from rplctl.command.channel_context import one_engine
     from rplctl.command.check import WORDS, Limits, Scope, worst
     from rplctl.command.check import check as run
-    from rplctl.command.instance import one_engine
     from rplctl.errors import RplError, file_error
 
     options = options_of(context)

@@ -28,9 +28,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rplctl.binary_log.files import binary_log_files
+from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.command.instance import APPLIER, running
+from rplctl.command.channel_context import APPLIER, running
 from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_file
 from rplctl.command.manifest import MANIFEST, MANIFEST_VERSION
 from rplctl.config import INSTANCE_FILE, Config
@@ -200,7 +200,7 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
     """The record at the snapshot's marker. When that was left in step, no applier has run since: the file counts."""
     from sqlalchemy import inspect
 
-    from rplctl.commit.ledger import at_marker, read_marker
+    from rplctl.commit.position_store import at_marker, read_marker
     from rplctl.target import open_engine
 
     engine = open_engine(f"sqlite:///{target}")

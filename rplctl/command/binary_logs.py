@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rplctl.channel import Channel
-from rplctl.command.instance import administer, open_repositories, read_master_info
+from rplctl.command.channel_context import administer, open_repositories, read_master_info
 from rplctl.config import Config
 from rplctl.errors import UsageError
 
@@ -27,8 +27,8 @@ def purge_binary_logs(
 
     Replicas that still read them are not known here. Raises UsageError 1381, 1373, NotConfigured.
     """
-    from rplctl.binary_log.files import binary_log_files
-    from rplctl.binary_log.purge import logs_before, logs_older_than, remove_logs
+    from rplctl.applied_log.files import binary_log_files
+    from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs
 
     if bool(to) == bool(before):
         raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")

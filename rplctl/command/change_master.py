@@ -38,7 +38,7 @@ from rplctl.command.change_plan import (
     purges_relay_logs,
     taken_for_the_same,
 )
-from rplctl.command.instance import (
+from rplctl.command.channel_context import (
     APPLIER,
     RECEIVER,
     ROLES,
@@ -173,7 +173,7 @@ def settle_position(config: Config, channel: Channel, repositories: Repositories
         return False
     if not target_has_table(repositories, "rplctl_commit_marker") or dry_run:
         return False
-    from rplctl.commit.ledger import settle
+    from rplctl.commit.position_store import settle
 
     settle(config, channel, repositories.engine())
     return True

@@ -17,7 +17,7 @@ from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.command.change_options import MAX_HEARTBEAT_PERIOD, USE_GTID, MasterChanges
-from rplctl.command.instance import Note
+from rplctl.command.channel_context import Note
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.instance import ROLES, known_channels, one_engine, running
+from rplctl.command.channel_context import ROLES, known_channels, one_engine, running
 from rplctl.command.show_status import show_status
 from rplctl.config import Config
 from rplctl.errors import RplError

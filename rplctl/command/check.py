@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rplctl.channel import Channel
+from rplctl.command.check_findings import Finding, found
 from rplctl.command.check_threads import Limits, check_cron, check_running, check_skips
-from rplctl.command.finding import Finding, found
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.command.sync_record import SyncRecord, read_sync_record, runs_from_cron
 from rplctl.config import Config

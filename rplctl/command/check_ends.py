@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
+from rplctl.command.channel_context import engine_of
+from rplctl.command.check_findings import Finding, found
 from rplctl.command.check_repository import Stored
-from rplctl.command.finding import Finding, found
-from rplctl.command.instance import engine_of
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 
 from rplctl.channel import Channel
+from rplctl.command.check_findings import Finding, found
 from rplctl.command.check_repository import Stored
-from rplctl.command.finding import Finding, found
 from rplctl.command.source_end import SourceEnd, source_end
 from rplctl.command.thread_report import ThreadReport, report_of
 from rplctl.config import Config
@@ -61,7 +61,7 @@ def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, e
 
 def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
     """Whether all of them are read or executed."""
-    from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet, is_executed
+    from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 
     if ":" in gtids:
         return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))

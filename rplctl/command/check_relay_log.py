@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rplctl.channel import Channel
-from rplctl.command.finding import Finding, found
-from rplctl.command.instance import RECEIVER, running
+from rplctl.command.channel_context import RECEIVER, running
+from rplctl.command.check_findings import Finding, found
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import boundary_at
 from rplctl.relay_log.log_file import mapped_file, read_start, start_of
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.command.change_options import ignored_settings
-from rplctl.command.finding import Finding, found
-from rplctl.command.instance import APPLIER, Repositories, open_repositories, running, target_has_table
+from rplctl.command.channel_context import APPLIER, Repositories, open_repositories, running, target_has_table
+from rplctl.command.check_findings import Finding, found
 from rplctl.command.lost_record import lost_record, made_again
 from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
@@ -165,7 +165,7 @@ def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iter
 
 def _marker(channel: Channel, repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
     """File and marker of commit mode `marker`, while no applier moves them."""
-    from rplctl.commit.ledger import file_counts, read_marker
+    from rplctl.commit.position_store import file_counts, read_marker
 
     try:
         if APPLIER in running(channel) or not target_has_table(repositories, "rplctl_commit_marker"):

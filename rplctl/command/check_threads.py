@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rplctl.command.finding import Finding, found
-from rplctl.command.instance import APPLIER, RECEIVER
+from rplctl.command.channel_context import APPLIER, RECEIVER
+from rplctl.command.check_findings import Finding, found
 from rplctl.command.show_status import SlaveStatus
 from rplctl.command.sync_record import SyncRecord
 from rplctl.command.thread_report import ThreadReport, Threads, clock

@@ -22,11 +22,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import failpoint
-from rplctl.binlog.header import EventType
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
 from rplctl.errors import LockBusy, RplError
+from rplctl.event.header import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 
@@ -171,12 +171,12 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
     """The applier, from its stored position to `end`; says where it starts, each commit, where it ends, and what the
     target holds at both. Raises RplError.
     """
-    from rplctl.applier.batch import BatchApplier
-    from rplctl.applier.feed import RelayFeed
-    from rplctl.applier.in_process import InProcessPipeline
+    from rplctl.applier.apply.batch import BatchApplier
     from rplctl.applier.interrupt import Interrupter
     from rplctl.applier.plan import plan_batches
-    from rplctl.commit.ledger import open_ledger
+    from rplctl.applier.relay_feed import RelayFeed
+    from rplctl.applier.spark.in_process import InProcessPipeline
+    from rplctl.commit.position_store import open_ledger
     from rplctl.commit.tables import create_own_tables
     from rplctl.commit.two_phase import evict_predecessor
     from rplctl.target import open_target
@@ -271,7 +271,7 @@ def recorded() -> list[tuple[str, str]]:
     """The same of the source's own logs."""
     import numpy as np
 
-    from rplctl.binlog.scan import scan_groups
+    from rplctl.event.scan import scan_groups
 
     found: list[tuple[str, str]] = []
     for path in sorted(FOLDER.glob("binlog.0*")):
@@ -282,7 +282,7 @@ def recorded() -> list[tuple[str, str]]:
 
 def logged(config: Config) -> list[str]:
     """Digests of the events in the binary log of applied transactions, without what a copy may change."""
-    from rplctl.binary_log.files import binary_log_files, existing_names
+    from rplctl.applied_log.files import binary_log_files, existing_names
 
     files = binary_log_files(config, channel_of(config))
     if files is None:
@@ -307,8 +307,8 @@ def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
     """(end, digest) of every event that belongs to a transaction."""
     import numpy as np
 
-    from rplctl.binlog.header import CHECKSUM_LENGTH
-    from rplctl.binlog.scan import scan_events
+    from rplctl.event.header import CHECKSUM_LENGTH
+    from rplctl.event.scan import scan_events
 
     for path in paths:
         data = np.fromfile(path, np.uint8)
@@ -321,7 +321,7 @@ def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
 
 
 def _transactions(scan: Any, data: bytes) -> list[tuple[str, str]]:
-    from rplctl.binlog.scan import GroupKind
+    from rplctl.event.scan import GroupKind
 
     return [
         (str(scan.source_position(n)), hashlib.sha256(data[int(scan.start[n]) : int(scan.end[n])]).hexdigest()[:16])

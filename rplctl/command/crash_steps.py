@@ -64,7 +64,7 @@ def switch(config: Config, to: str, _say: Say) -> None:
 
 def settle(config: Config, _say: Say) -> None:
     """What every start does first."""
-    from rplctl.command.instance import engine_of
+    from rplctl.command.channel_context import engine_of
     from rplctl.repository.switch import settle_repositories
 
     settle_repositories(stored(config), channel_of(config), engine_of(config))
@@ -72,7 +72,7 @@ def settle(config: Config, _say: Say) -> None:
 
 def records(config: Config, say: Say) -> None:
     """Says where MasterInfo is and what both records hold."""
-    from rplctl.command.instance import open_repositories
+    from rplctl.command.channel_context import open_repositories
 
     chosen = stored(config)
     opened = open_repositories(chosen, CHANNEL)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
+from rplctl.command.channel_context import engine_of, known_channels, open_repositories, running
 from rplctl.command.check import LEAST_FREE_BYTES, UNKNOWN, Limits, Scope, check
-from rplctl.command.finding import Finding as CheckFinding
-from rplctl.command.instance import engine_of, known_channels, open_repositories, running
+from rplctl.command.check_findings import Finding as CheckFinding
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError, file_error
@@ -109,7 +109,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _java(config: Config) -> Iterator[Finding]:
-    from rplctl.applier.java import find_java
+    from rplctl.applier.spark.java import find_java
 
     with tempfile.TemporaryDirectory() as shim:
         java = find_java(config.java_home, Path(shim))
@@ -247,8 +247,8 @@ def _channel(config: Config, name: str) -> Iterator[Finding]:
 
 def _binary_log(config: Config, name: str, check: str) -> Iterator[Finding]:
     """Nothing without one. Raises ConfigError, BinlogFormatError."""
-    from rplctl.binary_log.end import find_end
-    from rplctl.binary_log.files import binary_log_files
+    from rplctl.applied_log.end import find_end
+    from rplctl.applied_log.files import binary_log_files
 
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.instance import (
+from rplctl.command.channel_context import (
     Note,
     Repositories,
     administer,
@@ -98,7 +98,7 @@ def _catch_up(config: Config, channel: Channel, repositories: Repositories) -> N
     if not may_have_table(config):  # looking would make the target's file
         return
     if stored.exists() and target_has_table(repositories, "rplctl_commit_marker"):
-        from rplctl.commit.ledger import settle
+        from rplctl.commit.position_store import settle
 
         settle(config, channel, repositories.engine())
 

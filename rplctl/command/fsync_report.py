@@ -215,8 +215,8 @@ def probe(folder: str, variant: str, transactions: int) -> None:
 
 def _logged_insert() -> LoggedEvents:
     """What the binary log gets with each transaction: the events themselves cost no fsync, their record does."""
-    from rplctl.binlog.format_description import build_format_description, parse_format_description
     from rplctl.commit.logged import LoggedEvents, no_events
+    from rplctl.event.format_description import build_format_description, parse_format_description
 
     description = parse_format_description(build_format_description(1, 0, 1, "8.0.40"))
     return LoggedEvents(description, 0, True, no_events)
@@ -226,7 +226,7 @@ class _Run:
     """A target, a table of numbers, and the ledger of the variant (None: data alone)."""
 
     def __init__(self, config: Config, variant: str) -> None:
-        from rplctl.commit.ledger import Ledger
+        from rplctl.commit.position_store import Ledger
         from rplctl.commit.tables import create_own_tables
         from rplctl.durable import private_folder
         from rplctl.target import open_target
@@ -249,7 +249,7 @@ class _Run:
                 raise
 
     def _open(self, config: Config, chosen: Variant) -> None:
-        from rplctl.commit.ledger import CommitMode, open_ledger
+        from rplctl.commit.position_store import CommitMode, open_ledger
 
         config = replace(
             config,
@@ -308,7 +308,7 @@ class _Run:
         self.target.connection.exec_driver_sql(f"INSERT INTO {self.table} VALUES ({self.number})")
 
     def remove(self) -> None:
-        from rplctl.commit.ledger import remove_marker
+        from rplctl.commit.position_store import remove_marker
 
         self.target.rollback()
         if self.repository is not None:

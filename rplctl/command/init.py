@@ -13,11 +13,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from rplctl.binlog.kernel_cache import is_compiled
-from rplctl.command.instance import Note, all_channels, engine_of, files_may_change
+from rplctl.command.channel_context import Note, all_channels, engine_of, files_may_change
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
+from rplctl.event.kernel_cache import is_compiled
 from rplctl.secret import protect
 from rplctl.target_url import has_password, is_same_target
 

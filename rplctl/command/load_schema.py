@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.instance import APPLIER, administer, open_repositories, read_master_info, running
+from rplctl.command.channel_context import APPLIER, administer, open_repositories, read_master_info, running
 from rplctl.config import Config, split_list
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
@@ -64,7 +64,7 @@ def load_schema(
         created: list[TableName] = []
         empty: list[TableName] = []
         if not dry_run:
-            from rplctl.commit.seed import load_catalog
+            from rplctl.commit.initial_models import load_catalog
             from rplctl.target import open_target
 
             target = open_target(config.target_url)
@@ -185,7 +185,7 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
     """
     if not position.log_name or not master.host:
         return ()
-    from rplctl.commit.seed import adopt_tables, needs_models
+    from rplctl.commit.initial_models import adopt_tables, needs_models
     from rplctl.target import open_target
 
     target = open_target(config.target_url)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rplctl.channel import Channel
-from rplctl.command.instance import APPLIER, Repositories, target_has_table
+from rplctl.command.channel_context import APPLIER, Repositories, target_has_table
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -33,7 +33,7 @@ def made_again(
     """The record from the target's marker, stored; None without a marker. Raises TargetError."""
     if not may_have_table(config) or not target_has_table(repositories, "rplctl_commit_marker"):
         return None
-    from rplctl.commit.ledger import read_marker
+    from rplctl.commit.position_store import read_marker
     from rplctl.target import mapped_errors
 
     engine = repositories.engine()

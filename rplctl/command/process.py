@@ -21,7 +21,7 @@ from typing import IO
 
 from rplctl import errors
 from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
-from rplctl.command.instance import APPLIER, RECEIVER
+from rplctl.command.channel_context import APPLIER, RECEIVER
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import LockBusy, RplError
 from rplctl.locks import FileLock

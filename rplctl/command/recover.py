@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import settle_position
-from rplctl.command.instance import (
+from rplctl.command.channel_context import (
     APPLIER,
     RECEIVER,
     Note,
@@ -69,7 +69,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
 
 def _parts(gtids: str) -> tuple[str, ...]:
     """`domain-server-number,…` one by one, a MySQL set by source, each as the servers print it."""
-    from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
+    from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 
     parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
     if not any(":" in part for part in parts):
@@ -79,7 +79,7 @@ def _parts(gtids: str) -> tuple[str, ...]:
 
 def _executed(config: Config, channel: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the GTIDs whose transactions are behind the applier. Raises UsageError for the other vendor's."""
-    from rplctl.binlog.gtid import is_executed
+    from rplctl.event.gtid import is_executed
 
     stored = open_repositories(config, channel).relay_log_info
     executed = stored.read().gtid_executed if stored.exists() else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.instance import (
+from rplctl.command.channel_context import (
     RECEIVER,
     administer,
     channels_stay,
@@ -69,8 +69,8 @@ class PurgeResult:
 
 def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> PurgeResult:
     """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
-    from rplctl.binary_log.end import logged_record
-    from rplctl.binary_log.files import binary_log_files
+    from rplctl.applied_log.end import logged_record
+    from rplctl.applied_log.files import binary_log_files
     from rplctl.relay_log.index import RelayLogIndex
     from rplctl.relay_log.purge import purge_applied
 

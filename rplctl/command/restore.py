@@ -22,7 +22,7 @@ from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.command.backup import TARGET_FILE, refuse_filled
-from rplctl.command.instance import Note
+from rplctl.command.channel_context import Note
 from rplctl.command.journal import append_journal
 from rplctl.command.manifest import Manifest, read_manifest
 from rplctl.config import INSTANCE_FILE, Config, read_file, to_toml

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, fields
 
 from rplctl.channel import Channel
-from rplctl.command.instance import kinds_now, one_engine, open_repositories, read_master_info, read_skip_count
+from rplctl.command.channel_context import kinds_now, one_engine, open_repositories, read_master_info, read_skip_count
 from rplctl.command.sync_record import SyncRecord, read_sync_record
 from rplctl.command.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list

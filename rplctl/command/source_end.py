@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rplctl.binlog.header import EventType
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.event.header import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rplctl.binlog.jit import ByteArray
-    from rplctl.binlog.scan import GroupScan
+    from rplctl.event.jit import ByteArray
+    from rplctl.event.scan import GroupScan
     from rplctl.relay_log.log_file import Boundary
 
 _KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARIADB_GTID's
@@ -133,8 +133,8 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 def _gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: _LeftOut) -> str:
     """What is executed and what the folder has beyond that and the channel takes. Raises SourceError 1236."""
-    from rplctl.binlog.gtid import MysqlGtidSet
-    from rplctl.receiver.retrieved import RetrievedGtids
+    from rplctl.event.gtid import MysqlGtidSet
+    from rplctl.receiver.retrieved_gtids import RetrievedGtids
     from rplctl.relay_log.log_file import event_at
     from rplctl.source.base import DumpStart, EventBatch
     from rplctl.source.binlog_folder import first_log_for_gtids, log_names

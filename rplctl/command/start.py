@@ -17,7 +17,7 @@ from typing import Any
 from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.instance import (
+from rplctl.command.channel_context import (
     APPLIER,
     RECEIVER,
     ROLES,
@@ -325,7 +325,7 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     stored = repositories.relay_log_info
     if not target_has_table(repositories, "rplctl_commit_marker"):
         return ()
-    from rplctl.commit.ledger import has_gone_back, settle
+    from rplctl.commit.position_store import has_gone_back, settle
 
     before = stored.read()
     if not has_gone_back(channel.name, repositories.engine(), before):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.instance import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
+from rplctl.command.channel_context import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
 from rplctl.command.process import Child, leave_running, spawn_shared, terminate, wait_until_it_runs
 from rplctl.command.start import Prepared, StartRequest, StartResult, Until, check_request, prepare, variables_of
 from rplctl.config import Config

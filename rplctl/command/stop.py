@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rplctl import skip_list
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.instance import (
+from rplctl.command.channel_context import (
     ROLES,
     Note,
     Repositories,
@@ -112,7 +112,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         purge_all(channel)
         settle_prepared(config, channel, repositories.engine)
         if target_has_table(repositories, "rplctl_commit_marker"):
-            from rplctl.commit.ledger import remove_marker
+            from rplctl.commit.position_store import remove_marker
 
             remove_marker(channel_name, repositories.engine())
         repositories.relay_log_info.remove()

@@ -19,8 +19,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.applied import is_applied
-from rplctl.command.instance import APPLIER, RECEIVER, open_repositories, running
+from rplctl.command.channel_context import APPLIER, RECEIVER, open_repositories, running
+from rplctl.command.position_applied import is_applied
 from rplctl.command.process import Child, error_of, terminate
 from rplctl.command.source_end import SourceEnd
 from rplctl.config import Config
@@ -163,7 +163,7 @@ def _is_synced(run: Run, wanted: SourceEnd) -> bool:
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
         return is_applied(run.channel, repositories, wanted.position)
-    from rplctl.binlog.gtid import is_executed
+    from rplctl.event.gtid import is_executed
 
     stored = repositories.relay_log_info
     return is_executed(wanted.gtids, stored.read().gtid_executed if stored.exists() else "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rplctl.channel import Channel, lock_holder
-from rplctl.command.instance import APPLIER, RECEIVER
+from rplctl.command.channel_context import APPLIER, RECEIVER
 from rplctl.status import ThreadStatus, read_status, silent_since, was_killed
 
 ER_KILLED = {RECEIVER: 1593, APPLIER: 1105}  # as of errors for which MySQL has no number

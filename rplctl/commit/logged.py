@@ -17,15 +17,15 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rplctl.binary_log.end import repair_end
-from rplctl.binary_log.files import BinaryLogFiles
-from rplctl.binary_log.purge import expire
-from rplctl.binary_log.record import PositionRecord
-from rplctl.binary_log.writer import BinaryLogWriter, own_description
-from rplctl.binlog.format_description import FormatDescription
-from rplctl.binlog.jit import ByteArray
+from rplctl.applied_log.end import repair_end
+from rplctl.applied_log.files import BinaryLogFiles
+from rplctl.applied_log.purge import expire
+from rplctl.applied_log.record import PositionRecord
+from rplctl.applied_log.writer import BinaryLogWriter, own_description
 from rplctl.config import Config
 from rplctl.errors import RplError
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.jit import ByteArray
 from rplctl.info import RelayLogInfo
 from rplctl.position import RelayLogPosition
 

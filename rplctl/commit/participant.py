@@ -25,9 +25,9 @@ from typing import Protocol
 
 from sqlalchemy import Engine
 
-from rplctl.binary_log.end import logged_record
-from rplctl.binary_log.files import BinaryLogFiles
-from rplctl.commit.ledger import taken_over
+from rplctl.applied_log.end import logged_record
+from rplctl.applied_log.files import BinaryLogFiles
+from rplctl.commit.position_store import taken_over
 from rplctl.commit.xid import number_of, xid_of
 from rplctl.durable import remove_file, replace_file
 from rplctl.errors import RplError

@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 from sqlalchemy import Connection, delete, insert, select
 
-from rplctl.binlog.format_description import FormatDescription
 from rplctl.commit.tables import own_schema, prepared_xa
+from rplctl.event.format_description import FormatDescription
 
 PIECE_BYTES = 4 << 20  # below the smallest max_allowed_packet that servers start with
 

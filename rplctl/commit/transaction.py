@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rplctl.commit.in_doubt import until_answered
-from rplctl.commit.ledger import Ledger, taken_over
+from rplctl.commit.ambiguous_commit import until_answered
+from rplctl.commit.position_store import Ledger, taken_over
 from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point

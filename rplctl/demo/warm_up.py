@@ -13,23 +13,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from rplctl.binlog.bag import bag_changes
-from rplctl.binlog.checksum import verify_events
-from rplctl.binlog.column import column_formats
-from rplctl.binlog.distinct import distinct_ranges
-from rplctl.binlog.fields import EncodedText, TextForm, fields_of, row_ends
-from rplctl.binlog.header import EventType
-from rplctl.binlog.images import walk_images
-from rplctl.binlog.jit import byte_view
-from rplctl.binlog.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
-from rplctl.binlog.net_change import net_changes
-from rplctl.binlog.packets import deframe
-from rplctl.binlog.relocate import relocated
-from rplctl.binlog.rows import ROWS_EVENT_TYPES, parse_rows_events
-from rplctl.binlog.scan import scan_events, scan_groups, split_rows
-from rplctl.binlog.table_map import parse_table_map
-from rplctl.binlog.values import decode_column
 from rplctl.demo import BINLOG_FOLDER
+from rplctl.event.bag import bag_changes
+from rplctl.event.checksum import verify_events
+from rplctl.event.column import column_formats
+from rplctl.event.distinct_ranges import distinct_ranges
+from rplctl.event.fields import EncodedText, TextForm, fields_of, row_ends
+from rplctl.event.header import EventType
+from rplctl.event.images import walk_images
+from rplctl.event.jit import byte_view
+from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
+from rplctl.event.net_change import net_changes
+from rplctl.event.packets import deframe
+from rplctl.event.relocate import relocated
+from rplctl.event.rows import ROWS_EVENT_TYPES, parse_rows_events
+from rplctl.event.scan import scan_events, scan_groups, split_rows
+from rplctl.event.table_map import parse_table_map
+from rplctl.event.values import decode_column
 from rplctl.position import BinlogPosition
 
 

@@ -13,20 +13,20 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.binlog.checksum import verify_events
-from rplctl.binlog.format_description import parse_format_description
-from rplctl.binlog.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, EventType, parse_header
-from rplctl.binlog.jit import Buffer
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import SourceError
+from rplctl.event.checksum import verify_events
+from rplctl.event.format_description import parse_format_description
+from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, EventType, parse_header
+from rplctl.event.jit import Buffer
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition, is_log_name
+from rplctl.receiver.event_runs import EventFilter, follow, next_run
 from rplctl.receiver.flush import MasterInfoFlusher
 from rplctl.receiver.reporter import Reporter
-from rplctl.receiver.retrieved import RetrievedGtids
-from rplctl.receiver.run import EventFilter, follow, next_run
-from rplctl.receiver.same_log import known_log, refuse_log_begun_anew
+from rplctl.receiver.retrieved_gtids import RetrievedGtids
+from rplctl.receiver.source_log_identity import known_log, refuse_log_begun_anew
 from rplctl.recovery import RecoveryResult
 from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex

@@ -24,10 +24,10 @@ from rplctl.errors import NotConfigured, RelayLogError, RplError, TargetError
 from rplctl.failpoint import watch
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
+from rplctl.receiver.dump_start import dump_start
 from rplctl.receiver.identity import replica_identity
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import Reporter
-from rplctl.receiver.start import dump_start
 from rplctl.recovery import recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rplctl.binlog.events import (
+from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.event.events import (
     AnnotateRows,
     BinlogCheckpoint,
     Event,
@@ -31,13 +32,12 @@ from rplctl.binlog.events import (
     XidEvent,
     parse_event,
 )
-from rplctl.binlog.format_description import FormatDescription, parse_format_description
-from rplctl.binlog.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid
-from rplctl.binlog.header import HEADER_LENGTH, EventType, parse_header
-from rplctl.binlog.query import ExecuteLoadQuery, Query
-from rplctl.binlog.scan import scan_events
-from rplctl.binlog.table_map import TableMap
-from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.event.format_description import FormatDescription, parse_format_description
+from rplctl.event.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid
+from rplctl.event.header import HEADER_LENGTH, EventType, parse_header
+from rplctl.event.query import ExecuteLoadQuery, Query
+from rplctl.event.scan import scan_events
+from rplctl.event.table_map import TableMap
 from rplctl.mask import masked
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file, read_start

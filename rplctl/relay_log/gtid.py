@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet, is_executed
-from rplctl.binlog.gtid_event import MysqlGtid, parse_gtid
-from rplctl.binlog.header import HEADER_LENGTH, EventType
-from rplctl.binlog.jit import ByteArray
-from rplctl.binlog.scan import GroupScan
 from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
+from rplctl.event.gtid_event import MysqlGtid, parse_gtid
+from rplctl.event.header import HEADER_LENGTH, EventType
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import GroupScan
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import READ_FAILURE, Place, follows
 from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_groups, mapped_file, read_start, walk

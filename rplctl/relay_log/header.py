@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from rplctl.binlog.events import build_rotate
-from rplctl.binlog.format_description import build_format_description, parse_format_description
-from rplctl.binlog.header import (
+from rplctl.event.checksum_trailer import append_checksum, has_valid_checksum
+from rplctl.event.events import build_rotate
+from rplctl.event.format_description import build_format_description, parse_format_description
+from rplctl.event.header import (
     BINLOG_MAGIC,
     CHECKSUM_LENGTH,
     FLAG_ARTIFICIAL,
@@ -20,7 +21,6 @@ from rplctl.binlog.header import (
     build_header,
     parse_header,
 )
-from rplctl.binlog.trailer import append_checksum, has_valid_checksum
 from rplctl.position import BinlogPosition
 
 OWN_SERVER_VERSION = "8.0.40-rplctl"

@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.binlog.header import HEADER_LENGTH, parse_header
-from rplctl.binlog.jit import ByteArray
-from rplctl.binlog.scan import GroupKind, GroupScan
 from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.event.header import HEADER_LENGTH, parse_header
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import GroupKind, GroupScan
 from rplctl.info import RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number, numbered_log_name
 from rplctl.relay_log.index import RelayLogIndex

@@ -24,9 +24,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.binlog.bytes_at import u32
-from rplctl.binlog.format_description import FormatDescription, parse_format_description
-from rplctl.binlog.header import (
+from rplctl.durable import naming, sync
+from rplctl.errors import BinlogFormatError
+from rplctl.event.bytes_at import u32
+from rplctl.event.checksum_trailer import has_valid_checksum
+from rplctl.event.format_description import FormatDescription, parse_format_description
+from rplctl.event.header import (
     FLAG_RELAY_LOG,
     HEADER_LENGTH,
     EventType,
@@ -34,11 +37,8 @@ from rplctl.binlog.header import (
     format_error,
     parse_header,
 )
-from rplctl.binlog.jit import ByteArray, byte_view, kernel
-from rplctl.binlog.scan import GroupScan, scan_groups
-from rplctl.binlog.trailer import has_valid_checksum
-from rplctl.durable import naming, sync
-from rplctl.errors import BinlogFormatError
+from rplctl.event.jit import ByteArray, byte_view, kernel
+from rplctl.event.scan import GroupScan, scan_groups
 from rplctl.plain_file import open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 

@@ -17,17 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.binlog.format_description import CHECKSUM_OFF, FormatDescription
-from rplctl.binlog.header import parse_header
-from rplctl.binlog.jit import ByteArray
-from rplctl.binlog.scan import GroupKind, GroupScan, scan_groups
 from rplctl.channel import Channel
 from rplctl.errors import BinlogFormatError, RelayLogError
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.header import parse_header
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import GroupKind, GroupScan, scan_groups
 from rplctl.info import RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
-from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place, out_of_order
 from rplctl.relay_log.log_file import (
     boundary_after,

@@ -17,12 +17,12 @@ import errno
 import os
 from typing import Final
 
-from rplctl.binlog.format_description import CHECKSUM_CRC32
-from rplctl.binlog.jit import Buffer, byte_view
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import sync, write_all
 from rplctl.errors import RelayLogError
+from rplctl.event.format_description import CHECKSUM_CRC32
+from rplctl.event.jit import Buffer, byte_view
 from rplctl.failpoint import crash_point
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
 from rplctl.relay_log.header import relay_log_header

@@ -189,7 +189,7 @@ class TableRepository(Generic[Info]):
 
 
 class TableReader:
-    """One connection on which both tables are read, all channels in one statement (repository/at_once.py)."""
+    """One connection on which both tables are read, all channels in one statement (repository/snapshot_reader.py)."""
 
     def __init__(self, engine: Engine) -> None:
         """Raises TargetError. One statement needs no transaction of a server; SQLite's costs nothing."""

@@ -1,6 +1,6 @@
 """The value a column takes by itself: for existing rows at ADD COLUMN, and for columns a MINIMAL row image leaves out.
 
-Values are those `binlog/values.py` decodes: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None.
+Values are those `event/values.py` decodes: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None.
 Only constants and CURRENT_TIMESTAMP are computed; any other expression raises `NotComputable` and the caller decides.
 """
 

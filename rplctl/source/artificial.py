@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 import zlib
 
-from rplctl.binlog.format_description import CHECKSUM_CRC32, parse_format_description
-from rplctl.binlog.header import (
+from rplctl.event.format_description import CHECKSUM_CRC32, parse_format_description
+from rplctl.event.header import (
     CHECKSUM_LENGTH,
     FLAG_ARTIFICIAL,
     FLAG_BINLOG_IN_USE,

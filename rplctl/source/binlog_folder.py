@@ -18,15 +18,15 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.binlog.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, EventType, parse_header
-from rplctl.binlog.scan import scan_events
 from rplctl.errors import BinlogFormatError, SourceError
+from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, EventType, parse_header
+from rplctl.event.scan import scan_events
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
 from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
 from rplctl.source.own_log import ReadableEnd, is_own_log
-from rplctl.source.room import Room
+from rplctl.source.receive_buffer import Room
 
 CHUNK: Final = 4 << 20
 POLL_S: Final = 0.1

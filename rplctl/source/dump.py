@@ -16,9 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.binlog.scan import Deframed, PacketEnd, deframe
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, SourceError
+from rplctl.event.scan import Deframed, PacketEnd, deframe
 from rplctl.source import flavor
 from rplctl.source.base import (
     ER_MASTER_FATAL_ERROR_READING_BINLOG,
@@ -30,7 +30,7 @@ from rplctl.source.base import (
     lost_connection,
 )
 from rplctl.source.connection import ServerConnection
-from rplctl.source.room import Room
+from rplctl.source.receive_buffer import Room
 
 BUFFER_BYTES: Final = 4 << 20
 MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing

@@ -18,7 +18,7 @@ from rplctl.errors import SourceError
 from rplctl.source.base import DumpStart, ReplicaIdentity
 
 if TYPE_CHECKING:
-    from rplctl.binlog.gtid import MysqlGtidSet
+    from rplctl.event.gtid import MysqlGtidSet
 
 COM_BINLOG_DUMP = 0x12
 COM_REGISTER_SLAVE = 0x15

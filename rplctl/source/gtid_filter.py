@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.binlog.events import GtidList, PreviousGtids, parse_event
-from rplctl.binlog.format_description import FormatDescription, parse_format_description
-from rplctl.binlog.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.binlog.gtid_event import MysqlGtid, parse_gtid
-from rplctl.binlog.header import EventType
-from rplctl.binlog.scan import scan_events
+from rplctl.event.events import GtidList, PreviousGtids, parse_event
+from rplctl.event.format_description import FormatDescription, parse_format_description
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.gtid_event import MysqlGtid, parse_gtid
+from rplctl.event.header import EventType
+from rplctl.event.scan import scan_events
 from rplctl.source.base import DumpStart, EventBatch, fatal_reading_binlog
 
 _HEAD_BYTES: Final = 64 << 10

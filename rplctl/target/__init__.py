@@ -25,15 +25,15 @@ def open_engine(url: str) -> Engine:
     """An engine whose transactions are real ones on every kind (SQLite: DDL included). Raises ConfigError."""
     kind = target_kind(url)
     if kind == "sqlite":
-        from rplctl.target import sqlite
+        from rplctl.target.sqlite import target as sqlite
 
         return sqlite.open_engine(url)
     if kind == "mysql":
-        from rplctl.target import mysql_connection
+        from rplctl.target.mysql import connection as mysql_connection
 
         return mysql_connection.open_engine(url)
     if kind == "postgresql":
-        from rplctl.target import postgresql_connection
+        from rplctl.target.postgresql import connection as postgresql_connection
 
         return postgresql_connection.open_engine(url)
     raise _unknown(url)
@@ -43,15 +43,15 @@ def open_target(url: str) -> Target:
     """The target behind the URL, connected. Raises ConfigError, TargetError."""
     kind = target_kind(url)
     if kind == "sqlite":
-        from rplctl.target import sqlite
+        from rplctl.target.sqlite import target as sqlite
 
         return sqlite.SqliteTarget(open_engine(url))
     if kind == "mysql":
-        from rplctl.target import mysql
+        from rplctl.target.mysql import target as mysql
 
         return mysql.MysqlTarget(open_engine(url))
     if kind == "postgresql":
-        from rplctl.target import postgresql
+        from rplctl.target.postgresql import target as postgresql
 
         return postgresql.PostgresqlTarget(open_engine(url))
     raise _unknown(url)
@@ -60,11 +60,11 @@ def open_target(url: str) -> Target:
 def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
     """What a kind of database has for two-phase commit, by SQLAlchemy's name of it; None when it cannot prepare."""
     if dialect in ("mysql", "mariadb"):
-        from rplctl.target import mysql_xa
+        from rplctl.target.mysql import two_phase as mysql_xa
 
         return mysql_xa
     if dialect == "postgresql":
-        from rplctl.target import postgresql_xa
+        from rplctl.target.postgresql import two_phase as postgresql_xa
 
         return postgresql_xa
     return None
@@ -75,14 +75,14 @@ def mapped_errors(dialect: str) -> AbstractContextManager[None]:
     MySQL's number and whether trying again may help. `dialect` as SQLAlchemy names it.
     """
     if dialect == "postgresql":
-        from rplctl.target import postgresql_connection
+        from rplctl.target.postgresql import connection as postgresql_connection
 
         return postgresql_connection.mapped_errors()
     if dialect == "sqlite":
-        from rplctl.target import sqlite_error
+        from rplctl.target.sqlite import errors as sqlite_error
 
         return sqlite_error.mapped_errors()
-    from rplctl.target import mysql_connection
+    from rplctl.target.mysql import connection as mysql_connection
 
     return mysql_connection.mapped_errors()
 
@@ -90,12 +90,12 @@ def mapped_errors(dialect: str) -> AbstractContextManager[None]:
 def protection(connection: Connection) -> Protection | None:
     """What protects a target's connection; None when there is no server."""
     if connection.dialect.name == "postgresql":
-        from rplctl.target import postgresql_connection
+        from rplctl.target.postgresql import connection as postgresql_connection
 
         return postgresql_connection.protection(connection)
     if connection.dialect.name == "sqlite":
         return None
-    from rplctl.target import mysql_connection
+    from rplctl.target.mysql import connection as mysql_connection
 
     return mysql_connection.protection(connection)
 

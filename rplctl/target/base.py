@@ -17,16 +17,16 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from weakref import WeakKeyDictionary, WeakSet
 
-from rplctl.binlog.large_text import LargeText
 from rplctl.errors import TargetError
+from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-    from rplctl.binlog.events import Intvar, Rand, UserVar
-    from rplctl.binlog.format_description import FormatDescription
-    from rplctl.binlog.query import ExecuteLoadQuery, Query
+    from rplctl.event.events import Intvar, Rand, UserVar
+    from rplctl.event.format_description import FormatDescription
+    from rplctl.event.query import ExecuteLoadQuery, Query
     from rplctl.schema.plan import Catalog, DdlPlan
 
 Value = int | float | str | bytes | memoryview | LargeText | None  # views and LargeText: where they lie in a file

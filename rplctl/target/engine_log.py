@@ -25,7 +25,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl.errors import TargetError
-from rplctl.target.mysql_connection import mapped_errors
+from rplctl.target.mysql.connection import mapped_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ def open_engine_log(engine: Engine) -> EngineLog | None:
     """
     kind = engine.dialect.name
     if kind == "sqlite":
-        from rplctl.target.sqlite_log import open_sqlite_log
+        from rplctl.target.sqlite.engine_log import open_sqlite_log
 
         return open_sqlite_log(engine)
     with _errors(kind):
@@ -218,7 +218,7 @@ def _errors(kind: str) -> Iterator[None]:
 
 def snapshot_of(log: EngineLog | None, path: Path) -> bool:
     """Copy the database as it was when `log` was locked, if it is a file of ours (SQLite)."""
-    from rplctl.target.sqlite_log import SqliteLog
+    from rplctl.target.sqlite.engine_log import SqliteLog
 
     if not isinstance(log, SqliteLog):
         return False

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rplctl.binlog.column import ColumnFormat
-from rplctl.binlog.table_map import ColumnType
+from rplctl.event.column import ColumnFormat
+from rplctl.event.table_map import ColumnType
 from rplctl.schema.model import CHARACTER_TYPES, Column, TableModel
 from rplctl.target.base import Value
-from rplctl.target.mysql_values import double_literal
-from rplctl.target.postgresql_values import parameter
-from rplctl.target.sqlite_values import storable
+from rplctl.target.mysql.values import double_literal
+from rplctl.target.postgresql.values import parameter
+from rplctl.target.sqlite.values import storable
 
 _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import rplctl.demo
-from rplctl.binlog.scan import scan_groups
+from rplctl.event.scan import scan_groups
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rplctl.applier.batch import BatchApplier
-from rplctl.applier.in_process import InProcessPipeline
+from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.plan import plan_batches
+from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.info import RelayLogInfo

@@ -13,19 +13,19 @@ from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.gtids import assigned, moved_by
 from rplctl.applier.logged import logged_events
 from rplctl.applier.plan import Batch, BatchKind
-from rplctl.binlog.checksum import verify_events
-from rplctl.binlog.events import parse_gtid
-from rplctl.binlog.gtid_event import MysqlGtid
-from rplctl.binlog.header import EventType
-from rplctl.binlog.jit import ByteArray
-from rplctl.binlog.scan import scan_events
-from rplctl.binlog.trailer import append_checksum
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
 from rplctl.command.log_status import log_status
 from rplctl.config import Config, load_config
 from rplctl.errors import UsageError
+from rplctl.event.checksum import verify_events
+from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.events import parse_gtid
+from rplctl.event.gtid_event import MysqlGtid
+from rplctl.event.header import EventType
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import scan_events
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 from tests.relay_log.stream import FakeSource, new_writer

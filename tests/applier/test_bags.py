@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.pipeline import Split
 from rplctl.applier.plan import BatchKind, plan_batches
+from rplctl.applier.spark.pipeline import Split
 from rplctl.errors import RplError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
-from rplctl.binlog.scan import GroupKind
 from rplctl.errors import RplError
+from rplctl.event.scan import GroupKind
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.neutral_state import differences, parse_state

@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.decode import Inconsistent, net_chunks, row_changes
+from rplctl.applier.decode.net_changes import Inconsistent, net_chunks, row_changes
+from rplctl.applier.decode.row_stream import read_run, read_tables
 from rplctl.applier.plan import plan_batches
-from rplctl.applier.row_stream import read_run, read_tables
-from rplctl.binlog.format_description import FormatDescription
-from rplctl.binlog.header import EventType
-from rplctl.binlog.scan import GroupKind, scan_groups, split_rows
-from rplctl.binlog.trailer import append_checksum, event_crc
 from rplctl.errors import RplError
+from rplctl.event.checksum_trailer import append_checksum, event_crc
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.header import EventType
+from rplctl.event.scan import GroupKind, scan_groups, split_rows
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog

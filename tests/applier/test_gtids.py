@@ -10,7 +10,7 @@ import numpy as np
 
 from rplctl.applier.gtids import executed_after
 from rplctl.applier.plan import Batch, BatchKind
-from rplctl.binlog.scan import GroupKind
+from rplctl.event.scan import GroupKind
 from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import demo_groups
 

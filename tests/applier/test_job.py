@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier import job, pace
+from rplctl.applier import batch_size as pace
+from rplctl.applier import job
 from rplctl.applier.group_size import GroupSize
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
-from rplctl.applier.pipeline import Pipeline, Split
+from rplctl.applier.spark.pipeline import Pipeline, Split
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER

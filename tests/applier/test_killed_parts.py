@@ -31,7 +31,7 @@ __all__ = ["channel"]
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from rplctl.applier import pipeline
+from rplctl.applier.spark import pipeline
 from rplctl.applier.__main__ import main
 
 folder, what = Path(sys.argv[1]), sys.argv[2]
@@ -39,7 +39,7 @@ really_run = pipeline.run_split
 
 def run_split(split, catalog):
     import os, signal
-    from rplctl.applier.pipeline import run_split as really_run
+    from rplctl.applier.spark.pipeline import run_split as really_run
     tries = os.open(folder / "tries", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     before = os.fstat(tries).st_size
     os.write(tries, b"x")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binlog import fields
 from rplctl.errors import TargetError
-from rplctl.target import postgresql_values, sqlite_large
+from rplctl.event import fields
 from rplctl.target.base import ChangeKind, RowChange, RowSet
+from rplctl.target.postgresql import values as postgresql_values
+from rplctl.target.sqlite import large as sqlite_large
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.postgresql_state import new_database

@@ -11,20 +11,18 @@ import numpy as np
 import pytest
 
 import rplctl.demo
+from rplctl.applied_log.end import logged_record
+from rplctl.applied_log.files import binary_log_files
+from rplctl.applied_log.record import PositionRecord
 from rplctl.applier.logged import Remedy, remedy_for
 from rplctl.applier.plan import Batch, BatchKind
-from rplctl.binary_log.end import logged_record
-from rplctl.binary_log.files import binary_log_files
-from rplctl.binary_log.record import PositionRecord
-from rplctl.binlog.scan import GroupKind
 from rplctl.durable import write_all
 from rplctl.errors import RelayLogError
+from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.purge import purge_all
-from tests.applier.demo_log import groups_of
-from tests.applier.instance import Instance
-from tests.binary_log.applied import (
+from tests.applied_log.applied import (
     apply_rest,
     events_of,
     kill_in_between,
@@ -36,6 +34,8 @@ from tests.binary_log.applied import (
     types_of,
     vendor_reads,
 )
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
 from tests.vendor_dump import tool_for
 
 DEMO = Path(rplctl.demo.__file__).parent / "data" / "binlog.000001"
@@ -134,7 +134,7 @@ def ended(tmp_path: Path) -> Iterator[Instance]:
 
 
 def groups_of_relay(instance: Instance) -> Any:
-    from tests.binary_log.applied import all_groups
+    from tests.applied_log.applied import all_groups
 
     return all_groups(instance.config.datadir)
 
@@ -256,7 +256,7 @@ def test_a_log_that_cannot_be_written_stops_before_the_next_commit_and_lacks_not
             raise OSError(28, "No space left on device")
         write_all(descriptor, data)
 
-    monkeypatch.setattr("rplctl.binary_log.writer.write_all", full_disk)
+    monkeypatch.setattr("rplctl.applied_log.writer.write_all", full_disk)
     with pytest.raises(RelayLogError, match="No space left on device") as stopped:
         apply_rest(instance, groups)
     assert stopped.value.errno == 1598 and stopped.value.transient

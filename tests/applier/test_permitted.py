@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.permitted import _is_statement, check_permitted
-from rplctl.applier.row_stream import read_run
-from rplctl.binlog.format_description import build_format_description, parse_format_description
-from rplctl.binlog.header import EventType
 from rplctl.config import Config
 from rplctl.errors import RplError
+from rplctl.event.format_description import build_format_description, parse_format_description
+from rplctl.event.header import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl
-from tests.binlog.logs import event, query
 from tests.conftest import Factory
+from tests.event.logs import event, query
 from tests.replica import Replica
 from tests.servers import MariadbServer, MysqlServer
 

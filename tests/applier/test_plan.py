@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rplctl.applier.plan import BatchKind, groups_due, plan_batches
-from rplctl.binlog.scan import GroupKind
+from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
 from tests.applier.demo_log import demo_groups
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rplctl.applier.plan import BatchKind, plan_batches
-from rplctl.binlog.scan import GroupKind
+from rplctl.event.scan import GroupKind
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.replica import new_log

@@ -14,7 +14,7 @@ import pytest
 
 from rplctl.applier import shared
 from rplctl.applier.shared import SharedProcess, SharedSpark
-from rplctl.applier.spark import JavaLife
+from rplctl.applier.spark.session import JavaLife
 from rplctl.channel import Channel
 from rplctl.durable import private_folder
 from rplctl.status import read_status

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from rplctl.applier.plan import BatchKind, plan_batches
 from rplctl.applier.skip import SkipList
-from rplctl.binlog.events import MariadbGtid, parse_gtid
-from rplctl.binlog.gtid import is_executed
-from rplctl.binlog.scan import GroupKind
+from rplctl.event.events import MariadbGtid, parse_gtid
+from rplctl.event.gtid import is_executed
+from rplctl.event.scan import GroupKind
 from rplctl.skip_list import clear, read_count, read_gtids, write_gtids
 from tests.applier.demo_log import demo_groups
 from tests.applier.instance import Instance

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier import spark
-from rplctl.applier.own_gateway import OwnSocket, Stranger, listeners
-from rplctl.applier.pipeline import Pipeline
-from rplctl.applier.spark_failure import TasksFailed
+from rplctl.applier.spark import session as spark
+from rplctl.applier.spark.failure import TasksFailed
+from rplctl.applier.spark.own_gateway import OwnSocket, Stranger, listeners
+from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.config import Config
 from tests.applier import stranger

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.applier.batch import NOT_IN_XA, BatchApplier
-from rplctl.applier.in_process import InProcessPipeline
+from rplctl.applier.apply.batch import NOT_IN_XA, BatchApplier
 from rplctl.applier.plan import plan_batches
-from rplctl.binlog.scan import GroupKind, scan_groups
+from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
-from rplctl.commit.ledger import CommitMode
+from rplctl.commit.position_store import CommitMode
 from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
+from rplctl.event.scan import GroupKind, scan_groups
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target

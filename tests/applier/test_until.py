@@ -11,8 +11,8 @@ import pytest
 
 from rplctl.applier.options import Until
 from rplctl.applier.until import groups_before, is_met
-from rplctl.binlog.gtid import MysqlGtidSet
-from rplctl.binlog.scan import GroupKind
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, log_number, numbered_log_name
 from tests.applier.demo_log import demo_groups

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rplctl.applier.decode import net_chunks
-from rplctl.applier.row_stream import read_run
-from rplctl.binlog.scan import GroupKind, scan_groups
+from rplctl.applier.decode.net_changes import net_chunks
+from rplctl.applier.decode.row_stream import read_run
 from rplctl.demo.warm_up import warm_up
+from rplctl.event.scan import GroupKind, scan_groups
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl

@@ -11,15 +11,15 @@ import sys
 import time
 from pathlib import Path
 
-from rplctl.applier.batch import BatchApplier
+from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
-from rplctl.applier.pipeline import Pipeline
 from rplctl.applier.report import Report
-from rplctl.applier.spark import open_session
+from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.session import open_session
 from rplctl.channel import Channel
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import load_config
 from rplctl.demo.warm_up import warm_up

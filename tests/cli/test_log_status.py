@@ -59,7 +59,7 @@ def test_without_the_privilege_there_is_the_error_and_nothing_else(
     configured: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured("switch-repo", "--to", "table")
-    monkeypatch.setattr("rplctl.target.sqlite_log.os.access", lambda *_: False)
+    monkeypatch.setattr("rplctl.target.sqlite.engine_log.os.access", lambda *_: False)
     done = configured("log-status", "--json")
     text = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
     assert (done.code, done.out) == (7, "") and done.err.startswith(f"ERROR 1227: {text}\n")

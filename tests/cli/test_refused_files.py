@@ -46,7 +46,7 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def configured(small_disk: Path) -> Path:
     from rplctl.command.change_master import change_master
     from rplctl.command.change_options import MasterChanges
-    from rplctl.command.instance import engine_of
+    from rplctl.command.channel_context import engine_of
     from rplctl.config import Config
 
     config = Config(small_disk / "instance")

@@ -17,7 +17,7 @@ from typing import Any, Self
 from rplctl import demo
 from rplctl.applier.report import READING, WAITING
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.instance import open_repositories
+from rplctl.command.channel_context import open_repositories
 from rplctl.command.sync_record import forget_sync, note_stays, note_synced
 from rplctl.config import load_config, store_options
 from rplctl.durable import private_folder, replace_file

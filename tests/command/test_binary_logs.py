@@ -20,8 +20,8 @@ from rplctl.errors import UsageError
 from rplctl.info import MasterInfo
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import open_master_info
+from tests.applied_log.applied import apply_rest, events_of, logs_of, receive, resumed
 from tests.applier.instance import Instance
-from tests.binary_log.applied import apply_rest, events_of, logs_of, receive, resumed
 
 DEMO = Path(rplctl.demo.__file__).parent / "data" / "binlog.000001"
 OPTIONS: dict[str, Value] = {"log_bin": "logs/binlog", "max_binlog_size": 20_000, "relay_log_info_repository": "TABLE"}

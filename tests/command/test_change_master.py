@@ -14,8 +14,8 @@ from rplctl.command import change_master as module
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
 from rplctl.command.change_plan import new_master_info, new_relay_log_info
-from rplctl.command.instance import open_repositories
-from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.command.channel_context import open_repositories
+from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError, UsageError

@@ -18,7 +18,7 @@ import pytest
 
 from rplctl.command import change_master as module
 from rplctl.command.change_options import CHANGE_OPTIONS, MasterChanges
-from rplctl.command.instance import open_repositories
+from rplctl.command.channel_context import open_repositories
 from rplctl.errors import UsageError
 from tests.channel_life import TRANSACTIONS, Archive, Life
 

@@ -14,14 +14,14 @@ import pytest
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel_context import engine_of, open_repositories
 from rplctl.command.check import Limits, Scope, Verdict, check, worst
 from rplctl.command.check_ends import judge_identity, judge_position
+from rplctl.command.check_findings import LEVELS
 from rplctl.command.check_relay_log import check_relay_log
 from rplctl.command.check_repository import Stored, check_repositories
-from rplctl.command.finding import LEVELS
-from rplctl.command.instance import engine_of, open_repositories
-from rplctl.commit.ledger import open_ledger
 from rplctl.commit.models import mark_made_empty, rows_are_loaded, store_models
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.durable import private_folder

@@ -95,9 +95,10 @@ def deletes_before_it_writes(switch: Any, store: bool) -> None:
     switch.store_option()
 
 
+COMMIT = "rplctl.applier.apply.batch.commit_group"
 BROKEN = {
-    "position before data": ("crash_commit_before", "marker", "rplctl.applier.batch.commit_group", position_first),
-    "data before position": ("crash_commit_before", "transaction", "rplctl.applier.batch.commit_group", data_first),
+    "position before data": ("crash_commit_before", "marker", COMMIT, position_first),
+    "data before position": ("crash_commit_before", "transaction", COMMIT, data_first),
     "binary log forgets": (
         "crash_commit_after", "marker+log", "rplctl.commit.logged.BinaryLog.after_commit", log_forgets,
     ),

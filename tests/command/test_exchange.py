@@ -9,10 +9,10 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel_context import engine_of, open_repositories
 from rplctl.command.export_info import Destination, export_info
 from rplctl.command.import_info import FOLDER, Origin, import_info
-from rplctl.command.instance import engine_of, open_repositories
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import NotConfigured

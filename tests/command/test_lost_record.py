@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import text
 
 from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel_context import one_engine
 from rplctl.command.check import Limits, check
 from rplctl.command.init import init
-from rplctl.command.instance import one_engine
 from rplctl.command.recover import recover
 from rplctl.command.start import StartRequest, prepare
 from rplctl.command.stop import reset

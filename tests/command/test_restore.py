@@ -10,7 +10,7 @@ from rplctl.command import restore as restoring
 from rplctl.command.backup import backup
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
-from rplctl.command.instance import all_channels
+from rplctl.command.channel_context import all_channels
 from rplctl.command.manifest import read_manifest
 from rplctl.command.restore import restore
 from rplctl.config import load_config, store_options

@@ -23,7 +23,7 @@ import pytest
 
 from rplctl.applier.report import DELAYING, LOCKED, READING
 from rplctl.command import check_progress
-from rplctl.command.finding import LEVELS
+from rplctl.command.check_findings import LEVELS
 from rplctl.config import load_config
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind

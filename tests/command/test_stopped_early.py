@@ -21,8 +21,8 @@ import pytest
 from rplctl import demo
 from rplctl.applier.report import DELAYING
 from rplctl.channel import Channel
+from rplctl.command.channel_context import running
 from rplctl.command.check import Limits, check
-from rplctl.command.instance import running
 from rplctl.command.stop import stop
 from rplctl.command.sync_record import read_sync_record
 from rplctl.config import load_config

@@ -13,8 +13,8 @@ from rplctl import demo
 from rplctl.channel import Channel, lock_holder
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel_context import all_channels, running
 from rplctl.command.demo import demo as run_demo
-from rplctl.command.instance import all_channels, running
 from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs, show_relaylog_events
 from rplctl.command.show_status import show_status
 from rplctl.command.source_end import folder_end

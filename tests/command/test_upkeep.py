@@ -12,9 +12,9 @@ from rplctl import demo
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel_context import open_repositories
 from rplctl.command.channels import show_channels
 from rplctl.command.doctor import FAIL, doctor
-from rplctl.command.instance import open_repositories
 from rplctl.command.recover import SkipResult, recover, skip
 from rplctl.command.show_status import show_status
 from rplctl.command.switch_repo import switch_repo

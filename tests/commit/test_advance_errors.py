@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from rplctl.applier.batch import KEEPS_CONNECTION
+from rplctl.applier.apply.batch import KEEPS_CONNECTION
 from rplctl.channel import Channel
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
@@ -118,7 +118,7 @@ def test_a_lock_wait_where_the_position_moves_is_tried_again_on_the_same_connect
 def test_another_writer_in_sqlite_is_a_lock_wait_too(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rplctl.target.sqlite.BUSY_TIMEOUT_MS", 200)
+    monkeypatch.setattr("rplctl.target.sqlite.target.BUSY_TIMEOUT_MS", 200)
     config = Config(tmp_path, relay_log_info_repository=kind)
     target = open_target(config.target_url)
     create_own_tables(target.engine)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config

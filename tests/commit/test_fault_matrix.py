@@ -26,8 +26,8 @@ from rplctl.channel import Channel
 from rplctl.command.crash_cases import COMMITTED, ONE_TRANSACTION, POSITION_AFTER, TWO_PHASES
 from rplctl.command.crash_run import Say, in_child, leftovers, load_what_is_loaded_by
 from rplctl.commit import transaction
-from rplctl.commit.ledger import Ledger, open_ledger
 from rplctl.commit.participant import LinePosition
+from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor
 from rplctl.config import Config
@@ -300,7 +300,7 @@ def test_a_wrong_order_is_caught(
 
 def test_a_file_that_says_more_than_the_marker_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the acknowledged: a marker that is not written leaves an old file alone after the power cut."""
-    from rplctl.commit.ledger import MarkerLedger
+    from rplctl.commit.position_store import MarkerLedger
 
     monkeypatch.setattr(MarkerLedger, "advance", lambda *_: None)
     case = Case("marker", "crash_commit_after", "rows", 10_000, 2, True, False, True)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binary_log.end import logged_record
-from rplctl.binary_log.files import binary_log_files
-from rplctl.binlog.format_description import build_format_description, parse_format_description
+from rplctl.applied_log.end import logged_record
+from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.commit.ledger import open_ledger
 from rplctl.commit.logged import BinaryLog, LoggedEvents, no_events
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.transaction import commit_group
 from rplctl.commit.two_phase import logged_path
 from rplctl.config import Config
 from rplctl.durable import sync_count
 from rplctl.errors import ConfigError, RelayLogError
+from rplctl.event.format_description import build_format_description, parse_format_description
 from rplctl.target import open_engine, open_target
 from rplctl.target.base import Target
 from tests.commit.xa_probe import at, config_of, insert, killed_at, numbers, prepare
@@ -157,7 +157,7 @@ def test_a_log_that_cannot_be_written_rolls_the_transaction_back(
     def broken(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("rplctl.binary_log.writer.write_all", broken)
+    monkeypatch.setattr("rplctl.applied_log.writer.write_all", broken)
     with pytest.raises(RelayLogError, match="Input/output error"):
         apply_next(config)
     monkeypatch.undo()

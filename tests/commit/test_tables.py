@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, inspect, text
 
-from rplctl.binlog.format_description import FormatDescription
 from rplctl.commit.prepared import take_prepared
 from rplctl.commit.tables import create_own_tables, own_schema
+from rplctl.event.format_description import FormatDescription
 from rplctl.repository import create_tables
 from rplctl.repository.install import upgrade_if_old
 from tests.migrations.test_versions import in_child

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.commit import in_doubt
-from rplctl.commit.ledger import CommitMode, open_ledger, settle
+from rplctl.commit import ambiguous_commit as in_doubt
+from rplctl.commit.position_store import CommitMode, open_ledger, settle
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.commit.two_phase import XaLedger, evict_predecessor, pages_path, settle_prepared, shown_mode
 from rplctl.commit.xid import xid_prefix

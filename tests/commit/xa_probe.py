@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from rplctl import failpoint
 from rplctl.channel import Channel
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config

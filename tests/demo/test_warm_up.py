@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binlog.kernel_cache import STAMP_FILE, is_compiled
 from rplctl.demo import warm_up
+from rplctl.event.kernel_cache import STAMP_FILE, is_compiled
 
 
 def test_every_kernel_runs_over_the_recording() -> None:

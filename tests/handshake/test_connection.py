@@ -25,8 +25,9 @@ from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, ReplicaIdentity
 from rplctl.source import survey as source_survey
 from rplctl.source.connection import connect
-from rplctl.target import mapped_errors, mysql_connection, open_engine
-from rplctl.target.mysql_security import connection_options
+from rplctl.target import mapped_errors, open_engine
+from rplctl.target.mysql import connection as mysql_connection
+from rplctl.target.mysql.security import connection_options
 from tests.source.fake_server import OK, FakeServer
 
 PATIENCE_S = 0.5

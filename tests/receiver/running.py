@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from rplctl.binlog.scan import scan_events
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError
+from rplctl.event.scan import scan_events
 from rplctl.info import MasterInfo
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.index import RelayLogIndex

@@ -12,8 +12,8 @@ from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.receiver.dump_start import dump_start
 from rplctl.receiver.identity import replica_identity
-from rplctl.receiver.start import dump_start
 from rplctl.recovery import RecoveryResult
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

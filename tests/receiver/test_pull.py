@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.binlog.header import EventType
-from rplctl.binlog.scan import scan_events
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import SourceError
+from rplctl.event.header import EventType
+from rplctl.event.scan import scan_events
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.pull import Pull

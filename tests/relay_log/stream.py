@@ -7,11 +7,11 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rplctl.binlog.format_description import build_format_description
-from rplctl.binlog.header import EventHeader, EventType, build_header
-from rplctl.binlog.trailer import append_checksum
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.format_description import build_format_description
+from rplctl.event.header import EventHeader, EventType, build_header
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.header import artificial_rotate

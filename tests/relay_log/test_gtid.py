@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rplctl.binlog.gtid import MariadbGtidState
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER
+from rplctl.event.gtid import MariadbGtidState
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex

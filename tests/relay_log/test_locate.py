@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rplctl.binlog.scan import scan_events
 from rplctl.channel import Channel
 from rplctl.errors import RelayLogError
+from rplctl.event.scan import scan_events
 from rplctl.position import BinlogPosition
-from rplctl.relay_log.check import intact_end
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import boundary_at, find_place
 from tests.relay_log.stream import FakeSource, new_writer, write_relay_log
 

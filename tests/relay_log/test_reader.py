@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binlog.header import EventType
-from rplctl.binlog.scan import GroupKind
 from rplctl.channel import Channel
 from rplctl.errors import RelayLogError
+from rplctl.event.header import EventType
+from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.log_file import cut_file

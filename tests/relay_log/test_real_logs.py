@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binlog.format_description import parse_format_description
-from rplctl.binlog.header import parse_header
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.event.format_description import parse_format_description
+from rplctl.event.header import parse_header
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.recovery import recover_relay_log

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import inspect, text
 
 from rplctl.channel import Channel
-from rplctl.commit.ledger import Ledger, open_ledger
+from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, event, text
 
 from rplctl.channel import Channel
 from rplctl.command.show_status import COLUMNS
-from rplctl.commit.ledger import open_ledger
+from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
@@ -90,8 +90,8 @@ WL2775: dict[int, tuple[str, ...]] = {
     19: ("repository/test_statements.py::test_19_each_trigger_writes_the_position_once",),
     20: ("commit/test_transaction.py::test_a_kill_leaves_data_and_position_together",),
     21: (
-        "commit/test_ledger.py::test_a_table_without_transactions_follows_a_marker_after_commit",
-        "commit/test_ledger.py::test_a_file_behind_the_marker_after_a_crash_is_moved_forward",
+        "commit/test_position_store.py::test_a_table_without_transactions_follows_a_marker_after_commit",
+        "commit/test_position_store.py::test_a_file_behind_the_marker_after_a_crash_is_moved_forward",
     ),
     22: (
         "commit/test_commit_after.py::test_the_position_moves_after_the_change",
@@ -103,7 +103,7 @@ WL2775: dict[int, tuple[str, ...]] = {
     ),
     24: (
         "commit/test_commit_after.py::test_the_position_moves_after_the_change",
-        "applier/test_ordered.py::test_a_skipped_statement_lets_the_rows_behind_it_through",
+        "applier/apply/test_in_order.py::test_a_skipped_statement_lets_the_rows_behind_it_through",
     ),
     25: ("repository/test_triggers.py::test_sync_relay_log_info_has_no_effect_on_a_transactional_table",),
     26: ("repository/test_table.py::test_a_rolled_back_swap_leaves_the_old_position",),
@@ -151,14 +151,14 @@ WL2775: dict[int, tuple[str, ...]] = {
     41: ("repository/test_layout_versions.py::test_up_down_and_up_again_keeps_what_each_layout_can_hold",),
     42: (
         "test_super_user.py::test_a_position_edited_under_a_running_applier_stops_it_and_is_named",
-        "commit/test_ledger.py::test_a_position_that_somebody_else_moved_stops_the_applier",
+        "commit/test_position_store.py::test_a_position_that_somebody_else_moved_stops_the_applier",
     ),
 }
 WL5125: dict[int, tuple[str, ...]] = {
     1: ("test_replication.py::test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing",),
     2: (
         "commit/test_transaction.py::test_an_error_while_applying_rolls_the_position_back",
-        "commit/test_ledger.py::test_a_position_moves_with_its_transaction_and_not_without",
+        "commit/test_position_store.py::test_a_position_moves_with_its_transaction_and_not_without",
     ),
     3: ("command/test_check.py::test_an_engine_without_transactions_is_told",),
     4: (
@@ -171,7 +171,7 @@ WL5125: dict[int, tuple[str, ...]] = {
         "commit/test_two_phase.py::test_sqlite_cannot_prepare",
     ),
     6: (
-        "commit/test_ledger.py::test_a_file_edited_by_hand_after_an_orderly_stop_is_honoured",
+        "commit/test_position_store.py::test_a_file_edited_by_hand_after_an_orderly_stop_is_honoured",
         "repository/test_file.py::test_a_hand_edited_file_is_honoured",
         "cli/test_exchange.py::test_an_export_is_what_that_server_writes_and_reads_back",
     ),
@@ -206,7 +206,9 @@ WL3970: dict[int, tuple[str, ...]] = {
         "commit/test_participant.py::test_rollback_forgets_what_was_prepared_and_leaves_the_position",
     ),
     5: ("applier/test_two_phase.py::test_a_logged_rollback_moves_the_position_outside_the_transaction",),
-    6: ("applier/test_members.py::test_a_group_ends_at_ddl_at_a_commit_without_transactions_and_at_its_size",),
+    6: (
+        "applier/apply/test_savepoint_groups.py::test_a_group_ends_at_ddl_at_a_commit_without_transactions_and_at_its_size",
+    ),
     7: (
         "commit/test_participant.py::test_recover_names_what_was_prepared_and_commit_by_xid_moves_the_position",
         "commit/test_participant.py::test_rollback_by_xid_removes_what_was_prepared_and_refuses_another_name",
@@ -229,10 +231,10 @@ WL3970: dict[int, tuple[str, ...]] = {
     13: ("relay_log/test_writer.py::test_mariadb_binlog_reads_every_header",),
     14: ("repository/test_triggers.py::test_file_shows_every_event_at_once_and_syncs_each_period",),
     15: (
-        "applier/test_members.py::test_many_transactions_are_one_commit_and_a_logged_rollback_keeps_those_before_it",
-        "applier/test_members.py::test_a_lock_wait_timeout_costs_one_member_only",
-        "applier/test_members.py::test_a_deadlock_begins_the_whole_group_again",
-        "applier/test_members.py::test_in_two_phases_the_group_is_prepared_and_committed_as_a_whole",
+        "applier/apply/test_savepoint_groups.py::test_many_transactions_are_one_commit_and_a_logged_rollback_keeps_those_before_it",
+        "applier/apply/test_savepoint_groups.py::test_a_lock_wait_timeout_costs_one_member_only",
+        "applier/apply/test_savepoint_groups.py::test_a_deadlock_begins_the_whole_group_again",
+        "applier/apply/test_savepoint_groups.py::test_in_two_phases_the_group_is_prepared_and_committed_as_a_whole",
     ),
     16: ("test_recovery.py::test_the_stored_read_position_is_not_believed",),
     17: ("repository/test_shadow_page.py::test_torn_at_every_byte_of_every_write_it_is_old_or_new",),

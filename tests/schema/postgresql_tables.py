@@ -13,7 +13,7 @@ from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.postgresql_conversion import bit_number, shown
 from rplctl.schema.postgresql_type import table
 from rplctl.schema.sqlite_type import quote
-from rplctl.target.postgresql_values import copy_lines
+from rplctl.target.postgresql.values import copy_lines
 from tests.servers import PostgresqlServer
 
 DATABASE = "sd"

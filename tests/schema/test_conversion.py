@@ -1,6 +1,6 @@
 """ALTER TABLE as real servers carried it out against ours: values, types of values, names of columns.
 
-`tests/data/alter_*.json`: rows before and after, recorded from MariaDB 10.11 and MySQL 9.7, as `binlog/values.py` gives
+`tests/data/alter_*.json`: rows before and after, recorded from MariaDB 10.11 and MySQL 9.7, as `event/values.py` gives
 them.
 """
 

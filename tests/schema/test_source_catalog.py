@@ -14,7 +14,7 @@ from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.source_catalog import models_from_rows, read_catalog
 from rplctl.source.survey import survey
 from rplctl.target import open_target
-from rplctl.target.mysql import MysqlTarget
+from rplctl.target.mysql.target import MysqlTarget
 from tests.private_server import PASSWORD, USER
 from tests.schema.models import bare
 from tests.schema.recorded_ddl import recorded

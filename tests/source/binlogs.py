@@ -6,8 +6,8 @@ import struct
 import zlib
 from pathlib import Path
 
-from rplctl.binlog.format_description import build_format_description
-from rplctl.binlog.header import BINLOG_MAGIC, EventHeader, EventType, build_header
+from rplctl.event.format_description import build_format_description
+from rplctl.event.header import BINLOG_MAGIC, EventHeader, EventType, build_header
 
 SERVER_ID = 4711
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.binlog.events import parse_rotate
-from rplctl.binlog.format_description import parse_format_description
-from rplctl.binlog.header import FLAG_BINLOG_IN_USE, parse_header
-from rplctl.binlog.trailer import has_valid_checksum
+from rplctl.event.checksum_trailer import has_valid_checksum
+from rplctl.event.events import parse_rotate
+from rplctl.event.format_description import parse_format_description
+from rplctl.event.header import FLAG_BINLOG_IN_USE, parse_header
 from rplctl.source.artificial import artificial_rotate, sent_format_description
 from tests.source.binlogs import description
 

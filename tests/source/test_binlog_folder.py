@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binlog.checksum import verify_events
-from rplctl.binlog.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_USE, EventType, parse_header
 from rplctl.errors import RelayLogError, SourceError
+from rplctl.event.checksum import verify_events
+from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_USE, EventType, parse_header
 from rplctl.position import BinlogPosition
-from rplctl.source import DumpStart, room
+from rplctl.source import DumpStart
+from rplctl.source import receive_buffer as room
 from rplctl.source.binlog_folder import FolderStream, log_names
 from tests.source.binlogs import FIRST_EVENT, SERVER_ID, description, event, rotate, statements, write_log
 

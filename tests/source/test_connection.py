@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rplctl.binlog.gtid import MysqlGtidSet
 from rplctl.config import Config
 from rplctl.errors import SourceError
+from rplctl.event.gtid import MysqlGtidSet
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, ReplicaIdentity

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from rplctl.binlog.header import EventType
-from rplctl.binlog.scan import Deframed, deframe
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, SourceError
+from rplctl.event.header import EventType
+from rplctl.event.scan import Deframed, deframe
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceStream, open_source, room
+from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceStream, open_source
 from rplctl.source import dump as dump_module
+from rplctl.source import receive_buffer as room
 from rplctl.source.dump import end_of_dump
 from tests.source.binlogs import event, statements
 from tests.source.fake_server import COM_BINLOG_DUMP, FakeServer, frame, frame_error

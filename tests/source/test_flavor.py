@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.binlog.gtid import MysqlGtidSet
 from rplctl.errors import SourceError
+from rplctl.event.gtid import MysqlGtidSet
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, ReplicaIdentity
 from rplctl.source.flavor import (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.binlog.gtid import MysqlGtidSet
-from rplctl.binlog.header import EventType
 from rplctl.errors import SourceError
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.header import EventType
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart
 from rplctl.source.binlog_folder import FolderStream

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.binary_log.files import binary_log_files
-from rplctl.binary_log.record import Place, PositionRecord, log_event
-from rplctl.binary_log.writer import BinaryLogWriter
-from rplctl.binlog.format_description import build_format_description, parse_format_description
-from rplctl.binlog.header import EventType
+from rplctl.applied_log.files import binary_log_files
+from rplctl.applied_log.record import Place, PositionRecord, log_event
+from rplctl.applied_log.writer import BinaryLogWriter
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.event.format_description import build_format_description, parse_format_description
+from rplctl.event.header import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.source.base import DumpStart

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from rplctl.binlog.fields import EncodedText, text_fields
+from rplctl.event.fields import EncodedText, text_fields
 from rplctl.schema.model import TableModel
 from rplctl.target.base import COPIES, BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
 from rplctl.target.value_form import value_form

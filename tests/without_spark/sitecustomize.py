@@ -12,7 +12,7 @@ from typing import Any
 
 if "rplctl.applier" in sys.orig_argv:
     from rplctl.applier import job
-    from rplctl.applier.in_process import InProcessPipeline
+    from rplctl.applier.spark.in_process import InProcessPipeline
 
     class NoSpark:
         def __init__(self, *_: object) -> None: ...

@@ -1,0 +1,105 @@
+"""Where a binary log ends: behind the last position record that is whole and intact (record.py).
+
+Invariant: `find_end` reads only; `repair_end` brings files and index to what it found, and may be killed anywhere and
+repeated. A file is durable before it is listed, so only the last one listed can be torn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rplctl.applied_log.files import BinaryLogFiles, existing_names
+from rplctl.applied_log.record import PositionRecord, parse_record
+from rplctl.errors import BinlogFormatError
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, parse_format_description
+from rplctl.event.header import EventType, check_magic
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import scan_events
+from rplctl.position import FIRST_EVENT_POSITION, log_number
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.intact_end import intact_end
+from rplctl.relay_log.log_file import cut_file, event_at, mapped_file
+from rplctl.relay_log.purge import finish_purge, purge_names
+
+_STEP_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Of the last log: `size` is behind the last record, or behind the ROTATE that follows it."""
+
+    name: str
+    size: int
+    record: PositionRecord
+    description: FormatDescription
+    is_rotated: bool  # the next log was to begin
+
+
+def find_end(files: BinaryLogFiles) -> LogEnd | None:
+    """None when nothing was logged yet. Raises BinlogFormatError when the last log is no log of ours."""
+    names = existing_names(files)
+    return _examine(RelayLogIndex(files).path(names[-1])) if names else None
+
+
+def logged_record(files: BinaryLogFiles | None) -> PositionRecord | None:
+    """The last record, for whoever only asks; None without a log."""
+    end = find_end(files) if files is not None else None
+    return end.record if end else None
+
+
+def repair_end(files: BinaryLogFiles) -> LogEnd | None:
+    """Finish what a crash left: a purge, a log that was not listed yet, events without their record."""
+    index = RelayLogIndex(files)
+    with index.lock():
+        finish_purge(files)
+        listed, names = index.names(), existing_names(files)
+        if listed and names != listed:
+            index.replace(names)
+        elif not listed and index.files():  # the index is lost
+            index.replace(index.files())
+            names = index.files()
+        last = log_number(names[-1]) if names else 0
+        unlisted = [name for name in index.files() if log_number(name) > last]
+        if unlisted:
+            purge_names(files, unlisted)
+        end = find_end(files)
+        if end is not None and index.path(end.name).stat().st_size > end.size:
+            cut_file(index.path(end.name), end.size)
+    return end
+
+
+def _examine(path: Path) -> LogEnd:
+    with mapped_file(path) as data:
+        check_magic(data[:FIRST_EVENT_POSITION].tobytes())
+        description = parse_format_description(event_at(data, FIRST_EVENT_POSITION))
+        sound = data[: intact_end(data, FIRST_EVENT_POSITION, CHECKSUM_OFF)]
+        at = _last_record(sound)
+        event = event_at(sound, at) if at else b""
+        record = parse_record(event, description.checksum_length) if event else None
+        if record is None:
+            raise BinlogFormatError(
+                f"{path} holds no position record: it is no binary log of rplctl, or is damaged",
+                hint="move the logs and their index away; the next start begins a new one",
+            )
+        size = at + len(event)
+        is_rotated = size + 5 <= len(sound) and sound[size + 4] == EventType.ROTATE
+        if is_rotated:
+            size += len(event_at(sound, size))
+        return LogEnd(path.name, size, record, description, is_rotated)
+
+
+def _last_record(data: ByteArray) -> int:
+    """Offset of the last ignorable event; 0 without one."""
+    found, offset = 0, FIRST_EVENT_POSITION
+    while offset < len(data):
+        index = scan_events(data[: offset + _STEP_BYTES], offset)
+        if not len(index):
+            index = scan_events(data[: offset + len(event_at(data, offset))], offset)
+        numbers = np.flatnonzero(index.type_codes == EventType.IGNORABLE)
+        if len(numbers):
+            found = int(index.offsets[numbers[-1]])
+        offset = index.end
+    return found

@@ -1,0 +1,101 @@
+"""The position record: which transaction of the target, and which position, the events before it led to.
+
+An event of type IGNORABLE (28) with the ignorable flag, between transactions: servers and their tools pass over it.
+WL#5125 variant 1 keeps "the positions along with the XID in the binary log": this is that place.
+
+    19   header: our server id, the time of the last event before it, end_log_pos
+    16   `rplctl-position` and a zero byte
+    n    JSON: xid, changes, before and after (relay log, offset, source's log, offset), gtid_executed after it
+    4    checksum, where the log has them
+
+Invariant: whatever a log holds behind its last intact record was never finished, and is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.cursor import open_event
+from rplctl.event.format_description import CHECKSUM_CRC32
+from rplctl.event.header import CHECKSUM_LENGTH, FLAG_IGNORABLE, HEADER_LENGTH, EventHeader, EventType, build_header
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+
+_MAGIC = b"rplctl-position\0"
+
+
+@dataclass(frozen=True, slots=True)
+class PositionRecord:
+    """`xid` is the target's transaction in two-phase commit, '' without. `changes`: it changed the target's data."""
+
+    before: RelayLogInfo
+    after: RelayLogInfo
+    xid: str = ""
+    changes: bool = True
+
+    def is_step_of(self, other: PositionRecord) -> bool:
+        """The same transaction of the target, logged before."""
+        return self.xid == other.xid and self.before.is_at(other.before) and self.after.is_at(other.after)
+
+    def moved(self, info: RelayLogInfo) -> RelayLogInfo:
+        """`info` at the position that the record leads to."""
+        to = info.at(self.after.relay_log_position, self.after.exec_position)
+        return replace(to, gtid_executed=self.after.gtid_executed)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an event of our own needs to know of its file, and when it is written (seconds since 1970)."""
+
+    server_id: int
+    timestamp: int
+    begins_at: int  # offset
+    checksum_algorithm: int
+
+
+def build_record(record: PositionRecord, place: Place) -> bytes:
+    """The whole event."""
+    content = {
+        "xid": record.xid,
+        "changes": record.changes,
+        "before": _coordinates(record.before),
+        "after": _coordinates(record.after),
+        "gtid_executed": record.after.gtid_executed,
+    }
+    return log_event(EventType.IGNORABLE, _MAGIC + json.dumps(content).encode(), place, FLAG_IGNORABLE)
+
+
+def log_event(type_code: int, body: bytes, place: Place, flags: int = 0) -> bytes:
+    """An event of our own."""
+    checksum = CHECKSUM_LENGTH if place.checksum_algorithm == CHECKSUM_CRC32 else 0
+    length = HEADER_LENGTH + len(body) + checksum
+    end = (place.begins_at + length) & 0xFFFFFFFF
+    event = build_header(EventHeader(place.timestamp, type_code, place.server_id, length, end, flags)) + body
+    return append_checksum(event) if checksum else event
+
+
+def parse_record(event: bytes, checksum_length: int) -> PositionRecord | None:
+    """None for another's ignorable event. Raises BinlogFormatError for a record that cannot be read."""
+    if event[4] != EventType.IGNORABLE or not event.startswith(_MAGIC, HEADER_LENGTH):
+        return None
+    body = open_event(event, checksum_length)
+    body.skip(len(_MAGIC))
+    try:
+        content = json.loads(body.rest())
+        before, after = _info(content["before"]), _info(content["after"])
+        after = replace(after, gtid_executed=str(content["gtid_executed"]))
+        return PositionRecord(before, after, str(content["xid"]), bool(content["changes"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise BinlogFormatError(f"a position record of the binary log cannot be read: {error}") from error
+
+
+def _coordinates(info: RelayLogInfo) -> list[str | int]:
+    return [info.relay_log_name, info.relay_log_pos, info.master_log_name, info.master_log_pos]
+
+
+def _info(values: list[str | int]) -> RelayLogInfo:
+    relay, at, source, position = values
+    return RelayLogInfo().at(RelayLogPosition(str(relay), int(at)), BinlogPosition(str(source), int(position)))

@@ -1,0 +1,125 @@
+"""Appending to the binary log: the relay log's writer with other first events and a rotation of its own.
+
+    offset  what
+    0       magic fe 62 69 6e
+    4       FORMAT_DESCRIPTION: the source's, with our server id and `-rplctl` behind its version
+    then    PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB): what was executed before
+    then    a position record: where the file begins (record.py)
+    then    for each commit of the target: its transactions' events, the position record that ends them
+    end     ROTATE, once there is a next file
+
+Invariant: what `write` was given is in the file as a whole, with its record, or not at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from rplctl.applied_log.files import BinaryLogFiles
+from rplctl.applied_log.record import Place, PositionRecord, build_record, log_event
+from rplctl.config import Config
+from rplctl.durable import private_folder, write_all
+from rplctl.event.events import build_rotate
+from rplctl.event.format_description import FormatDescription, build_format_description
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.header import BINLOG_MAGIC, EventType
+from rplctl.event.jit import ByteArray
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.relay_log.header import OWN_SERVER_VERSION
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import Boundary
+from rplctl.relay_log.writer import RelayLogWriter
+from rplctl.source.own_log import VERSION_SUFFIX
+
+IMPOSSIBLE = 1598  # ER_BINLOG_LOGGING_IMPOSSIBLE
+_LONGEST_VERSION = 49
+_FIRST_CHECKSUM_VERSION = (5, 6, 1)
+
+
+class BinaryLogWriter(RelayLogWriter):
+    """See relay_log.writer; `write`, `begin` and `rotate` instead of `append`, `open_new` and its rotation."""
+
+    what = "Binary log"
+    failure = "Binary logging not possible. Message: the transactions applied could not be written"
+    errno = IMPOSSIBLE
+    advice = "free disk space, or set log_bin = '', then rplctl start"
+
+    def __init__(self, files: BinaryLogFiles, config: Config, server_id: int) -> None:
+        own = replace(config, sync_relay_log=config.sync_binlog, max_relay_log_size=config.max_binlog_size)
+        super().__init__(files, own, server_id)
+        self._files = files
+        self._own_id = server_id
+        self.description: FormatDescription | None = None  # of the open file
+        self._record: PositionRecord | None = None
+
+    def begin(self, description: FormatDescription, record: PositionRecord) -> None:
+        """The next file, for events of a source with this description; the one that is open ends with a ROTATE."""
+        if self.end.log_name:
+            following = RelayLogIndex(self._files).next_name()
+            algorithm = self.description.checksum_algorithm if self.description else 0
+            args = (self._own_id, following, FIRST_EVENT_POSITION, algorithm)
+            length = len(build_rotate(*args, flags=0))
+            end = (self.end.log_pos + length) & 0xFFFFFFFF
+            self.append(build_rotate(*args, flags=0, end_log_pos=end), 1)
+        private_folder(self._files.datadir)
+        self.description, self._record = description, record
+        self.open_new(BinlogPosition("", FIRST_EVENT_POSITION))
+
+    @property
+    def is_full(self) -> bool:
+        return self._size >= self._max_size
+
+    def write(self, pieces: Iterable[ByteArray], record: PositionRecord, timestamp: int, *, durable: bool) -> None:
+        """All of it, then the record. Raises RelayLogError 1598 with the file as it was, what `pieces` raises alike."""
+        self._check_usable()
+        assert self.description is not None
+        start = self._size
+        try:
+            for piece in pieces:
+                write_all(self._descriptor, piece.data)
+                self._size += len(piece)
+            algorithm = self.description.checksum_algorithm
+            event = build_record(record, Place(self._own_id, timestamp, self._size, algorithm))
+            write_all(self._descriptor, event)
+            self._size += len(event)
+        except BaseException as error:
+            self._fail_and_cut("an earlier write failed", start)
+            if isinstance(error, OSError):
+                raise self._failure(error, self._name) from error
+            raise
+        self._unsynced_events += 1
+        if durable or (self._sync_period and self._unsynced_events >= self._sync_period):
+            self.sync()
+
+    def _header(self, at: Boundary, checksum_algorithm: int) -> bytes:
+        assert self.description is not None and self._record is not None
+        now = int(time.time())
+        algorithm = self.description.checksum_algorithm
+        head = BINLOG_MAGIC + own_description(self.description, self._own_id, now)
+        head += _executed(self._record, self.description, Place(self._own_id, now, len(head), algorithm))
+        return head + build_record(self._record, Place(self._own_id, now, len(head), algorithm))
+
+
+def own_description(description: FormatDescription, server_id: int, timestamp: int) -> bytes:
+    """FORMAT_DESCRIPTION of the file: whoever reads it takes each event as the source's servers do."""
+    lengths, version = description.header_lengths, description.server_version
+    if not description.is_mariadb and description.version_number < _FIRST_CHECKSUM_VERSION:
+        lengths, version = (), OWN_SERVER_VERSION  # the old form says no algorithm
+    version = version.removesuffix(VERSION_SUFFIX)[: _LONGEST_VERSION - len(VERSION_SUFFIX)] + VERSION_SUFFIX
+    algorithm = description.checksum_algorithm
+    return build_format_description(server_id, timestamp, algorithm, version, relay_log=False, header_lengths=lengths)
+
+
+def _executed(record: PositionRecord, description: FormatDescription, place: Place) -> bytes:
+    """PREVIOUS_GTIDS or GTID_LIST: u32 count, then (u32 domain, u32 server id, u64 sequence) each."""
+    text = record.after.gtid_executed
+    if not description.is_mariadb:
+        body = MysqlGtidSet.parse(text if ":" in text else "").encode()
+        return log_event(EventType.PREVIOUS_GTIDS, body, place)
+    domains = sorted(MariadbGtidState.parse(text if ":" not in text else "").domains.items())
+    body = len(domains).to_bytes(4, "little")
+    for domain, (server, sequence) in domains:
+        body += domain.to_bytes(4, "little") + server.to_bytes(4, "little") + sequence.to_bytes(8, "little")
+    return log_event(EventType.GTID_LIST, body, place)

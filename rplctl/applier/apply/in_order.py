@@ -1,0 +1,431 @@
+"""One range of relay log carried out event by event, in the source's order: DDL, statements, savepoints, mixed groups.
+
+Also the way back after a bulk batch did not fit the target: here the exact event, table, key and end position of the
+offender are known (design D2). The caller owns the transaction; what was applied before an error is rolled back with
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
+from rplctl.applier.apply.savepoint_groups import apply_members
+from rplctl.applier.apply.statements import COMMIT_WAS_HERE, STATEMENT_EVENTS, StatementRunner
+from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
+from rplctl.applier.ddl_context import ddl_context
+from rplctl.applier.decode.event_range import spool_file
+from rplctl.applier.decode.net_changes import row_changes
+from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, TableRows, read_run, read_tables, unknown_tables
+from rplctl.applier.filter import ReplicationFilter
+from rplctl.channel import Channel
+from rplctl.commit.prepared import keep_prepared, take_prepared
+from rplctl.config import Config
+from rplctl.errors import RplError, TargetError
+from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
+from rplctl.event.gtid_event import Xid
+from rplctl.event.header import EventType, parse_header
+from rplctl.event.rows import (
+    CASCADES_LOGGED,
+    INSERT,
+    NO_FOREIGN_KEY_CHECKS,
+    ROWS_EVENT_TYPES,
+    RowsEvents,
+    parse_rows_events,
+)
+from rplctl.mask import masked
+from rplctl.schema.context import DdlContext
+from rplctl.schema.lexer import WAY_OUT
+from rplctl.schema.model import TableModel
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
+from rplctl.schema.statement import ACCOUNT, AlterTable, NoOperation, TableName, Unreplicated, tables_of
+from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
+
+_TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
+_SAVEPOINT = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+_ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+_XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
+_XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
+_WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
+_HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
+ERROR_UNREPLICATED = 1235
+_UNKNOWN_TABLE = (ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE)
+_EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
+
+
+@dataclass(slots=True)
+class OrderedResult:
+    """What a range did besides changing rows."""
+
+    changes: int = 0
+    models: dict[TableName, TableModel | None] = field(default_factory=dict)
+    databases: dict[str, DatabaseModel | None] = field(default_factory=dict)
+    catalog: Catalog | None = None  # after the range's DDL; None = unchanged
+    notes: list[str] = field(default_factory=list)
+    passed_over: PassedOver = field(default_factory=PassedOver)
+
+
+class OrderedRange:
+    """Carries out one run of events that the channel's filters let through.
+
+    `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
+    `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction by itself.
+    `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
+    """
+
+    def __init__(  # noqa: PLR0913 - what surrounds a run, by keyword
+        self,
+        target: Target,
+        catalog: Catalog,
+        channel: str,
+        *,
+        config: Config,
+        statements: StatementRunner | None = None,
+        cascades_lost: Collection[TableName] = (),
+    ) -> None:
+        self._target = target
+        self._cascades_lost = cascades_lost
+        self._follows: bool | None = False  # foreign key actions, in a transaction that began without them
+        self._catalog = catalog
+        self._channel = channel
+        self._retries = config.replica_transaction_retries
+        self._spool_folder = Channel(channel, config.datadir).spool_folder
+        self._skip_unsupported = config.on_unsupported_ddl == "skip"
+        self._stops_at_accounts = config.on_unsupported_ddl == "stop_all"
+        self._lower_case = config.lower_case_table_names
+        self._statements = statements
+        self._tolerance = Tolerance.from_config(config)
+        rules = ReplicationFilter.from_config(config)
+        self._accepts = rules.accepts_table if rules.has_table_rules else None
+        self._cascades_of, self._cascades = catalog, dict[str, Cascade]()
+        self._may_roll_back = False
+        self._checked: set[str] = set()  # tables whose columns were compared with the model
+        self.result = OrderedResult()
+
+    def apply(self, run: EventRun) -> OrderedResult:
+        """Apply every event. Raises RplError with table, key, errno and the event's end position."""
+        if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
+            self._prepare(run, int(prepare[0]))
+            return self.result
+        self._may_roll_back = self._statements is None and _ends_in_rollback(run)
+        self._commit_was_here()
+        maps: dict[int, int] = {}
+        apply_members(run, lambda number: self._event(run, number, maps), self._statements, self._retries, self.result)
+        return self.result
+
+    def _commit_was_here(self) -> None:
+        if self._may_roll_back:
+            self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
+
+    def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
+        code = run.types[number]
+        if code == EventType.TABLE_MAP:
+            maps[_table_id(run, number)] = number
+        elif code in ROWS_EVENT_TYPES:
+            self._tolerate(self._apply_rows, run, number, maps)
+        elif code == EventType.QUERY:
+            self._tolerate(self._apply_query, run, number)
+        elif code in STATEMENT_EVENTS:
+            self._tolerate(self._take, run, number)
+
+    def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
+        """One event; what replica_skip_errors lists ends it and no more."""
+        try:
+            apply(run, number, *more)
+        except RplError as error:
+            if not self._tolerance.ignores(error):
+                raise
+            self.result.passed_over.add(error, _end_position(run, number))
+
+    def _take(self, run: EventRun, number: int) -> None:
+        if self._statements is None:
+            raise self._statement_error(EventType(int(run.types[number])).name, _end_position(run, number))
+        self.result.changes += self._statements.take(run.event(number), run.description)
+
+    def _prepare(self, run: EventRun, number: int) -> None:
+        """XA PREPARE: nothing is visible yet, the rows wait in the target; ONE PHASE is a commit."""
+        prepare = parse_event(run.event(number), run.description)
+        assert isinstance(prepare, XaPrepare)
+        inner = replace(run, starts=run.starts[:number], lengths=run.lengths[:number], types=run.types[:number])
+        if prepare.one_phase:
+            self.apply(inner)
+            return
+        events = (run.event(n) for n in range(number))
+        keep_prepared(self._target.connection, self._channel, _xid_text(prepare.xid), events, run.description)
+
+    def _end_xa(self, verb: str, xid: str, at: str) -> None:
+        with spool_file(self._spool_folder) as path:
+            with path.open("wb") as file:
+                description = take_prepared(
+                    self._target.connection, self._channel, xid, file if verb == "COMMIT" else None
+                )
+            if description is None:
+                raise _unknown_xid(verb, xid, at)
+            if path.stat().st_size:
+                data = np.memmap(path, np.uint8, "r")
+                with nullcontext() if self._statements is None else self._statements.prepared():
+                    self.apply(read_run(data, 0, len(data), description))
+
+    def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
+        table_id = _table_id(run, number)
+        chosen = np.array([maps[table_id], number] if table_id in maps else [number])
+        piece = EventRun(run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description)
+        if self._statements is not None:
+            self._catalog = self._statements.know(unknown_tables(piece, self._statements.catalog))
+            if self._statements.replay(piece, self._catalog):
+                self.result.changes += 1
+                return
+        for rows in read_tables(piece, self._catalog, self._target.kind):
+            if rows.model.qualified_name not in self._checked:
+                self._target.check_table(rows.model)
+                self._checked.add(rows.model.qualified_name)
+            cascade, follows = self._cascade(rows), False
+            for change in self._changes(rows, run, number):
+                try:
+                    if cascade is not None and cascade.follows(change):
+                        cascade.refuse_unknown(self._target, _end_position(run, number))
+                        follows = True
+                    misfit = self._tolerance.apply_row(self._target, change, rows.model)
+                except TargetError as error:
+                    raise _row_error(error, change, rows.model, run, number) from error
+                self.result.changes += 1
+                if misfit is not None:
+                    shown = _row_error(misfit, change, rows.model, run, number)
+                    self.result.passed_over.add(shown, shown.position)
+            if follows and cascade is not None:
+                cascade.refresh(self._target)
+
+    def _cascade(self, rows: TableRows) -> Cascade | None:
+        """What foreign keys make of other rows; None where the log has that, or the target is a server."""
+        if self._statements is not None or rows.events.kind[0] == INSERT or rows.events.flags[0] & _WITHOUT_ACTIONS:
+            return None
+        if self._cascades_of is not self._catalog:
+            self._cascades_of, self._cascades = self._catalog, {}
+        if (found := self._cascades.get(rows.model.qualified_name)) is None:
+            found = self._cascades[rows.model.qualified_name] = cascade_of(self._catalog, rows.model)
+        return found
+
+    def _changes(self, rows: TableRows, run: EventRun, number: int) -> Iterator[RowChange]:
+        """One by one; foreign keys that this transaction cannot follow on the target stop it."""
+        wants_action = bool(rows.events.kind[0] != INSERT and not rows.events.flags[0] & _WITHOUT_ACTIONS)
+        wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
+        if wants_action is not self._follows and not self._follow(wants_action):
+            raise RplError(
+                f"A transaction changes rows of {rows.model.qualified_name} with foreign_key_checks and others without "
+                "them: what foreign keys did on the source then cannot be followed on this target",
+                errno=1451,
+                position=_end_position(run, number),
+                hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves "
+                "the whole transaction out",
+            )
+        return row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
+
+    def _follow(self, wanted: bool) -> bool:
+        """Switch foreign key actions within the transaction, if the target can."""
+        target, models = self._target, self._catalog.tables
+        can = isinstance(target, ForeignKeyTarget) and target.follow_foreign_keys(wanted, models)
+        self._follows = wanted and can
+        return self._follows is wanted
+
+    def _apply_query(self, run: EventRun, number: int) -> None:
+        query = parse_query(run.event(number), run.description)
+        try:
+            self._apply_words(query, run, number)
+        except RplError as error:
+            error.hide(query.sql_bytes.decode("utf-8", "replace"))
+            raise
+
+    def _apply_words(self, query: Query, run: EventRun, number: int) -> None:
+        sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
+        if _TRANSACTION_WORDS.match(sql):
+            if sql.upper().startswith("ROLLBACK"):
+                self._roll_back()
+            return
+        if match := _ROLLBACK_TO.match(sql):
+            self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
+            self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
+        elif match := _XA.match(sql):
+            if match[1].upper() in ("COMMIT", "ROLLBACK"):
+                self._end_xa(match[1].upper(), match[2], _end_position(run, number))
+        elif match := _SAVEPOINT.match(sql):
+            self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
+        elif self._statements is not None:
+            self._run_statement(query, run, number)
+        else:
+            may_fail = not self._tolerance.is_strict and self._target.has_transactional_ddl
+            with undone_on_error(self._target, wanted=may_fail):
+                self._apply_ddl(query, run, number)
+
+    def _roll_back(self) -> None:
+        """What the source rolled back and logged: all since its last commit, which DDL is, too."""
+        if self._statements is not None:
+            self._statements.roll_back()
+        elif self._may_roll_back:
+            self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {COMMIT_WAS_HERE}")
+
+    def _run_statement(self, query: Query, run: EventRun, number: int) -> None:
+        assert self._statements is not None
+        try:
+            self._statements.run(query, run.description)
+        except RplError as error:
+            error.position = error.position or _end_position(run, number)
+            raise
+        self.result.changes += 1
+
+    def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
+        at = _end_position(run, number)
+        context = ddl_context(query, run.description, self._lower_case)
+        try:
+            plan = plan_ddl(
+                query.sql,
+                query.database,
+                context,
+                self._catalog,
+                self._accepts,
+                may_drop_unknown=self._skip_unsupported or self._tolerance.drops_missing(is_mariadb=context.is_mariadb),
+            )
+            accounts = [s for s in plan.unreplicated if s.kind == ACCOUNT and not self._stops_at_accounts]
+            if others := [statement for statement in plan.unreplicated if statement not in accounts]:
+                raise _unreplicated_error(others[0])
+            texts = (masked(statement.text)[:200] for statement in accounts)
+            self.result.notes.extend(f"skipped at {at}: the target has no users of the source's: {t}" for t in texts)
+        except RplError as error:
+            if not self._skip_unsupported or not self._concerns_no_table(query, context, error):
+                error.position = error.position or at
+                raise
+            error.hide(query.sql)
+            self.result.notes.append(f"skipped at {at}: {error.message}")
+            return
+        self.result.notes.extend(plan.notes)
+        try:
+            self._target.execute_ddl(plan, self._catalog)
+        except TargetError as error:
+            ignores = any(isinstance(action, AlterTable) and action.ignore for action in plan.actions)
+            if not ignores or "unique" not in error.message.lower():
+                raise
+            text = "ALTER IGNORE TABLE removed rows on the source, whose log does not say which"
+            raise TargetError(f"{text}: {error.message}", errno=1062, hint=WAY_OUT) from error
+        self.result.models.update(plan.model_changes)
+        self.result.databases.update(plan.database_changes)
+        self._catalog = self.result.catalog = self._catalog.after(plan)
+        if not all(isinstance(action, NoOperation) for action in plan.actions):
+            self._commit_was_here()
+
+    def _concerns_no_table(self, query: Query, context: DdlContext, error: RplError) -> bool:
+        """What `on_unsupported_ddl=skip` passes over: nothing that may change rows or columns that are here."""
+        if error.errno == ERROR_UNREPLICATED:
+            return True
+        if error.errno not in _UNKNOWN_TABLE:
+            return False
+        actions = parse_ddl(query.sql, query.database, context)
+        return not any(name in self._catalog.tables for action in actions for name in tables_of(action))
+
+    def _statement_error(self, what: str, at: str) -> RplError:
+        return RplError(
+            f"the source logged a statement instead of rows, which this target cannot execute: {masked(what)[:200]}",
+            errno=1666,
+            position=at,
+            hint="set binlog_format=ROW on the source, then load the tables again: `rplctl skip` leaves the "
+            "whole transaction out",
+        )
+
+
+def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
+    """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables), or
+    commits prepared rows, each of which says it by itself.
+    """
+    if (_rows_events(run).flags & NO_FOREIGN_KEY_CHECKS).any():
+        return False
+    return statements_bring_their_own or not _holds_statements(run)
+
+
+def mixes_foreign_key_checks(run: EventRun) -> bool:
+    """True when some rows wait for the target's foreign keys to act and others must not meet them."""
+    flags = _rows_events(run).flags
+    return bool((flags & NO_FOREIGN_KEY_CHECKS).any() and not (flags & _WITHOUT_ACTIONS).all())
+
+
+def _rows_events(run: EventRun) -> RowsEvents:
+    chosen = IS_ROWS[run.types]
+    return parse_rows_events(
+        run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description.checksum_length
+    )
+
+
+def _holds_statements(run: EventRun) -> bool:
+    """True when the run has a QUERY that is not one of the words around a transaction: DDL, a statement, XA COMMIT."""
+    queries = (
+        parse_query(run.event(int(n)), run.description).sql_bytes.decode("latin-1")
+        for n in np.flatnonzero(run.types == EventType.QUERY)
+    )
+    words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA_ASIDE)
+    return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
+
+
+def _ends_in_rollback(run: EventRun) -> bool:
+    if not len(run.types) or run.types[-1] != EventType.QUERY:
+        return False
+    words = parse_query(run.event(len(run.types) - 1), run.description).sql_bytes.strip()
+    return words.upper() == b"ROLLBACK"
+
+
+def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
+    return RplError(
+        f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began at",
+        errno=1397,
+        position=at,
+        hint="load the tables again from the source: `rplctl skip` leaves the whole transaction out",
+    )
+
+
+def _unreplicated_error(statement: Unreplicated) -> RplError:
+    return RplError(
+        f"This {statement.kind} statement has no meaning for the target: {masked(statement.text)[:200]}",
+        errno=ERROR_UNREPLICATED,
+        hint="`rplctl skip` leaves the whole transaction out, on_unsupported_ddl=skip all such statements, each "
+        "with a note: "
+        "the target will lack what they make",
+    )
+
+
+def _row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
+    """MySQL's sentence about a row event that could not be executed."""
+    at = _end_position(run, number)
+    version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
+    key = f" ({error.position})" if error.position else ""
+    handler = f" handler error {_HANDLER_ERRORS[error.errno]};" if error.errno in _HANDLER_ERRORS else ""
+    end = f" the event's end_log_pos {at}" if at else " inside a compressed transaction"
+    text = (
+        f"Could not execute {_EVENT_NAMES[change.kind]}{version} event on table {model.qualified_name}; "
+        f"{error.message}{key}, Error_code: {error.errno};{handler}{end}"
+    )
+    return TargetError(text, errno=error.errno, position=at, hint=error.hint, transient=error.transient)
+
+
+def _end_position(run: EventRun, number: int) -> str:
+    """'' inside a compressed transaction: the caller knows where that ends."""
+    return str(parse_header(run.event(number)).end_log_pos or "")
+
+
+def _table_id(run: EventRun, number: int) -> int:
+    start = int(run.starts[number]) + 19
+    return int.from_bytes(bytes(run.data[start : start + 6]), "little")
+
+
+def _xid_text(xid: Xid) -> str:
+    """As the servers write it in XA COMMIT: X'gtrid',X'bqual',format."""
+    return f"X'{xid.gtrid.hex()}',X'{xid.bqual.hex()}',{xid.format_id}"
+
+
+def _private(name: str) -> str:
+    """A savepoint name of ours for the source's: no interference with the ones the applier sets itself, no longer than
+    any target takes, and the same whatever its case, as on the source.
+    """
+    return "s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40]

@@ -1,0 +1,198 @@
+"""Statements of the source on a target that executes them (MySQL, MariaDB; design D10, D11).
+
+INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement they belong to. Invariant: they never outlive
+its group. Rows fire no triggers and make no history on a replica: where a table has them, the server replays the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from rplctl.applier.apply.binlog_statement import told_apart
+from rplctl.applier.apply.tolerance import Tolerance
+from rplctl.applier.decode.net_changes import Inconsistent
+from rplctl.applier.decode.row_stream import EventRun, unknown_tables
+from rplctl.applier.target_catalog import LiveCatalog
+from rplctl.errors import BinlogFormatError
+from rplctl.event.charset import charset_of
+from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.header import EventType
+from rplctl.event.query import ExecuteLoadQuery, Query
+from rplctl.event.rows import DELETE, INSERT, NO_FOREIGN_KEY_CHECKS, parse_rows_events
+from rplctl.event.table_map import TableMap, parse_table_map
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import Statement, StatementTarget
+
+STATEMENT_EVENTS = frozenset(
+    {
+        EventType.INTVAR,
+        EventType.RAND,
+        EventType.USER_VAR,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+        EventType.EXECUTE_LOAD_QUERY,
+        EventType.DELETE_FILE,
+    }
+)
+_ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
+COMMIT_WAS_HERE = "rplctl_commit_was_here"  # the worklog's name, made private
+
+
+class NotTransactional(Exception):
+    """A batch changes tables that cannot be rolled back: one source transaction at a time. Never leaves the applier."""
+
+
+class StatementRunner:
+    """Of one applier; what waits for a statement is kept between events, not between groups."""
+
+    def __init__(self, target: StatementTarget, tolerance: Tolerance) -> None:
+        self._target = target
+        self._tolerance = tolerance
+        self._tables = LiveCatalog(target)
+        self._variables: list[Intvar | Rand | UserVar] = []
+        self._files: dict[int, list[bytes]] = {}
+        self._were_prepared = False
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._tables.catalog
+
+    def know(self, names: Iterable[tuple[str, str]]) -> Catalog:
+        """The catalog with these tables in it, if the target has them."""
+        self._tables.load(names)
+        return self._tables.catalog
+
+    def introduce(self, run: EventRun) -> Catalog:
+        """Before the transaction of a group; the catalog with the tables whose rows it changes."""
+        catalog = self.know(unknown_tables(run, self.catalog))
+        models = (catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
+        if any(m is not None and (self._target.wants_replay(m) or self._target.prefers_replay(m)) for m in models):
+            self._target.introduce(run.description)
+        return catalog
+
+    def waits_for_commit(self, run: EventRun) -> bool:
+        """Whether what the run does waits for its COMMIT: the source committed it by XID (a ROLLBACK behind it keeps
+        what MyISAM keeps, prepared or not), and the tables of its rows have transactions here.
+        """
+        if not (run.types == EventType.XID).any():
+            return False
+        return self.can_roll_back(run)
+
+    def can_roll_back(self, run: EventRun) -> bool:
+        """Whether the tables of its rows have transactions here."""
+        models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
+        return all(model is None or self._target.is_transactional(model) for model in models)
+
+    def begin_group(self, run: EventRun) -> None:
+        """In its transaction, before the first event. Only what may be rolled back costs a savepoint."""
+        self._variables.clear()
+        self._files.clear()
+        queries = (run.event(int(number)).upper() for number in np.flatnonzero(run.types == EventType.QUERY))
+        if any(b"ROLLBACK" in query or b"XA " in query for query in queries):
+            self.commit_was_here()
+
+    def commit_was_here(self) -> None:
+        """What the source committed; the transaction goes on (members.py)."""
+        self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
+
+    def roll_back(self) -> None:
+        """Back to the last commit of the source: it rolled back and logged it, because it changed a table that keeps
+        its changes, or dropped one (a CREATE OR REPLACE TABLE … SELECT that failed).
+        """
+        self._target.roll_back_to(COMMIT_WAS_HERE)
+
+    def take(self, event: bytes, description: FormatDescription) -> int:
+        """One event that belongs to a statement; 1 when it was the statement."""
+        match parse_event(event, description):
+            case Intvar() | Rand() | UserVar() as variable:
+                self._variables.append(variable)
+            case LoadBlock(file_id, data):
+                if event[4] == EventType.APPEND_BLOCK:
+                    self._file(file_id).append(data)
+                else:
+                    self._files.pop(file_id, None)
+                    if event[4] == EventType.BEGIN_LOAD_QUERY:
+                        self._files[file_id] = [data]
+            case ExecuteLoadQuery() as load:
+                self._run(load, load.query, tuple(self._file(load.file_id)), description)
+                del self._files[load.file_id]
+                return 1
+        return 0
+
+    def run(self, query: Query, description: FormatDescription) -> None:
+        """A QUERY event."""
+        self._run(query, query, (), description)
+
+    def _run(
+        self, statement: Query | ExecuteLoadQuery, query: Query, file: tuple[bytes, ...], description: FormatDescription
+    ) -> None:
+        variables, self._variables = tuple(self._variables), []
+        drops_missing = self._tolerance.drops_missing(is_mariadb=description.is_mariadb)
+        self._target.run_statement(Statement(statement, variables, file, description.server_version, drops_missing))
+        context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
+        charset = charset_of(query.context.client_collation or 45)
+        text = query.sql_bytes.decode("utf-8" if charset.startswith("utf8") else "latin-1", "replace")
+        self._tables.forget(text, query.database, context)
+
+    def _file(self, file_id: int) -> list[bytes]:
+        if file_id not in self._files:
+            raise BinlogFormatError(f"LOAD DATA reads file {file_id}, whose first block is not in the log", errno=1594)
+        return self._files[file_id]
+
+    def replay(self, piece: EventRun, catalog: Catalog) -> bool:
+        """Have the server apply a table map and its rows event, if only it can; else only set how they are checked."""
+        rows = piece.event(int(np.size(piece.types)) - 1)
+        table_map = parse_table_map(piece.event(0), piece.description)
+        added = NO_FOREIGN_KEY_CHECKS if self._were_prepared and not self._may_act(table_map, piece) else 0
+        self._target.check_foreign_keys(not (rows[_ROWS_FLAGS] | added) & NO_FOREIGN_KEY_CHECKS)
+        model = catalog.tables.get((table_map.database, table_map.table))
+        if model is None:
+            return False
+        can = self._target.prefers_replay(model) and self._target.can_replay(piece.description)
+        if not can and not self._target.wants_replay(model):
+            return False
+        assert piece.types[0] == EventType.TABLE_MAP
+        for part in told_apart(piece, table_map, model):
+            if added:
+                part = part[:_ROWS_FLAGS] + bytes([part[_ROWS_FLAGS] | added]) + part[_ROWS_FLAGS + 1 :]
+            self._target.replay_rows(piece.event(0), part, piece.description)
+        return True
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """For the rows of an XA transaction at its COMMIT. A server looks for their parents before XA PREPARE; it
+        locks these no longer then, and without foreign_key_checks they may have gone since.
+        """
+        self._were_prepared = True
+        try:
+            yield
+        finally:
+            self._were_prepared = False
+
+    def _may_act(self, table_map: TableMap, piece: EventRun) -> bool:
+        """Whether a foreign key may do more with these rows than look for their parents."""
+        last = slice(-1, None)
+        checksum_length = piece.description.checksum_length
+        events = parse_rows_events(
+            piece.data, piece.starts[last], piece.lengths[last], piece.types[last], checksum_length
+        )
+        name = (table_map.database, table_map.table)
+        return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
+
+    def check_bulk(self, models: Iterable[TableModel]) -> None:
+        """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
+        models = list(models)
+        if not all(self._target.is_transactional(model) for model in models):
+            raise NotTransactional
+        parents = self._target.cascading_parents()
+        for model in models:
+            if (model.database, model.name) in parents:
+                raise Inconsistent("foreign keys that cascade")
+            if self._target.wants_replay(model):
+                raise Inconsistent("triggers or system versioning")

@@ -1,0 +1,172 @@
+"""What the applier may pass over: `replica_exec_mode=IDEMPOTENT` and `replica_skip_errors`, decided as the server does.
+
+IDEMPOTENT is about single rows: one that is there already is overwritten, one that is missing is passed over, and so
+are the foreign keys' refusals. A listed error passes over what is left of its event: the rows behind the offender, or
+the statement. Invariant: never what may succeed when tried again (locks, connections), never damage of the log, and
+each one is counted with its position. (Manual: replica_exec_mode, replica_skip_errors.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from rplctl.config import Config
+from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
+from rplctl.event.json import text_of_57
+from rplctl.schema.model import TableModel
+from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
+
+# record changed, duplicate keys, not found, foreign keys of either side, a foreign key's own duplicates
+IDEMPOTENT_ERRORS = frozenset({1020, 1022, 1032, 1062, 1169, 1451, 1452, 1557, 1761, 1762})
+DUPLICATE = frozenset({1022, 1062, 1169})
+NOT_FOUND = 1032
+UNKNOWN_TABLE = 1051
+SHOWN = 10  # messages kept of one batch; the rest is a number
+
+
+@dataclass(slots=True)
+class PassedOver:
+    """What one transaction of the target left out or overwrote."""
+
+    errors: Counter[int] = field(default_factory=Counter)
+    messages: list[str] = field(default_factory=list)
+
+    def add(self, error: RplError, at: str) -> None:
+        self.errors[error.errno] += 1
+        if len(self.messages) < SHOWN:
+            self.messages.append(f"passed over at {error.position or at}: {error.message} ({error.errno})")
+
+    @property
+    def count(self) -> int:
+        return self.errors.total()
+
+    def summary(self) -> str:
+        parts = ", ".join(f"{errno}: {count}" for errno, count in sorted(self.errors.items()))
+        return f"{self.count} errors passed over in this batch ({parts}): the target is not what the source was"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """`ignored`: error numbers of replica_skip_errors; None is all of them."""
+
+    idempotent: bool = False
+    ddl_is_idempotent: bool = False
+    ignored: frozenset[int] | None = frozenset()
+
+    @classmethod
+    def from_config(cls, config: Config) -> Tolerance:
+        return cls(
+            config.replica_exec_mode == "IDEMPOTENT",
+            config.replica_ddl_exec_mode == "IDEMPOTENT",
+            error_numbers(config.replica_skip_errors),
+        )
+
+    def drops_missing(self, *, is_mariadb: bool) -> bool:
+        """Whether DROP TABLE passes over tables that are not there and drops the others. `is_mariadb`: the source.
+
+        With 1051 in replica_skip_errors too: a list is never left half dropped.
+        """
+        return (self.ddl_is_idempotent and is_mariadb) or self.ignored is None or UNKNOWN_TABLE in self.ignored
+
+    @property
+    def is_strict(self) -> bool:
+        return not self.idempotent and self.ignored == frozenset()
+
+    def ignores(self, error: RplError) -> bool:
+        """Whether replica_skip_errors passes over the rest of the event."""
+        if error.transient or isinstance(error, RelayLogError | LockBusy):
+            return False
+        return self.ignored is None or error.errno in self.ignored
+
+    def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
+        """Apply one change. What did not fit in IDEMPOTENT mode is returned: it was overwritten or passed over."""
+        if self.is_strict:
+            _apply(target, change, model)
+            return None
+        try:
+            self._try(target, change, model)
+        except TargetError as error:
+            if not self.idempotent or error.errno not in IDEMPOTENT_ERRORS:
+                raise
+            if change.kind is ChangeKind.INSERT and error.errno in DUPLICATE:
+                self._overwrite(target, change, model)
+            return error
+        return None
+
+    def _try(self, target: Target, change: RowChange, model: TableModel) -> None:
+        with undone_on_error(target, wanted=target.kind == "postgresql"):  # where an error ends the transaction
+            _apply(target, change, model)
+
+    def _overwrite(self, target: Target, change: RowChange, model: TableModel) -> None:
+        """The row takes the place of all rows that have one of its unique keys; columns that only the target has stay.
+
+        Raises TargetError 1062 where the other row cannot be told from the images (a key over expressions or prefixes).
+        """
+        assert change.after is not None
+        for image in _unique_images(change.after, model):
+            try:
+                return self._try(target, RowChange(ChangeKind.UPDATE, image, change.after), model)
+            except TargetError as error:
+                if error.errno == NOT_FOUND:
+                    continue
+                if error.errno not in DUPLICATE:
+                    raise
+            self._try(target, RowChange(ChangeKind.DELETE, image, None), model)
+        self._try(target, change, model)
+
+
+def _apply(target: Target, change: RowChange, model: TableModel) -> None:
+    """A row of a table without a key is looked for once more as a dump of MySQL 5.7 has it, as its replicas find it."""
+    try:
+        target.apply_change(change, model)
+    except TargetError as error:
+        loaded = _as_loaded(change, model) if error.errno == NOT_FOUND else change
+        if loaded == change:
+            raise
+        try:
+            target.apply_change(loaded, model)
+        except TargetError as still:
+            raise (error if still.errno == NOT_FOUND else still) from None
+
+
+def _as_loaded(change: RowChange, model: TableModel) -> RowChange:
+    if change.before is None or key_of(model):
+        return change
+    (row,), columns = change.before.rows, change.before.columns
+    kinds = [model.columns[c].type for c in columns]
+    values = tuple(text_of_57(v) if k == "json" and isinstance(v, str) else v for k, v in zip(kinds, row, strict=True))
+    return replace(change, before=RowSet(columns, [values]))
+
+
+def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
+    """The row by each of its unique keys, the one that identifies it first; keys with a NULL match nothing."""
+    index = {column.name: i for i, column in enumerate(model.columns)}
+    at = {column: i for i, column in enumerate(row.columns)}
+    keys = [key_of(model)]
+    for key in model.keys:
+        if key.kind in ("primary", "unique") and not key.has_expression and not any(p.length for p in key.parts):
+            keys.append(tuple(index[part.column] for part in key.parts))
+    for columns in dict.fromkeys(keys):
+        if columns and all(column in at for column in columns):
+            values = tuple(row.rows[0][at[column]] for column in columns)
+            if None not in values:
+                yield RowSet(columns, [values])
+
+
+@contextmanager
+def undone_on_error(target: Target, *, wanted: bool) -> Iterator[None]:
+    """A savepoint around a step that may be passed over after it did half of its work."""
+    if not wanted:
+        yield
+        return
+    target.connection.exec_driver_sql("SAVEPOINT rplctl_step")
+    try:
+        yield
+    except RplError:
+        target.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT rplctl_step")
+        raise
+    finally:
+        target.connection.exec_driver_sql("RELEASE SAVEPOINT rplctl_step")

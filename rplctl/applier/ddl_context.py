@@ -1,0 +1,32 @@
+"""The session a statement of the source ran in, as its DDL is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rplctl.event.charset import charset_of
+from rplctl.event.events import Query
+from rplctl.event.format_description import FormatDescription
+from rplctl.schema.context import DdlContext
+
+
+def ddl_context(query: Query, description: FormatDescription, lower_case_table_names: int) -> DdlContext:
+    """The session a statement ran in, from its event's status variables; no event tells `lower_case_table_names`."""
+    session = query.context
+    known: dict[str, Any] = {
+        "sql_mode": session.sql_mode,
+        "charset": charset_of(session.server_collation) if session.server_collation else None,
+        "explicit_defaults_for_timestamp": session.explicit_defaults_for_timestamp,
+        "time_zone": session.time_zone,
+    }
+    increment, offset = session.auto_increment or (1, 1)
+    return DdlContext(
+        **{name: value for name, value in known.items() if value is not None},
+        server_version=description.server_version,
+        timestamp=query.timestamp,
+        microseconds=session.microseconds,
+        auto_increment_increment=increment,
+        auto_increment_offset=offset,
+        lower_case_table_names=lower_case_table_names,
+        error_code=query.error_code,
+    )

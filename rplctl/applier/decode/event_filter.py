@@ -1,0 +1,202 @@
+"""A run of events → the same run without what the channel's filters leave out, databases rewritten.
+
+It stands before everything else the applier does with events (tasks of a bulk batch, ordered, one by one), so all three
+act on the same. Only names are read of what may be left out: `u8 length, name` behind the 8 bytes of a TABLE_MAP's
+post-header; of a QUERY behind 13 bytes (LOAD DATA: 26) and the status variables.
+Invariant: a rows event goes with the table map in force, INTVAR, RAND, USER_VAR and LOAD DATA's blocks with their
+statement; BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA stay whatever their database, as on the server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.applier.ddl_context import ddl_context
+from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, table_ids
+from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
+from rplctl.errors import RplError
+from rplctl.event.events import parse_query
+from rplctl.event.format_description import CHECKSUM_OFF
+from rplctl.event.header import HEADER_LENGTH, EventType, format_error
+from rplctl.event.query import parse_execute_load
+from rplctl.event.rows import Ints
+from rplctl.event.scan import scan_events
+
+Mask = npt.NDArray[np.bool_]
+
+_ALWAYS = re.compile(rb"\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|START\s+TRANSACTION|XA\s)", re.IGNORECASE)
+_BEFORE_A_STATEMENT = frozenset(
+    {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
+)
+_OWN = np.frombuffer(OWN_DATABASE.encode(), np.uint8)
+_LOWER = np.uint8(0x20)
+_BEGIN = np.frombuffer(b"BEGIN", np.uint8)
+_TABLE_MAP_FIXED = 8
+_QUERY_FIXED = 13
+_LOAD_FIXED = 13
+
+
+def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
+    """Raises BinlogFormatError when a name runs past its event."""
+    if rules == ReplicationFilter() and not _holds_own(run):
+        return run
+    keep = np.ones(len(run.types), np.bool_)
+    changed: dict[int, bytes] = {}  # event number → the event with its database rewritten
+    _filter_rows(run, rules, keep, changed)
+    _filter_statements(run, rules, keep, changed)
+    if changed:
+        return _rebuilt(run, keep, changed)
+    if keep.all():
+        return run
+    return replace(run, starts=run.starts[keep], lengths=run.lengths[keep], types=run.types[keep])
+
+
+def _holds_own(run: EventRun) -> bool:
+    """True when a table map or statement may be about the database `rplctl`. Looks at every event of a batch."""
+    begins = run.starts[run.types == EventType.TABLE_MAP] + HEADER_LENGTH + _TABLE_MAP_FIXED
+    begins = begins[run.data[np.minimum(begins, len(run.data) - 1)] == len(_OWN)]
+    begins = begins[begins + len(_OWN) < len(run.data)]
+    names = run.data[begins[:, np.newaxis] + 1 + np.arange(len(_OWN))]
+    if ((names | _LOWER) == _OWN).all(axis=1).any():
+        return True
+    texts = np.flatnonzero((run.types == EventType.QUERY) | (run.types == EventType.EXECUTE_LOAD_QUERY))
+    return any(mentions_own(run.event(number)) for number in texts[~_is_begin(run, texts)].tolist())
+
+
+def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: dict[int, bytes]) -> None:
+    maps = np.flatnonzero(run.types == EventType.TABLE_MAP)
+    accepted = np.ones(len(maps), np.bool_)
+    for names, alike in _by_name(run, maps):
+        accepts, new = _decide(names, rules)
+        accepted[alike] = accepts
+        if accepts and new is not None:
+            for number in maps[alike].tolist():
+                event, at = run.event(number), HEADER_LENGTH + _TABLE_MAP_FIXED
+                changed[number] = event[:at] + _short(new) + event[at + 1 + event[at] :]
+    if accepted.all():
+        return
+    keep[maps[~accepted]] = False
+    rows = np.flatnonzero(IS_ROWS[run.types])
+    map_ids = table_ids(run.data, run.starts[maps])
+    row_ids = table_ids(run.data, run.starts[rows])
+    for table_id in np.unique(row_ids):
+        of_id = np.flatnonzero(map_ids == table_id)
+        events = rows[row_ids == table_id]
+        in_force = np.searchsorted(maps[of_id], events) - 1
+        events, in_force = events[in_force >= 0], in_force[in_force >= 0]  # without a map: the reader raises
+        keep[events] = accepted[of_id[in_force]]
+
+
+def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
+    """Each different database and table, with the indexes into `maps` of its table maps. Mostly one per table id."""
+    ids = table_ids(run.data, run.starts[maps])
+    order = np.argsort(ids, kind="stable")
+    for of_id in np.split(order, np.flatnonzero(np.diff(ids[order])) + 1):
+        while len(of_id):
+            names = _names(run.event(int(maps[of_id[0]])))
+            begins = run.starts[maps[of_id]] + HEADER_LENGTH + _TABLE_MAP_FIXED
+            fits = begins + len(names) <= len(run.data)
+            same = fits.copy()
+            places = begins[fits, np.newaxis] + np.arange(len(names))
+            same[fits] = (run.data[places] == np.frombuffer(names, np.uint8)).all(axis=1)
+            yield names, of_id[same]
+            of_id = of_id[~same]
+
+
+def _names(event: bytes) -> bytes:
+    """Database and table of a TABLE_MAP: `u8 length, name, NUL` twice."""
+    at = HEADER_LENGTH + _TABLE_MAP_FIXED
+    end = at
+    for _ in range(2):
+        if end >= len(event) or (end := end + event[end] + 2) > len(event):
+            raise format_error("A TABLE_MAP whose names run past its end", event)
+    return event[at:end]
+
+
+def _decide(names: bytes, rules: ReplicationFilter) -> tuple[bool, str | None]:
+    database = names[1 : 1 + names[0]].decode("utf-8", "surrogateescape")
+    table = names[names[0] + 3 : -1].decode("utf-8", "surrogateescape")
+    new = rules.rewritten(database)
+    return rules.accepts_rows(new, table), new if new != database else None
+
+
+def _filter_statements(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: dict[int, bytes]) -> None:
+    waiting: list[int] = []
+    codes = np.array([EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, *_BEFORE_A_STATEMENT], np.uint8)
+    numbers = np.flatnonzero(np.isin(run.types, codes))
+    for number in numbers[~_is_begin(run, numbers)].tolist():
+        if run.types[number] in _BEFORE_A_STATEMENT:
+            waiting.append(number)
+            continue
+        event = run.event(number)
+        at = _database_offset(event)
+        length = event[HEADER_LENGTH + 8]
+        if run.types[number] == EventType.QUERY and _ALWAYS.match(event, at + length + 1):
+            waiting.clear()
+            continue
+        database = event[at : at + length].decode("utf-8", "surrogateescape")
+        new = rules.rewritten(database)
+        if not rules.accepts_database(new) or not _accepts_text(run, number, event, new, rules):
+            keep[[number, *waiting]] = False
+        elif new != database:
+            named = bytearray(event[:at] + new.encode() + event[at + length :])
+            named[HEADER_LENGTH + 8] = len(new.encode())
+            changed[number] = bytes(named)
+        waiting.clear()
+
+
+def _is_begin(run: EventRun, numbers: Ints) -> Mask:
+    """Which of the events are exactly `BEGIN`: a MySQL source writes one per transaction."""
+    starts, ends = run.starts[numbers], run.starts[numbers] + run.lengths[numbers] - run.description.checksum_length
+    fixed = HEADER_LENGTH + _QUERY_FIXED
+    found: Mask = (run.types[numbers] == EventType.QUERY) & (ends - starts >= fixed)
+    low, high = (run.data[starts[found] + fixed - 2 + byte].astype(np.int64) for byte in range(2))
+    text = starts[found] + fixed + (low | high << 8) + run.data[starts[found] + HEADER_LENGTH + 8] + 1
+    exact = text + len(_BEGIN) == ends[found]
+    exact[exact] = (run.data[text[exact, np.newaxis] + np.arange(len(_BEGIN))] == _BEGIN).all(axis=1)
+    found[found] = exact
+    return found
+
+
+def _database_offset(event: bytes) -> int:
+    at = HEADER_LENGTH + _QUERY_FIXED + (_LOAD_FIXED if event[4] == EventType.EXECUTE_LOAD_QUERY else 0)
+    at += int.from_bytes(event[HEADER_LENGTH + 11 : HEADER_LENGTH + 13], "little")
+    if at > len(event) or at + event[HEADER_LENGTH + 8] >= len(event):
+        raise format_error("A QUERY whose database runs past its end", event)
+    return at
+
+
+def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules: ReplicationFilter) -> bool:
+    """By the tables the statement updates. What cannot be read is accepted: who carries it out says why it stops."""
+    if not rules.reads_statements and not is_own(database) and not mentions_own(event):
+        return True
+    try:
+        is_load = run.types[number] == EventType.EXECUTE_LOAD_QUERY
+        query = parse_execute_load(event, run.description).query if is_load else parse_query(event, run.description)
+        return rules.accepts_statement(query.sql, database, ddl_context(query, run.description, rules.lower_case))
+    except RplError:
+        return True
+
+
+def _short(name: str) -> bytes:
+    raw = name.encode()
+    return bytes([len(raw)]) + raw
+
+
+def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:
+    """The kept events in a buffer of their own, without checksums."""
+    pieces = []
+    for number in np.flatnonzero(keep).tolist():
+        event = changed.get(number) or run.event(number)
+        plain = bytearray(event[: len(event) - run.description.checksum_length])
+        plain[9:13] = len(plain).to_bytes(4, "little")
+        pieces.append(bytes(plain))
+    data = np.frombuffer(b"".join(pieces), np.uint8)
+    index = scan_events(data)
+    description = replace(run.description, checksum_algorithm=CHECKSUM_OFF)
+    return EventRun(data, index.offsets[:-1], np.diff(index.offsets), index.type_codes, description)

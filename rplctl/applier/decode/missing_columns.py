@@ -1,0 +1,89 @@
+"""Columns that a row image leaves out (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), where the target cannot tell.
+
+An INSERT leaves out what it said nothing of: the column's default. An UPDATE leaves out what it did not change.
+Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images:
+where it may have changed, the target computes it (`schema.generated`) or the channel stops. A value older than one of
+those it is computed from is no value: net changes forget it (`outdated`). (Manual: binlog_row_image.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.errors import RplError
+from rplctl.event.images import NOT_IN_IMAGE, Images
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.generated import integer_expressions
+from rplctl.schema.model import TableModel
+from rplctl.target.base import Value
+
+_NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
+_HINT = (
+    "set binlog_row_image=FULL on the source, then load the table again: `rplctl skip` leaves the whole transaction out"
+)
+_SESSION = DdlContext(time_zone="?")  # what hangs on the session is always logged
+
+
+def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
+    """Column → value for each column an INSERT's image does not hold. Raises RplError 1364."""
+    known = set(held)
+    found: dict[int, Value] = {}
+    for number, column in enumerate(model.columns):
+        if number not in known and number not in integer_expressions(model):
+            try:
+                found[number] = default_value(column, _SESSION)
+            except NotComputable as error:
+                raise _unknown(model, column.name, str(error)) from error
+    return found
+
+
+def check_generated(model: TableModel, changed: Iterable[int]) -> None:
+    """`changed`: the columns an UPDATE's image holds. Raises RplError 1364 when a generated one is missing there."""
+    held = set(changed)
+    names = {model.columns[number].name.casefold() for number in held}
+    for number, column in enumerate(model.columns):  # one may be generated from another, which stands before it
+        if column.generated is None or number in held:
+            continue
+        words = {(a or b).replace("``", "`").casefold() for a, b in _NAME.findall(column.generated)}
+        if words & names:
+            if number not in integer_expressions(model):
+                raise _unknown(model, column.name, "it is generated from columns that changed")
+            names.add(column.name.casefold())
+
+
+def check_updates(model: TableModel, images: Images) -> None:
+    """`check_generated` for each UPDATE of a table.
+
+    FULL_NODUP leaves a virtual column out of the after image although the before image, or an earlier INSERT of the
+    row, has its old value: net changes would keep that.
+    """
+    afters = images.after[(images.before >= 0) & (images.after >= 0)]
+    held = images.cell_start[afters] != NOT_IN_IMAGE
+    if held.all() or not any(column.generated is not None for column in model.columns):
+        return
+    for pattern in np.unique(held, axis=0):
+        check_generated(model, np.flatnonzero(pattern).tolist())
+
+
+def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+    """Generated columns that the target computes, and in which net changes their value is older than one of the columns
+    it is computed from: FULL_NODUP's after image has those, the value is of the before image or of an earlier INSERT.
+    """
+    for column, expression in integer_expressions(model).items():
+        terms = [part for part in expression if isinstance(part, int)]
+        if terms:
+            yield column, (cell_image[:, column] >= 0) & (cell_image[:, terms].max(axis=1) > cell_image[:, column])
+
+
+def _unknown(model: TableModel, column: str, why: str) -> RplError:
+    return RplError(
+        f"The row image of table {model.qualified_name} leaves out column '{column}', whose value only the source "
+        f"knows: {why}",
+        errno=1364,
+        hint=_HINT,
+    )

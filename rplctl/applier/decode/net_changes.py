@@ -1,0 +1,408 @@
+"""A piece of relay log → net changes per table, as bytes. Pure: no database, no clock, no state between calls.
+
+This is what a Spark task runs (design D1.2). It may run twice, or its result may be thrown away, without harm.
+Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is
+kept (D2). Tables without a key: how many of each row go and come (`binlog.bag`), or, where that cannot be told or is
+not worth it, every change, in order. Changes that contradict each other raise `Inconsistent`: the applier then goes
+through the same range one source transaction at a time and finds the exact offender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.applier.decode.missing_columns import check_generated, check_updates, defaults_of, outdated
+from rplctl.applier.decode.row_stream import EventRun, TableRows, read_tables
+from rplctl.applier.decode.superseded import can_be_superseded
+from rplctl.errors import BinlogFormatError
+from rplctl.event.bag import BagChanges, bag_changes, with_old_cells
+from rplctl.event.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
+from rplctl.event.fields import LONGEST_FRAMED, EncodedText, Fields, TextForm, fields_of, text_fields
+from rplctl.event.images import NOT_IN_IMAGE, Images
+from rplctl.event.json import apply_diffs, parse_text, print_json
+from rplctl.event.net_change import NetChanges, net_changes
+from rplctl.event.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS, Ints
+from rplctl.event.table_map import ColumnType
+from rplctl.event.values import INTEGER_WIDTH, decode_column
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import (
+    COPIES,
+    BulkRows,
+    ChangeKind,
+    EncodedRows,
+    Row,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    key_of,
+)
+from rplctl.target.value_form import value_form
+
+_OPAQUE_TYPE = b"\x0f"
+FEW_REMOVALS = 3  # of a table without a key: as many are looked for one by one
+FEW_CHANGES = 200  # more of them are told by their numbers even if few go
+_PRINTED = 32  # bytes of a number or a time at most
+
+
+class Inconsistent(Exception):
+    """The changes of this piece contradict each other (or its images are partial): apply them one by one."""
+
+
+def net_chunks(  # noqa: PLR0913 - what a split says
+    run: EventRun,
+    catalog: Catalog,
+    target_kind: str = "sqlite",
+    bulk_rows: int = 0,
+    *,
+    framed: bool = False,
+    in_order: Collection[tuple[str, str]] = (),
+) -> list[TableChunk]:
+    """The net changes of a run, one chunk per table; encoded where there are `bulk_rows` (0: never) or more, `framed`
+    if they are to be and can be. `in_order`: tables without a key whose changes are wanted one by one.
+
+    Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
+    """
+    if run.has_more_than_rows:
+        raise Inconsistent("events whose order counts")
+    chunks = [
+        replace(_table_chunk(rows, bulk_rows, in_order, framed=framed), width=rows.images.column_count)
+        for rows in read_tables(run, catalog, target_kind)
+    ]
+    if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
+        raise Inconsistent("one table under two definitions")
+    return chunks
+
+
+def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
+    """Every change of one table, one by one in the order of the log.
+
+    `current`: the target's value of a column of the row that an image identifies, for JSON diffs (PARTIAL_JSON with
+    MINIMAL images); it is asked when the change's turn has come. Raises Inconsistent without it.
+    """
+    images = rows.images
+    everything = np.arange(len(images.cell_start))
+    baseless = _diffs_without_base(images)
+    if baseless.any() and current is None:
+        raise Inconsistent("a JSON diff against what the target has")
+    columns = [
+        _column(rows, np.where(baseless[:, c], -1, everything) if baseless.size else everything, c)
+        for c in range(images.column_count)
+    ]
+    present = images.cell_start != NOT_IN_IMAGE
+    whole = tuple(range(images.column_count))
+    complete = _Completion(rows)
+
+    def row_set(image: int) -> RowSet | None:
+        if image < 0:
+            return None
+        held = whole if present[image].all() else tuple(int(c) for c in np.flatnonzero(present[image]))
+        return RowSet(held, [tuple(columns[c][image] for c in held)])
+
+    for kind, before, after in zip(images.ops, images.before, images.after, strict=True):
+        old, new = row_set(int(before)), row_set(int(after))
+        if new is not None and baseless.size and baseless[after].any():
+            assert old is not None and current is not None
+            new = _with_diffs(
+                images, int(after), new, {c: current(old, c) for c in np.flatnonzero(baseless[after]).tolist()}
+            )
+        if new is not None and new.columns is not whole:
+            new = complete(new, is_insert=old is None)
+        yield RowChange(ChangeKind(int(kind)), old, new)
+
+
+def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
+    """[images, columns] where a cell is a JSON diff whose before image lacks the column; [0, 0] when none is a diff."""
+    if not images.is_diff.size:
+        return images.is_diff
+    lacks_base: npt.NDArray[np.bool_] = images.cell_start[images.before_of_image] == NOT_IN_IMAGE
+    return images.is_diff & lacks_base
+
+
+def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Value]) -> RowSet:
+    """The row with its diffs applied to the documents that the target holds."""
+    values = list(row.rows[0])
+    for column, text in documents.items():
+        diff = raw_cells(cells_of(images, np.array([image]), column))[0]
+        try:
+            values[row.columns.index(column)] = print_json(apply_diffs(parse_text(str(text)), diff))
+        except ValueError as error:
+            raise BinlogFormatError(f"a JSON diff for what is no JSON: {str(text)[:100]}", errno=3903) from error
+    return RowSet(row.columns, [tuple(values)])
+
+
+class _Completion:
+    """What a target that does not know a table's defaults and expressions needs besides a partial after image."""
+
+    def __init__(self, rows: TableRows) -> None:
+        self._model = rows.model
+        self._form = value_form(rows.target_kind)
+        self._defaults: dict[tuple[int, ...], dict[int, Value]] = {}
+        self._updates: set[tuple[int, ...]] = set()
+
+    def __call__(self, rows: RowSet, *, is_insert: bool) -> RowSet:
+        """Inserts get the defaults of columns left out; updates are checked. Raises RplError 1364."""
+        if self._form.knows_defaults:
+            return rows
+        if not is_insert:
+            if rows.columns not in self._updates:
+                check_generated(self._model, rows.columns)
+                self._updates.add(rows.columns)
+            return rows
+        if (added := self._defaults.get(rows.columns)) is None:
+            found = defaults_of(self._model, rows.columns)
+            added = self._defaults[rows.columns] = {c: self._form.stored([value])[0] for c, value in found.items()}
+        more = tuple(added.values())
+        return RowSet(rows.columns + tuple(added), [row + more for row in rows.rows])
+
+
+def _table_chunk(rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]], *, framed: bool) -> TableChunk:
+    model, images = rows.model, rows.images
+    form = value_form(rows.target_kind)
+    if form.keeps_json_types and _has_typed_json(rows):
+        raise Inconsistent("a JSON document with typed values")
+    count = len(images.ops)
+    unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
+    cascades_logged = bool((rows.events.flags & CASCADES_LOGGED).all())
+    key, has_views = key_of(model), form.takes_views and _has_large_cell(images)
+    if not key:
+        chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged,
+                           has_views=has_views)  # fmt: skip
+        as_bag = None if (model.database, model.name) in in_order else _as_bag(rows, chunk, bulk_rows, framed=framed)
+        return as_bag or replace(chunk, ordered=list(row_changes(rows)))
+    if _lacks_key(images, key):
+        raise Inconsistent("an image without the columns of the key")
+    if not form.knows_defaults:
+        check_updates(model, images)
+    net = net_changes(images, list(key))
+    if net.conflict >= 0 or net.diff_without_base >= 0:
+        raise Inconsistent(f"change {max(net.conflict, net.diff_without_base)} contradicts an earlier one")
+    if net.cell_image is not None and not form.knows_defaults:
+        for column, old in outdated(model, net.cell_image):
+            if column in key and old.any():
+                raise Inconsistent("a key that the target computes")
+            net.cell_image[old, column] = -1
+    gone = net.final_image < 0
+    present = net.expect_present
+    entries = np.arange(len(net))
+    is_whole = net.cell_image is None and images.column_count == len(model.columns)
+    if is_whole:  # one that moves is deleted and inserted
+        deleted, moved, kept, added = present & gone, entries < 0, present & ~gone, ~present & ~gone
+    else:
+        moved, kept = ~gone & (net.origin >= 0) & (net.origin != entries), ~gone & (net.origin == entries)
+        deleted, added = present & ~np.isin(entries, net.origin[~gone]), ~gone & (net.origin < 0)
+        if (moved.any() or (deleted & added).any()) and not form.moves_keys:
+            raise Inconsistent("a row moved to another key and its image is partial")
+    is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and _has_large_cell(images))
+    if net.cell_image is None and is_bulk and form.encodes(rows.formats, model):
+        bulk = _bulk_rows(rows, net, key, framed=framed and _can_be_framed(rows))
+        return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
+    numbers = _key_numbers(rows, net, key) if can_be_superseded(model) else None  # else the order may count
+    order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
+    goes, stays, comes = (order[wanted[order]] for wanted in (deleted, kept, added))
+    return TableChunk(
+        model.database,
+        model.name,
+        absent=_keys(rows, net, np.flatnonzero(~present & gone), key),
+        deletes=_keys(rows, net, goes, key),
+        updates=[*_moves(rows, net, np.flatnonzero(moved), key), *_row_sets(rows, net, stays, key)],
+        inserts=list(_row_sets(rows, net, comes, ())),
+        ordered=[],
+        change_count=count,
+        foreign_keys_off=unchecked,
+        cascades_logged=cascades_logged,
+        has_views=has_views,
+    )
+
+
+def _as_bag(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, framed: bool) -> TableChunk | None:
+    """The chunk of a table without a key, by the number of copies of each row; None where their order is needed, or
+    the rows that go are too few to be worth it.
+
+    A row that the source updates is one that goes and one that comes: such a row must be all that the target has of it.
+    """
+    model, form = rows.model, value_form(rows.target_kind)
+    images = with_old_cells(rows.images)
+    filled = images is not rows.images
+    if not images.are_full() or (filled and any(column.generated for column in model.columns)):
+        return None
+    rows, whole = replace(rows, images=images), tuple(range(images.column_count))
+    bag = bag_changes(images)
+    goes, is_long = np.flatnonzero(bag.gone), chunk.change_count >= (bulk_rows or FEW_CHANGES)
+    if len(goes) and (
+        len(whole) != len(model.columns) or _has_large_cell(images) or not (is_long or bag.gone.sum() > FEW_REMOVALS)
+    ):
+        return None
+    comes = np.repeat(bag.image, bag.come)
+    is_bulk = is_long or len(goes) or (form.takes_bytes and _has_large_cell(images))
+    if bulk_rows and is_bulk and form.encodes(rows.formats, model):
+        return replace(chunk, bulk=_encoded_bag(rows, bag, comes, framed=framed and _can_be_framed(rows)))
+    if len(goes) and not form.counts_rows:
+        return None
+    deletes = [
+        (*row, copies) for row, copies in zip(_rows(rows, bag.image[goes], whole), bag.gone[goes].tolist(), strict=True)
+    ]
+    inserts = [RowSet(whole, _rows(rows, comes, whole))] if len(comes) else []
+    return replace(chunk, deletes=deletes, inserts=inserts)
+
+
+def _encoded_bag(rows: TableRows, bag: BagChanges, comes: Ints, *, framed: bool) -> BulkRows:
+    whole = tuple(range(rows.images.column_count))
+    goes = np.flatnonzero(bag.gone)
+
+    def encoded(images: Ints, *more: Fields) -> EncodedRows:
+        columns = whole + (COPIES,) * len(more)
+        if not len(images):
+            return EncodedRows(columns, 0, b"")
+        text = EncodedText([*(_fields(rows, images, c) for c in whole), *more], framed=framed)
+        return EncodedRows(columns, len(images), text, framed=framed)
+
+    copies = text_fields([b"%d" % count for count in bag.gone[goes].tolist()])
+    nothing = EncodedRows(whole, 0, b"")
+    return BulkRows(nothing, encoded(bag.image[goes], copies), nothing, encoded(comes))
+
+
+def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
+    return list(zip(*(_column(rows, images, c) for c in columns), strict=True))
+
+
+def _has_large_cell(images: Images) -> bool:
+    """True for what would fill statements that the target's max_allowed_packet limits, and memory with their copies."""
+    return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
+
+
+def _can_be_framed(rows: TableRows) -> bool:
+    """Short rows (JSON may be printed some times as long); a generated column has no place among the parameters."""
+    longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
+    return int(longest) <= LONGEST_FRAMED and not any(column.generated for column in rows.model.columns)
+
+
+def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, framed: bool) -> BulkRows:
+    """Whole images only, so that a row that moves is one that is deleted and one that is inserted."""
+    gone, present = net.final_image < 0, net.expect_present
+    whole = tuple(range(rows.images.column_count))
+    values_then_key = tuple(c for c in whole if c not in key) + key
+    numbers = _key_numbers(rows, net, key)
+    order = np.arange(len(net)) if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
+    keeps_keys = numbers is not None and can_be_superseded(rows.model)
+
+    def encoded(wanted: npt.NDArray[np.bool_], columns: tuple[int, ...], *, final: bool) -> EncodedRows:
+        entries = order[wanted[order]]
+        if not len(entries):
+            return EncodedRows(columns, 0, b"")
+        images = (net.final_image if final else net.key_image)[entries]
+        text = EncodedText([_fields(rows, images, c) for c in columns], framed=framed)
+        keys = numbers[entries].tobytes() if numbers is not None and keeps_keys else b""
+        return EncodedRows(columns, len(entries), text, keys, framed)
+
+    return BulkRows(
+        absent=encoded(~present & gone, key, final=False),
+        deletes=encoded(present & gone, key, final=False),
+        updates=encoded(present & ~gone, values_then_key, final=True),
+        inserts=encoded(~present & ~gone, whole, final=True),
+    )
+
+
+def _key_numbers(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> npt.NDArray[Any] | None:
+    """Each entry's key as a number of 64 bits, if it is one integer column."""
+    width = INTEGER_WIDTH.get(ColumnType(rows.formats[key[0]].real_type)) if len(key) == 1 else None
+    if width is None:
+        return None
+    cells = cells_of(rows.images, net.key_image, key[0])
+    return unsigned_cells(cells) if rows.formats[key[0]].unsigned else signed_cells(cells, width)
+
+
+def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
+    form = value_form(rows.target_kind)
+    model = rows.model.columns[column]
+    text = TextForm(partial(form.field_text, model), form.takes_bytes)
+    return fields_of(rows.images, images, column, form.format_for(rows.formats[column], model), text)
+
+
+def _lacks_key(images: Images, key: tuple[int, ...]) -> bool:
+    """True when an image that must identify a row (of an insert, update or delete) does not hold the whole key."""
+    first = np.where(images.before >= 0, images.before, images.after)
+    return bool((images.cell_start[first][:, list(key)] == NOT_IN_IMAGE).any())
+
+
+def _has_typed_json(rows: TableRows) -> bool:
+    """True when a JSON cell may hold a typed ("opaque") value: its type byte occurs. Too often true is only slower."""
+    everything = np.arange(len(rows.images.cell_start))
+    columns = [c for c, fmt in enumerate(rows.formats) if fmt.real_type == ColumnType.JSON]
+    return any(
+        _OPAQUE_TYPE in raw for column in columns for raw in raw_cells(cells_of(rows.images, everything, column))
+    )
+
+
+def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
+    """The final rows of `entries`, one set per combination of columns the images hold; for updates `key` columns
+    follow.
+    """
+    if not len(entries):
+        return
+    whole = tuple(range(rows.images.column_count))
+    complete = _Completion(rows)
+    if net.cell_image is None:
+        patterns = [(whole, entries)]
+    else:
+        held, which = np.unique(net.cell_image[entries] >= 0, axis=0, return_inverse=True)
+        patterns = [(tuple(int(c) for c in np.flatnonzero(row)), entries[which == i]) for i, row in enumerate(held)]
+    for columns, chosen in patterns:
+        kept = tuple(c for c in columns if c not in key) or key or columns
+        cells = [
+            _column(rows, net.key_rows_for(rows.images, c)[chosen] if c in key else net.rows_for(c)[chosen], c)
+            for c in kept
+        ]
+        cells += [_column(rows, net.key_rows_for(rows.images, c)[chosen], c) for c in key]
+        found = RowSet(kept, list(zip(*cells, strict=True)))
+        yield found if columns == whole else complete(found, is_insert=not key)
+
+
+def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
+    """Updates of the key too, in an order in which a key is left before it is taken."""
+    if net.cell_image is None or not len(entries):
+        return
+    ordered = _leavers_first(entries, net.origin)
+    held = net.cell_image[ordered] >= 0
+    cuts = np.flatnonzero((held[1:] != held[:-1]).any(axis=1)) + 1
+    for chosen in np.split(ordered, cuts):
+        columns = tuple(np.flatnonzero(net.cell_image[chosen[0]] >= 0).tolist())
+        check_generated(rows.model, columns)
+        cells = [_column(rows, net.rows_for(c)[chosen], c) for c in columns]
+        cells += [_column(rows, net.key_rows_for(rows.images, c)[net.origin[chosen]], c) for c in key]
+        yield RowSet(columns, list(zip(*cells, strict=True)))
+
+
+def _leavers_first(entries: Ints, origin: Ints) -> Ints:
+    """Moves in an order where the row that leaves an entry's key comes before the one that takes it."""
+    leaving = dict(zip(origin[entries].tolist(), entries.tolist(), strict=True))
+    ordered: list[int] = []
+    done: set[int] = set()
+    for first in entries.tolist():
+        chain: list[int] = []
+        entry: int | None = first
+        while entry is not None and entry not in done:
+            done.add(entry)
+            chain.append(entry)
+            entry = leaving.get(entry)
+        ordered += reversed(chain)
+    return np.array(ordered, np.int64)
+
+
+def _keys(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> list[Row]:
+    if not len(entries):
+        return []
+    cells = (_column(rows, net.key_rows_for(rows.images, c)[entries], c) for c in key)
+    return list(zip(*cells, strict=True))
+
+
+def _column(rows: TableRows, images: Ints, column: int) -> list[Value]:
+    form = value_form(rows.target_kind)
+    how = form.format_for(rows.formats[column], rows.model.columns[column])
+    return form.stored(decode_column(rows.images, images, column, how, views=form.takes_views))

@@ -1,0 +1,223 @@
+"""The rows events of a piece of relay log, gathered per table and walked: offsets in, images out.
+
+Invariant: every event's checksum is verified before its bytes are believed, every rows event is read with the table
+map in force at its place, and a table map that does not fit the table's model stops with both shown (design D18).
+Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded into one buffer first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.applier.decode.table_shape import fitted, formats_of
+from rplctl.errors import BinlogFormatError
+from rplctl.event.checksum import verify_events
+from rplctl.event.column import ColumnFormat
+from rplctl.event.distinct_ranges import distinct_ranges
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.header import HEADER_LENGTH, EventType
+from rplctl.event.images import Images, first_columns, walk_images
+from rplctl.event.jit import ByteArray
+from rplctl.event.payload import COMPRESSED_ROWS, expand_event
+from rplctl.event.rows import ROWS_EVENT_TYPES, Ints, RowsEvents, parse_rows_events
+from rplctl.event.scan import event_offsets
+from rplctl.event.table_map import TableMap, parse_table_map
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import no_such_table
+from rplctl.target.value_form import value_form
+
+
+def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
+    """A table to look each number of an array up in; much faster than searching."""
+    table = np.zeros(size, np.bool_)
+    table[list(numbers)] = True
+    return table
+
+
+IS_ROWS = _is_one_of(ROWS_EVENT_TYPES)
+_ORDERED_TYPES = _is_one_of(
+    {
+        *(EventType.XA_PREPARE, EventType.INTVAR, EventType.RAND, EventType.USER_VAR),
+        *(EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.EXECUTE_LOAD_QUERY, EventType.DELETE_FILE),
+    }
+)
+_COMPRESSED_TYPES = _is_one_of({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS})
+_ROWS_ONLY = (b"\0BEGIN", b"\0COMMIT")
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """All row images of one table in a piece of log, in the order of the log."""
+
+    model: TableModel
+    formats: tuple[ColumnFormat, ...]
+    images: Images
+    events: RowsEvents
+    target_kind: str  # in whose form values are wanted
+
+
+@dataclass(frozen=True, slots=True)
+class EventRun:
+    """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with.
+
+    `has_more_than_rows`: a compressed transaction turned out to hold savepoints, statements or XA.
+    """
+
+    data: ByteArray
+    starts: Ints
+    lengths: Ints
+    types: npt.NDArray[np.uint8]
+    description: FormatDescription
+    has_more_than_rows: bool = False
+
+    def event(self, number: int) -> bytes:
+        start = int(self.starts[number])
+        raw: bytes = self.data[start : start + int(self.lengths[number])].tobytes()
+        return raw
+
+
+def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> Iterator[TableRows]:
+    """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
+    is_map = run.types == EventType.TABLE_MAP
+    is_rows = IS_ROWS[run.types]
+    if not is_rows.any():
+        return
+    maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))
+    events = parse_rows_events(
+        run.data, run.starts[is_rows], run.lengths[is_rows], run.types[is_rows], run.description.checksum_length
+    )
+    number_of_event = _map_of_events(run, is_map, map_number, events, run.starts[is_rows])
+    tables: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    for number in np.unique(number_of_event):
+        table_map = maps[number]
+        key = (table_map.database, table_map.table, table_map.type_codes, table_map.metadata)
+        tables.setdefault(key, []).append(int(number))
+    for numbers in tables.values():
+        table_map = maps[numbers[0]]
+        model = model_of(table_map, catalog, target_kind)
+        if model.is_sequence:
+            continue  # MariaDB logs NEXTVAL as rows; the target has no such table
+        formats = formats_of(table_map, model)
+        chosen = events.select(np.flatnonzero(_is_one_of(numbers, len(maps))[number_of_event]))
+        images = first_columns(walk_images(chosen, formats), len(model.columns))
+        yield TableRows(model, formats[: images.column_count], images, chosen, target_kind)
+
+
+def unknown_tables(run: EventRun, catalog: Catalog) -> list[tuple[str, str]]:
+    """Tables that the run's table maps name and the catalog lacks."""
+    maps, _ = _distinct_maps(run, np.flatnonzero(run.types == EventType.TABLE_MAP))
+    return sorted({(m.database, m.table) for m in maps} - catalog.tables.keys())
+
+
+def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[tuple[str, str]]:
+    """Tables that the whole events of data[start:end] are about; their checksums are not looked at."""
+    offsets, types = event_offsets(data[start:end])
+    return unknown_tables(EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description), Catalog())
+
+
+def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
+    """(offsets in the file, with `end`; type codes) of the events of data[start:end], checksums verified.
+
+    `checksum_algorithm`: in force at `start`. Raises BinlogFormatError 1594, 1743.
+    """
+    piece = data[start:end]
+    offsets, types = event_offsets(piece)
+    if int(offsets[-1]) != end - start:
+        raise BinlogFormatError("the relay log ends inside an event", errno=1594, position=str(start + offsets[-1]))
+    if (bad := verify_events(piece, offsets, checksum_algorithm)) >= 0:
+        raise BinlogFormatError(
+            "Replication event checksum verification failed while reading from a relay log.",
+            errno=1743,
+            position=str(start + int(offsets[bad])),
+            hint="rplctl stop; rplctl recover --refetch; rplctl start (throws the relay logs away, fetches them again)",
+        )
+    return offsets + start, types
+
+
+def read_run(
+    data: ByteArray, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
+) -> EventRun:
+    """The events of data[start:end], checksums verified, compressed ones expanded; `context` are offsets of table maps
+    in force at `start`. Raises BinlogFormatError 1594, and 1743 on a wrong checksum.
+    """
+    offsets, types = intact_events(data, start, end, description.checksum_algorithm)
+    lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]
+    run = EventRun(
+        data,
+        np.concatenate([np.array(context, np.int64), offsets[:-1]]),
+        np.concatenate([np.array(lengths, np.int64), np.diff(offsets)]),
+        np.concatenate([np.full(len(context), EventType.TABLE_MAP, np.uint8), types]),
+        description,
+    )
+    return _expanded(run) if _COMPRESSED_TYPES[run.types].any() else run
+
+
+def model_of(table_map: TableMap, catalog: Catalog, target_kind: str) -> TableModel:
+    """The model the table map must fit. Raises RplError 1146 (no model), 1677 (another shape)."""
+    model = catalog.tables.get((table_map.database, table_map.table))
+    if model is None:
+        raise no_such_table(table_map.database, table_map.table)
+    return fitted(table_map, model, is_targets=value_form(target_kind).describes_itself)
+
+
+def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
+    """Each different table map parsed once; which of them each TABLE_MAP event is."""
+    body_lengths = run.lengths[numbers] - HEADER_LENGTH - run.description.checksum_length
+    firsts, which = distinct_ranges(run.data, run.starts[numbers] + HEADER_LENGTH, body_lengths)
+    return [parse_table_map(run.event(number), run.description) for number in numbers[firsts]], which
+
+
+def _map_of_events(
+    run: EventRun,
+    is_map: npt.NDArray[np.bool_],
+    map_number: Ints,
+    events: RowsEvents,
+    event_starts: Ints,
+) -> Ints:
+    """For each rows event the number of the map in force: the last one before it with its table id."""
+    result = np.full(len(events), -1, np.int64)
+    starts = run.starts[is_map]
+    ids = table_ids(run.data, starts)
+    for table_id in np.unique(events.table_id):
+        of_id = np.flatnonzero(ids == table_id)
+        order = np.flatnonzero(events.table_id == table_id)
+        at = np.searchsorted(starts[of_id], event_starts[order]) - 1
+        if not len(of_id) or int(at.min()) < 0:
+            raise BinlogFormatError(f"a rows event of table id {table_id} without a table map before it", errno=1594)
+        result[order] = map_number[of_id[at]]
+    return result
+
+
+def table_ids(data: ByteArray, starts: Ints) -> Ints:
+    """Of the TABLE_MAP or rows events that begin at `starts`."""
+    ids = np.zeros(len(starts), np.int64)
+    for byte in range(6):
+        ids |= data[starts + 19 + byte].astype(np.int64) << (8 * byte)
+    return ids
+
+
+def _expanded(run: EventRun) -> EventRun:
+    """A run whose compressed events are replaced by what they hold, in a buffer of its own and without checksums."""
+    pieces: list[bytes] = []
+    for number, code in enumerate(run.types):
+        event = run.event(number)
+        if _COMPRESSED_TYPES[code]:
+            pieces.append(expand_event(event, run.description))
+        else:
+            plain = bytearray(event[: len(event) - run.description.checksum_length])
+            plain[9:13] = len(plain).to_bytes(4, "little")
+            pieces.append(bytes(plain))
+    data = np.frombuffer(b"".join(pieces), np.uint8)
+    offsets, types = event_offsets(data)
+    description = replace(run.description, checksum_algorithm=CHECKSUM_OFF)
+    whole = EventRun(data, offsets[:-1], np.diff(offsets), types, description)
+    if EventType.TRANSACTION_PAYLOAD not in run.types:
+        return whole  # then the groups' kinds were told from their events
+    queries = (whole.event(int(number)) for number in np.flatnonzero(whole.types == EventType.QUERY))
+    more = _ORDERED_TYPES[whole.types].any() or not all(q.endswith(_ROWS_ONLY) for q in queries)
+    return replace(whole, has_more_than_rows=bool(more))

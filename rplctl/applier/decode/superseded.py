@@ -1,0 +1,67 @@
+"""Row changes of one piece of a batch that a later piece makes good: they are not sent to the target at all.
+
+Each task keeps the last image per key of its own piece; between pieces a hot row would be written once for each.
+Dropped are only updates whose row a later piece updates or deletes: that one still finds out whether the row is there
+(design D2).
+Invariant: rows of tables with foreign keys or further unique keys are left alone, since between two pieces another row
+may count on what they hold (`can_be_superseded`); so are keys of more than one column, or of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.fields import row_ends
+from rplctl.event.jit import byte_view
+from rplctl.schema.model import TableModel
+from rplctl.target.base import EncodedRows, TableChunk, has_one_unique_key
+
+Keys = npt.NDArray[np.int64]
+Kept = npt.NDArray[np.bool_]  # per row
+
+
+def can_be_superseded(model: TableModel) -> bool:
+    return not model.foreign_keys and has_one_unique_key(model)
+
+
+def without_superseded(pieces: Sequence[list[TableChunk]]) -> Iterator[list[TableChunk]]:
+    """The pieces, which are in the log's order, without updates that later ones make good.
+
+    One piece is copied at a time: the others stay where they are, in files of the tasks that are mapped.
+    """
+    stay: list[list[Kept | None]] = []
+    later: dict[tuple[str, str], list[Keys]] = {}
+    for piece in reversed(pieces):
+        stay.append([_kept(chunk, later.setdefault((chunk.database, chunk.table), [])) for chunk in piece])
+    for piece, kept in zip(pieces, reversed(stay), strict=True):
+        yield [_only(chunk, rows) for chunk, rows in zip(piece, kept, strict=True)]
+
+
+def _kept(chunk: TableChunk, later: list[Keys]) -> Kept | None:
+    """Which of the chunk's updates stay, None = all; its own keys join `later`."""
+    bulk = chunk.bulk
+    if bulk is None:
+        return None
+    keys = _keys(bulk.updates)
+    kept = ~np.isin(keys, np.concatenate(later)) if later and len(keys) else None
+    later += [touched for touched in (keys, _keys(bulk.deletes)) if len(touched)]
+    return None if kept is None or kept.all() else kept
+
+
+def _only(chunk: TableChunk, kept: Kept | None) -> TableChunk:
+    if chunk.bulk is None or kept is None:
+        return chunk
+    rows = chunk.bulk.updates
+    text = byte_view(rows.view)
+    ends = row_ends(text, len(rows.columns), framed=rows.framed)
+    left = text[np.repeat(kept, np.diff(ends, prepend=0))]
+    updates = EncodedRows(rows.columns, int(kept.sum()), left.tobytes(), _keys(rows)[kept].tobytes(), rows.framed)
+    return replace(chunk, bulk=replace(chunk.bulk, updates=updates))
+
+
+def _keys(rows: EncodedRows) -> Keys:
+    return np.frombuffer(rows.keys, np.int64)

@@ -1,0 +1,130 @@
+"""Does a table map fit the table's model, and how are its cells read (design D18)?
+
+Invariant: nothing is decoded under a model that does not fit: another number of columns, other names, or a wire type
+that the model's type never has stops the channel with both shown, instead of shifting columns.
+
+A model that is the target's own table (MySQL, MariaDB) fits as on a replica of theirs (manual: "Replication with More
+Columns on Source or Replica"): columns go by position, either side may have more of them at its end, and names may
+differ. Stricter than they are: where names are logged, one that stands at another place on the target stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from rplctl.errors import RplError
+from rplctl.event.column import ColumnFormat, column_formats
+from rplctl.event.table_map import ColumnType as Wire
+from rplctl.event.table_map import TableMap, real_type
+from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column, TableModel
+
+_BLOBS: Final = frozenset({Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB, Wire.BLOB_COMPRESSED})
+_STRINGS: Final = frozenset({Wire.VARCHAR, Wire.VAR_STRING, Wire.VARCHAR_COMPRESSED, Wire.STRING})
+_WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
+    "tinyint": frozenset({Wire.TINY}),
+    "smallint": frozenset({Wire.SHORT}),
+    "mediumint": frozenset({Wire.INT24}),
+    "int": frozenset({Wire.LONG}),
+    "bigint": frozenset({Wire.LONGLONG}),
+    "float": frozenset({Wire.FLOAT}),
+    "double": frozenset({Wire.DOUBLE}),
+    "decimal": frozenset({Wire.NEWDECIMAL, Wire.DECIMAL}),
+    "bit": frozenset({Wire.BIT}),
+    "year": frozenset({Wire.YEAR}),
+    "date": frozenset({Wire.DATE, Wire.NEWDATE}),
+    "time": frozenset({Wire.TIME, Wire.TIME2}),
+    "datetime": frozenset({Wire.DATETIME, Wire.DATETIME2}),
+    "timestamp": frozenset({Wire.TIMESTAMP, Wire.TIMESTAMP2}),
+    "enum": frozenset({Wire.ENUM}),
+    "set": frozenset({Wire.SET}),
+    "char": _STRINGS,
+    "varchar": _STRINGS,
+    "binary": _STRINGS,
+    "varbinary": _STRINGS,
+    "json": frozenset({Wire.JSON, *_BLOBS}),
+    "vector": frozenset({Wire.VECTOR, *_STRINGS}),
+    "inet4": _STRINGS,
+    "inet6": _STRINGS,
+    "uuid": _STRINGS,
+}
+
+
+def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool) -> TableModel:
+    """The model to read rows of this table map with. `is_targets`: it is the target's own table.
+
+    Raises RplError 1677 when the table map's columns are not the model's.
+    """
+    check_shape(table_map, model, is_targets=is_targets)
+    return model.as_known_by(table_map.column_count)
+
+
+def check_shape(table_map: TableMap, model: TableModel, *, is_targets: bool = False) -> None:
+    """Raises RplError 1677 when the table map's columns are not the model's."""
+    names = table_map.column_names
+    own = [column.name for column in model.columns]
+    if is_targets:
+        fits = not names or not _moved(names, own)
+    else:
+        fits = len(own) == table_map.column_count and (not names or list(names) == own)
+    if not fits:
+        shown = ", ".join(names) if names else f"{table_map.column_count} columns without names"
+        raise _mismatch(
+            model, f"its row events have ({shown}), its model has ({', '.join(c.name for c in model.columns)})"
+        )
+    for number, column in enumerate(model.columns[: table_map.column_count]):
+        wire = real_type(table_map.type_codes[number], table_map.metadata[number])
+        if wire not in _wire_types(column) and not (is_targets and wire == Wire.JSON and _holds_json_text(column)):
+            found = Wire(wire).name if wire in Wire._value2member_map_ else str(wire)
+            raise _mismatch(
+                model, f"column {number} `{column.name}` is {column.type} in the model, {found} in its row events"
+            )
+
+
+def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:
+    """How to read each column: wire type from the table map, the rest from the model where the map is silent."""
+    known = _known_formats(model.columns)[: table_map.column_count]
+    more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
+    return tuple(column_formats(table_map, (*known, *more)))
+
+
+def _moved(names: Sequence[str], own: Sequence[str]) -> bool:
+    """True when one of the source's columns stands at another place on the target."""
+    theirs, ours = ([name.casefold() for name in side] for side in (names, own))
+    differing = [(a, b) for a, b in zip(theirs, ours, strict=False) if a != b]
+    return any(a in ours or b in theirs for a, b in differing)
+
+
+def _wire_types(column: Column) -> frozenset[int]:
+    if column.type in GEOMETRY_TYPES:
+        return frozenset({Wire.GEOMETRY})
+    return _WIRE_TYPES.get(column.type, _BLOBS)
+
+
+def _holds_json_text(column: Column) -> bool:
+    """True of what MariaDB makes of a column that MySQL's statement calls JSON."""
+    return column.type == "longtext" and column.charset == "utf8mb4"
+
+
+@lru_cache(maxsize=4096)
+def _known_formats(columns: tuple[Column, ...]) -> tuple[ColumnFormat, ...]:
+    return tuple(_known_format(column) for column in columns)
+
+
+def _known_format(column: Column) -> ColumnFormat:
+    charset = None
+    if column.type in CHARACTER_TYPES:
+        charset = column.charset or "utf8mb4"
+    elif column.type in BINARY_TYPES:
+        charset = "binary"
+    word = f"{column.type}({column.length or 0})" if column.type in TEMPORAL_TYPES else column.type
+    return ColumnFormat(0, 0, column.unsigned, charset, column.labels or None, word)
+
+
+def _mismatch(model: TableModel, what: str) -> RplError:
+    return RplError(
+        f"Table definition on source and replica does not match: table '{model.qualified_name}': {what}",
+        errno=1677,
+        hint="rplctl load-schema FILE, with the source's `mysqldump --no-data` of that position",
+    )

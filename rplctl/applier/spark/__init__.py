@@ -1,0 +1,1 @@
+"""Where the tasks run: Java, one Spark for each process, the job of a batch."""

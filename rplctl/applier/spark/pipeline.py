@@ -1,0 +1,302 @@
+"""The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1.2).
+
+Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600
+file of its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19
+ms/MB). Errors come back as values: an exception would arrive as a Java stack trace.
+"""
+
+from __future__ import annotations
+
+import marshal
+import mmap
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rplctl.applier.decode.event_filter import filtered
+from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
+from rplctl.applier.decode.row_stream import read_run, unknown_tables
+from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.spark.failure import TasksFailed, limited_attempts, words_of
+from rplctl.durable import PRIVATE_FILE, private_folder
+from rplctl.errors import BinlogFormatError, RplError, TargetError
+from rplctl.event.cells import LARGE_CELL
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.large_text import LargeText
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import (
+    NO_SUCH_TABLE,
+    BulkRows,
+    ChangeKind,
+    EncodedRows,
+    Pieces,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    no_such_table,
+)
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast, SparkContext
+
+SPOOL_THRESHOLD = 1 << 20  # bytes
+_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One task: a byte range of a relay log and what is needed to read it."""
+
+    path: str
+    start: int
+    end: int
+    table_maps: tuple[int, ...]  # offsets of the table maps in force at `start`
+    description: FormatDescription
+    spool_folder: str
+    target_kind: str = "sqlite"
+    rules: ReplicationFilter = ReplicationFilter()
+    bulk_rows: int = 0  # Target.bulk_rows
+    framed: bool = False  # Target.takes_frames
+    in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
+
+
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """Exactly one of: chunks inline, chunks in a spool file, an error's fields, or none of them (Inconsistent).
+    `unknown`: with error 1146, the tables whose model is not in the catalog."""
+
+    inline: bytes | None = None
+    spooled: str | None = None
+    error: dict[str, Any] | None = None
+    unknown: tuple[tuple[str, str], ...] = ()
+
+
+class UnknownTables(TargetError):
+    """Error 1146, with all the tables whose models the catalog lacks: a target that describes itself may have them."""
+
+    def __init__(self, names: list[tuple[str, str]]) -> None:
+        first = no_such_table(*names[0])
+        super().__init__(first.message, errno=first.errno, hint=first.hint)
+        self.names = names
+
+
+class Pipeline:
+    """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL.
+
+    Made with a first job, which nobody waits for yet: it takes 0.3 s longer than those that follow.
+    """
+
+    def __init__(self, context: SparkContext, before_job: Callable[[], None] = lambda: None) -> None:
+        self._context = context
+        self._before_job = before_job
+        self._catalog: Catalog | None = None
+        self._broadcast: Broadcast[Catalog] | None = None
+        self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
+        tasks = self.parallelism
+        self._collect(range(tasks), Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
+
+    def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
+        """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
+        results = self._collect(splits, catalog, run_split)
+        try:
+            if unknown := {name for result in results for name in result.unknown}:
+                raise UnknownTables(sorted(unknown))
+            return [chunk for result in results for chunk in chunks_of(result)]
+        finally:
+            for result in results:
+                if result.spooled:
+                    Path(result.spooled).unlink(missing_ok=True)
+
+    def _collect(
+        self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], SplitResult]
+    ) -> list[SplitResult]:
+        """One job: `task` of each piece and the catalog, results in the order of the pieces."""
+        with self._lock:
+            if self._broadcast is None or self._catalog is not catalog:
+                if self._broadcast is not None:
+                    self._broadcast.unpersist()
+                self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
+            shared = self._broadcast
+        self._before_job()
+        with limited_attempts(self._context) as ended:
+            try:
+                job = self._context.parallelize(pieces, len(pieces))
+                return job.map(lambda piece: task(piece, shared.value)).collect()
+            except Exception as error:
+                raise TasksFailed(ended[0] if ended else words_of(error)) from error
+
+    @property
+    def parallelism(self) -> int:
+        return self._context.defaultParallelism
+
+
+def run_split(split: Split, catalog: Catalog) -> SplitResult:
+    """The task. Reads only its part of the file (memory map)."""
+    data = np.memmap(split.path, np.uint8, "r")
+    try:
+        run = read_run(data, split.start, split.end, split.description, split.table_maps)
+        run = filtered(run, split.rules)
+        chunks = net_chunks(
+            run, catalog, split.target_kind, split.bulk_rows, framed=split.framed, in_order=split.in_order
+        )
+        parts = encode_chunks(chunks)
+    except Inconsistent:
+        return SplitResult()
+    except RplError as error:
+        unknown = unknown_tables(run, catalog) if error.errno == NO_SUCH_TABLE else []
+        kind = "format" if isinstance(error, BinlogFormatError) else "error"
+        fields = ("message", "errno", "position", "hint")
+        shown = {"kind": kind, **{name: getattr(error, name) for name in fields}}
+        return SplitResult(error=shown, unknown=tuple(unknown))
+    if sum(map(len, parts)) <= SPOOL_THRESHOLD:
+        return SplitResult(inline=b"".join(pieces_of(parts)))
+    path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.writelines(pieces_of(parts))
+    return SplitResult(spooled=str(path))
+
+
+def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
+    """The bytes of a result, in parts:
+
+    8 bytes     length of what follows, little-endian
+    …           chunks as plain tuples in `marshal`'s format: the fastest way to many small values, and it runs no
+                code on loading; of an encoded text only its length
+    …           the encoded texts and large values, in the tuples' order: whoever reads them needs no copy; in the
+                place of such a value is a tuple: its length, whether it is text
+    """
+    texts: list[bytes | memoryview | Pieces] = []
+    for chunk in chunks:
+        if chunk.bulk is not None:
+            texts += [rows.text for rows in chunk.bulk.parts]
+
+    def lifted(value: Value) -> Any:
+        match value:
+            case memoryview() | LargeText():
+                texts.append(value)
+            case str() if len(value) > LARGE_CELL and (raw := _utf8(value)) is not None:
+                texts.append(raw)
+            case _:
+                return value
+        return len(texts[-1]), not isinstance(value, memoryview)
+
+    chunks = [_mapped(chunk, lifted) if chunk.has_views else chunk for chunk in chunks]
+    plain = marshal.dumps(
+        [
+            (
+                (c.database, c.table),
+                (c.absent, c.deletes),
+                (
+                    [(s.columns, s.rows) for s in c.updates],
+                    [(s.columns, s.rows) for s in c.inserts],
+                    [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
+                ),
+                c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.framed) for e in c.bulk.parts],
+                (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width, c.has_views),
+            )
+            for c in chunks
+        ]
+    )
+    return [len(plain).to_bytes(_LENGTH, "little"), plain, *texts]
+
+
+def _utf8(text: str) -> bytes | None:
+    """None where there is none: half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def pieces_of(parts: Sequence[bytes | memoryview | Pieces]) -> Iterator[bytes | memoryview]:
+    for part in parts:
+        yield from (part,) if isinstance(part, bytes | memoryview) else part
+
+
+def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
+    """The inverse of `encode_chunks`; encoded texts are views of `encoded`."""
+    view = memoryview(encoded)
+    at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
+    found = []
+    for name, keys, rows, bulk, facts in marshal.loads(view[_LENGTH:at]):
+        parts = []
+        for columns, count, length, row_keys, framed in bulk or ():
+            parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, framed))
+            at += length
+        found.append(_chunk(name, keys, rows, BulkRows(*parts) if bulk else None, facts))
+
+    def put_back(value: Any) -> Value:
+        nonlocal at
+        if not isinstance(value, tuple):
+            return value  # type: ignore[no-any-return]
+        length, is_text = value
+        at += length
+        raw = view[at - length : at]
+        return LargeText(raw, "utf8mb4", length) if is_text else raw
+
+    return [_mapped(chunk, put_back) if chunk.has_views else chunk for chunk in found]
+
+
+def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
+    """`change` of each value that may be a large one."""
+
+    def row_set(rows: RowSet) -> RowSet:
+        return RowSet(rows.columns, [tuple(map(change, row)) for row in rows.rows])
+
+    def row_change(o: RowChange) -> RowChange:
+        return RowChange(o.kind, o.before and row_set(o.before), o.after and row_set(o.after))
+
+    updates, inserts = [*map(row_set, chunk.updates)], [*map(row_set, chunk.inserts)]
+    return replace(chunk, updates=updates, inserts=inserts, ordered=[*map(row_change, chunk.ordered)])
+
+
+def _chunk(
+    name: tuple[str, str],
+    keys: tuple[Any, Any],
+    rows: tuple[Any, Any, Any],
+    bulk: BulkRows | None,
+    facts: tuple[int, bool, bool, int, bool],
+) -> TableChunk:
+    updates, inserts, ordered = rows
+    change_count, foreign_keys_off, cascades_logged, width, has_views = facts
+    return TableChunk(
+        *name,
+        *keys,
+        [RowSet(*s) for s in updates],
+        [RowSet(*s) for s in inserts],
+        [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
+        change_count,
+        foreign_keys_off,
+        cascades_logged,
+        bulk,
+        width,
+        has_views,
+    )
+
+
+def _plain(rows: RowSet | None) -> tuple[Any, ...] | None:
+    return None if rows is None else (rows.columns, rows.rows)
+
+
+def _row_set(plain: tuple[Any, ...] | None) -> RowSet | None:
+    return None if plain is None else RowSet(*plain)
+
+
+def chunks_of(result: SplitResult) -> list[TableChunk]:
+    if result.error is not None:
+        fields = dict(result.error)
+        raise (BinlogFormatError if fields.pop("kind") == "format" else RplError)(**fields)
+    if result.spooled is not None:  # mapped for as long as a text of it is in use: a batch's rows are not held here
+        with open(result.spooled, "rb") as file:
+            return decode_chunks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    if result.inline is None:
+        raise Inconsistent("a split")
+    return decode_chunks(result.inline)

@@ -1,0 +1,282 @@
+"""One Spark context per process: how it is started, and nothing of what it runs.
+
+A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; no Hive, no UI and no warehouse come
+with it. Invariant (design D14, D15): in local mode nothing listens but on 127.0.0.1 and in a private folder, and what
+listens does nothing for a peer that does not prove to be us; Spark's own files stay in the process's private folder,
+and its configuration holds no secret: tasks get bytes and table shapes, never a target's URL.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rplctl.applier.spark.class_archive import archive_options, give_up, is_wanted, make_in_background
+from rplctl.applier.spark.failure import MemoryKills, end_of_java
+from rplctl.applier.spark.java import Java, find_java
+from rplctl.applier.spark.own_gateway import open_gateway
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.durable import PRIVATE_FILE, private_folder, replace_file
+from rplctl.errors import RplError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+LOGGING_FILE = "log4j2.properties"
+LOOPBACK = "127.0.0.1"
+TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
+# For the ports of a local driver (RPC and blocks). Its secret is random, made by Spark at each start, and is in the
+# JVM's memory alone: in no argument, environment, file or property. What comes without it is not deserialised.
+KEEP_OUT = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
+}
+# A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
+FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_closing = threading.Lock()
+_ended_by_us: list[Any] = []  # JVMs that were killed on purpose
+
+
+# Errors only, on stderr, from the first line on: the applier's log is for the operator.
+LOGGING = """\
+rootLogger.level = error
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
+"""
+
+
+class Place(Protocol):
+    """Whose Spark it is: a channel, or a process that serves several."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def run_folder(self) -> Path: ...
+    def log_path(self, role: str) -> Path: ...
+
+
+class ChannelSpark(Protocol):
+    """The Spark that one channel's applier runs its jobs on."""
+
+    def open(self) -> SparkContext:
+        """Raises ConfigError, RplError."""
+        ...
+
+    def before_job(self) -> None:
+        """In the thread that is about to run one."""
+        ...
+
+    def end(self) -> None:
+        """From any thread, again without effect: the channel's jobs end at once with an error."""
+        ...
+
+    def serves_others(self) -> bool:
+        """Whether the process has other channels that still work: it is not to end with this one."""
+        ...
+
+    def death(self) -> str:
+        """How its JVM came to an end that nobody here asked for; '' while it runs."""
+        ...
+
+
+class OwnSpark:
+    """The default: a Spark for this channel alone."""
+
+    def __init__(self, config: Config, channel: Channel) -> None:
+        self._config, self._channel = config, channel
+        self._context: SparkContext | None = None
+        self._life = JavaLife()
+
+    def open(self) -> SparkContext:
+        self._context = open_session(self._config, self._channel)
+        self._life.begins()
+        return self._context
+
+    def before_job(self) -> None:
+        pass
+
+    def end(self) -> None:
+        if self._context is not None:
+            close_session(self._context, self._channel)
+
+    def serves_others(self) -> bool:
+        return False
+
+    def death(self) -> str:
+        return self._life.death()
+
+
+class JavaLife:
+    """The JVM of the session that this process has opened, as its parent sees it."""
+
+    def __init__(self) -> None:
+        self._kills = MemoryKills()
+        self._process: Any = None
+
+    def begins(self) -> None:
+        from pyspark import SparkContext
+
+        self._process = getattr(SparkContext._gateway, "proc", None)
+
+    def death(self) -> str:
+        return "" if self._process in _ended_by_us else end_of_java(self._process, self._kills)
+
+
+def open_session(config: Config, place: Place, java_options: str = "") -> SparkContext:
+    """Start a Spark. Raises ConfigError without a Java, RplError when Spark does not start.
+
+    `java_options`: for its JVM, in place of those that make it use the archive of its classes.
+    The caller ends it with `close_session`; Spark dies with this process in any case.
+    """
+    java = find_java(config.java_home, place.run_folder / "java")
+    local_mode = config.spark_master.startswith("local") or not config.spark_master
+    folder = _empty_folder(place)
+    _set_environment(java, local_mode=local_mode)
+
+    from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
+    from pyspark.errors import PySparkException
+
+    settings = spark_settings(config, folder, place.name)
+    if local_mode:
+        settings |= _short_names(folder)
+    replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
+    for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
+        options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
+        conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
+        try:
+            context = SparkContext(conf=conf, gateway=SparkContext._gateway or open_gateway(conf))
+            break
+        except (PySparkException, OSError) as error:
+            failure = error
+            _end_gateway()
+        if more and not java_options:
+            give_up(java)
+    else:
+        raise RplError(
+            f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {failure}",
+            channel=place.name,
+            hint=f"see {place.log_path('applier')}, then rplctl doctor",
+        ) from failure
+    _keep_to_ourselves(context)
+    if not java_options and is_wanted(java):
+        make_in_background(config.java_home)
+    return context
+
+
+def _keep_to_ourselves(context: SparkContext) -> None:
+    """Its socket for counters, which is a file; and what pyspark and py4j would print, of each call that is cut off,
+    when the JVM has ended: who calls has the error.
+    """
+    logging.getLogger().addFilter(_is_told_by_us)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    server: Any = context._accumulatorServer
+    server.handle_error = lambda *_: None
+    if isinstance(server.server_address, str):
+        os.chmod(server.server_address, PRIVATE_FILE)
+
+
+def close_session(context: SparkContext, place: Place) -> None:
+    """End Spark at once, from any thread, again without effect: nobody waits for results any more.
+
+    An orderly end waits for running tasks, seconds long. A local JVM holds nothing but files of ours: it is killed, its
+    Python workers end with it, and a call in work raises.
+    """
+    from pyspark import SparkContext
+
+    with _closing:
+        if context._jsc is None:
+            return
+        gateway = SparkContext._gateway
+        process = getattr(gateway, "proc", None)
+        if process is None or not str(context.master).startswith("local"):
+            context.stop()
+            return
+        context._jsc = None
+        if process.poll() is None:
+            _ended_by_us.append(process)
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        shutil.rmtree(place.run_folder / "spark", ignore_errors=True)
+
+
+def _end_gateway() -> None:
+    """Of a Spark that did not start: the next try is another JVM's."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+
+
+def _is_told_by_us(record: logging.LogRecord) -> bool:
+    return record.name != "root"
+
+
+def _empty_folder(place: Place) -> Path:
+    """Spark's folder. What a killed applier left in it goes: the place is ours alone, by a lock."""
+    folder = place.run_folder / "spark"
+    shutil.rmtree(folder, ignore_errors=True)
+    return private_folder(folder)
+
+
+def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
+    """Every Spark property we set; `folder` takes all that Spark and its JVM write."""
+    logging = folder / LOGGING_FILE
+    places = f'"-Djava.io.tmpdir={folder}" "-XX:ErrorFile={folder.parent}/java-error-%p.log"'
+    java_options = f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} {places}"
+    settings = {
+        "spark.master": config.spark_master or f"local[{os.cpu_count() or 1},{TASK_ATTEMPTS}]",
+        "spark.app.name": f"rplctl applier '{name}'",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.scheduler.mode": "FAIR",  # among the channels that share it
+        "spark.speculation": "false",  # a second copy of a task would only write a second spool file
+        "spark.task.maxFailures": str(TASK_ATTEMPTS),
+        "spark.driver.extraJavaOptions": java_options,
+        "spark.local.dir": str(folder),
+        "spark.python.daemon.module": "rplctl.applier.spark.worker_daemon",
+    }
+    if settings["spark.master"].startswith("local"):
+        settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+    if re.fullmatch(r"local(\[.*\])?", settings["spark.master"]):
+        settings |= KEEP_OUT
+    return settings
+
+
+def _short_names(folder: Path) -> dict[str, str]:
+    """The JVM talks to our workers through files of `folder`: by TCP, each task waits 40 ms for a delayed ACK.
+
+    A socket's name has room for 107 bytes, and Spark takes a comma in a folder's name for two folders: where that
+    matters ours is named by a descriptor, which stays open as long as this process.
+    """
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    short = f"/proc/{os.getpid()}/fd/{descriptor}"
+    sockets = "spark.python.unix.domain.socket"
+    settings = {f"{sockets}.enabled": "true", f"{sockets}.dir": short}
+    return settings | ({"spark.local.dir": short} if "," in str(folder) else {})
+
+
+def _set_environment(java: Java, *, local_mode: bool) -> None:
+    """What pyspark and its launcher script read from the environment."""
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if local_mode:
+        os.environ["SPARK_LOCAL_IP"] = LOOPBACK

@@ -1,0 +1,83 @@
+"""Net changes of a table without a key, which is a bag of rows: only how many there are of each counts.
+
+Per distinct row, in the order of the log: a change that takes a copy away takes one that came within these changes, if
+there is one, else one that the target has. Invariant: the changes fit a target one by one, in their order, exactly if
+it holds `gone` copies of each row at least; then it has what they leave once those are gone and `come` have come.
+(The copies a row lacks at its lowest are what must have been there; which of several equal rows goes is no matter.)
+Rows are compared byte by byte. Two spellings of one value are two rows: the target then holds too few of one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rplctl.event.images import NOT_IN_IMAGE, Images
+from rplctl.event.jit import lean_kernel
+from rplctl.event.net_change import entry_of
+from rplctl.event.rows import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class BagChanges:
+    """Per distinct row, in the order in which they were first touched: an image of it, copies that go and that come."""
+
+    image: Ints
+    gone: Ints
+    come: Ints
+
+
+def with_old_cells(images: Images) -> Images:
+    """After images with the cells that only their before images hold (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP)."""
+    before = images.before_of_image
+    fill = (images.cell_start == NOT_IN_IMAGE) & (before >= 0)[:, None]
+    if not fill.any():
+        return images
+    starts = np.where(fill, images.cell_start[before], images.cell_start)
+    return replace(
+        images, cell_start=starts, cell_length=np.where(fill, images.cell_length[before], images.cell_length)
+    )
+
+
+def bag_changes(images: Images) -> BagChanges:
+    """Of images that are all full."""
+    if (images.before < 0).all():  # what was inserted, as it came
+        return BagChanges(images.after, np.zeros_like(images.after), np.ones_like(images.after))
+    most = len(images.cell_start)
+    rows = np.empty((most, 2), np.int64)
+    counts = np.zeros((most, 2), np.int64)
+    size = _bag_changes(
+        images.data,
+        (images.cell_start, images.cell_length),
+        (images.before, images.after),
+        np.arange(images.column_count),
+        (np.full(max(16, 1 << (2 * most).bit_length()), -1, np.int32), np.empty(most, np.uint64), rows),
+        counts,
+    )
+    gone, come = np.ascontiguousarray(counts[:size].T)
+    return BagChanges(np.ascontiguousarray(rows[:size, 0]), gone, come)
+
+
+@lean_kernel
+def _bag_changes(data: Any, cells: Any, changes: Any, columns: Any, table: Any, counts: Any) -> Any:
+    """How many distinct rows there are; their counts are filled in."""
+    before, after = changes
+    none = np.int64(-1)
+    size = np.int64(0)
+    for i in range(len(before)):
+        if before[i] >= 0:
+            entry = entry_of(data, cells, before[i], none, columns, table, size)
+            if entry == size:
+                size += 1
+            if counts[entry, 1] > 0:
+                counts[entry, 1] -= 1
+            else:
+                counts[entry, 0] += 1
+        if after[i] >= 0:
+            entry = entry_of(data, cells, after[i], none, columns, table, size)
+            if entry == size:
+                size += 1
+            counts[entry, 1] += 1
+    return size

@@ -1,0 +1,111 @@
+"""Cells of one column, lifted out of row images: as integers, or as bytes one behind another.
+
+Invariant: only cells that are there and not NULL are lifted; `Cells.valid` says which of the rows they belong to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.images import Images
+from rplctl.event.jit import ByteArray, kernel
+from rplctl.event.rows import Ints
+
+LARGE_CELL = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """n non-NULL cells. `images`: the image of each; `valid`: its position among the `total` rows asked for."""
+
+    data: ByteArray
+    starts: Ints
+    lengths: npt.NDArray[np.int32]
+    images: Ints
+    valid: Ints
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def cells_of(images: Images, rows: Ints, column: int) -> Cells:
+    """The cells of one column in the images numbered `rows`; -1 = no image. NULLs are left out."""
+    starts = images.cell_start[rows, column]
+    valid = np.flatnonzero((starts >= 0) & (rows >= 0))
+    chosen = rows if len(valid) == len(rows) else rows[valid]
+    starts = starts if len(valid) == len(rows) else starts[valid]
+    lengths = np.ascontiguousarray(images.cell_length[chosen, column])
+    return Cells(images.data, np.ascontiguousarray(starts), lengths, chosen, valid, len(rows))
+
+
+def unsigned_cells(cells: Cells, *, big_endian: bool = False) -> npt.NDArray[np.uint64]:
+    """Each cell as an unsigned integer; cells are at most 8 bytes."""
+    return cast("npt.NDArray[np.uint64]", _load(cells.data, cells.starts, cells.lengths, big_endian))
+
+
+def signed_cells(cells: Cells, width: int) -> Ints:
+    """Each cell as a little-endian integer in two's complement of `width` bytes."""
+    shift = 64 - 8 * width
+    value: Ints = (unsigned_cells(cells) << np.uint64(shift)).view(np.int64) >> shift
+    return value
+
+
+def has_large_cell(cells: Cells) -> bool:
+    return len(cells) > 0 and int(cells.lengths.max()) > LARGE_CELL
+
+
+def gather(cells: Cells) -> tuple[ByteArray, Ints]:
+    """(bytes, offsets[n + 1]): the cells one behind another, ready for Arrow."""
+    offsets = np.zeros(len(cells) + 1, np.int64)
+    np.cumsum(cells.lengths, out=offsets[1:])
+    return cast(ByteArray, _gather(cells.data, cells.starts, offsets)), offsets
+
+
+def raw_cells(cells: Cells) -> list[bytes]:
+    """Each cell's bytes."""
+    if has_large_cell(cells):  # one copy, for what memory may not hold twice
+        spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
+        return [cells.data[start : start + length].tobytes() for start, length in spans]
+    buffer, offsets = gather(cells)
+    raw = buffer.tobytes()
+    ends = offsets.tolist()
+    return [raw[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+
+
+def cell_views(cells: Cells) -> list[bytes | memoryview]:
+    """As `raw_cells`; large ones stay where they are."""
+    if not has_large_cell(cells):
+        return [*raw_cells(cells)]
+    spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
+    views = (cells.data[start : start + length].data for start, length in spans)
+    return [view if len(view) > LARGE_CELL else bytes(view) for view in views]
+
+
+@kernel
+def _load(data: Any, starts: Any, lengths: Any, big_endian: Any) -> Any:
+    values = np.zeros(len(starts), np.uint64)
+    for i in range(len(starts)):
+        value = np.uint64(0)
+        if big_endian:
+            for k in range(lengths[i]):
+                value = (value << np.uint64(8)) | np.uint64(data[starts[i] + k])
+        else:
+            for k in range(lengths[i]):
+                value |= np.uint64(data[starts[i] + k]) << np.uint64(8 * k)
+        values[i] = value
+    return values
+
+
+@kernel
+def _gather(data: Any, starts: Any, offsets: Any) -> Any:
+    out = np.empty(offsets[-1], np.uint8)
+    for i in range(len(starts)):
+        at = offsets[i]
+        for k in range(offsets[i + 1] - at):
+            out[at + k] = data[starts[i] + k]
+    return out

@@ -1,0 +1,35 @@
+"""The last four bytes of an event: CRC32 of all bytes before it, little-endian. For one event; `checksum` does many.
+
+The checksum of a FORMAT_DESCRIPTION is computed with its in-use flag cleared.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from rplctl.event.header import CHECKSUM_LENGTH, FLAG_BINLOG_IN_USE, HEADER_LENGTH, EventType, format_error
+
+_LENGTH_AT = slice(9, 13)
+_FLAGS_AT = 17
+
+
+def event_crc(event_without: bytes) -> int:
+    """CRC32 of one event without its trailer."""
+    if len(event_without) >= HEADER_LENGTH and event_without[4] == EventType.FORMAT_DESCRIPTION:
+        flags = event_without[_FLAGS_AT] & ~FLAG_BINLOG_IN_USE & 0xFF
+        event_without = event_without[:_FLAGS_AT] + bytes([flags]) + event_without[_FLAGS_AT + 1 :]
+    return zlib.crc32(event_without)
+
+
+def append_checksum(event_without: bytes) -> bytes:
+    """The event with its checksum; the header's length must already count it."""
+    length = int.from_bytes(event_without[_LENGTH_AT], "little")
+    if length != len(event_without) + CHECKSUM_LENGTH:
+        raise format_error(f"Event length {length} does not count the checksum", event_without)
+    return event_without + event_crc(event_without).to_bytes(CHECKSUM_LENGTH, "little")
+
+
+def has_valid_checksum(event: bytes) -> bool:
+    """Whether the last four bytes of one whole event are its checksum."""
+    stored = int.from_bytes(event[-CHECKSUM_LENGTH:], "little")
+    return len(event) >= HEADER_LENGTH + CHECKSUM_LENGTH and stored == event_crc(event[:-CHECKSUM_LENGTH])

@@ -1,0 +1,156 @@
+"""What a column's cells look like: the format of one column, and the width of its cells in a row image.
+
+Invariant: `cell_layout` knows every column type a server writes into a table map; an unknown one stops (design D12).
+(Manual: MySQL Internals, Table_map_event, "metadata"; MariaDB Knowledge Base, TABLE_MAP_EVENT, Rows_event.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event.charset import CHARSETS, charset_of, decode_text
+from rplctl.event.decimal import decimal_size
+from rplctl.event.table_map import ColumnType, TableMap, real_type
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFormat:
+    """How to read one column's cells.
+
+    `type_code`, `metadata`: as the table map has them (`TableMap`). `charset`: MySQL's name, None or 'binary' = bytes.
+    `labels`: members of ENUM and SET. `sql_type`: MySQL's type word where the wire type cannot tell: 'inet4', 'inet6',
+    'uuid'; or 'time(3)', 'datetime(6)', 'timestamp(2)' for columns in MariaDB's old temporal format.
+    """
+
+    type_code: int
+    metadata: int = 0
+    unsigned: bool = False
+    charset: str | None = None
+    labels: tuple[str, ...] | None = None
+    sql_type: str = ""
+
+    @property
+    def real_type(self) -> int:
+        return real_type(self.type_code, self.metadata)
+
+
+_FIXED: Final[dict[int, int]] = {
+    ColumnType.NULL: 0,
+    ColumnType.TINY: 1,
+    ColumnType.YEAR: 1,
+    ColumnType.SHORT: 2,
+    ColumnType.INT24: 3,
+    ColumnType.DATE: 3,
+    ColumnType.NEWDATE: 3,
+    ColumnType.LONG: 4,
+    ColumnType.FLOAT: 4,
+    ColumnType.LONGLONG: 8,
+    ColumnType.DOUBLE: 8,
+}
+_WITH_FRACTION: Final[dict[int, int]] = {ColumnType.TIMESTAMP2: 4, ColumnType.DATETIME2: 5, ColumnType.TIME2: 3}
+_COUNTED: Final = frozenset(
+    {
+        ColumnType.BLOB,
+        ColumnType.TINY_BLOB,
+        ColumnType.MEDIUM_BLOB,
+        ColumnType.LONG_BLOB,
+        ColumnType.BLOB_COMPRESSED,
+        ColumnType.GEOMETRY,
+        ColumnType.JSON,
+        ColumnType.VECTOR,
+    }
+)
+_VARIABLE: Final = frozenset({ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.VARCHAR_COMPRESSED})
+# MariaDB's temporal types of mysql56_temporal_format=OFF; with a fraction they have these many bytes, big-endian
+_OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
+    ColumnType.TIMESTAMP: (4, 5, 5, 6, 6, 7, 7),
+    ColumnType.TIME: (3, 4, 4, 5, 5, 5, 6),
+    ColumnType.DATETIME: (8, 6, 6, 7, 7, 7, 8),
+}
+
+
+def fraction_digits(column: ColumnFormat) -> int:
+    """Digits behind the second: from the table map, or from `sql_type` for MariaDB's old temporal format."""
+    if column.type_code in _WITH_FRACTION:
+        return column.metadata
+    digits = re.search(r"\((\d)\)", column.sql_type) if column.type_code in _OLD_TEMPORAL else None
+    return int(digits[1]) if digits else 0
+
+
+def char_length(metadata: int) -> int:
+    """Longest CHAR or BINARY value in bytes: bits 8 and 9 hide, inverted, in the high byte (see `real_type`)."""
+    return (metadata & 0xFF) | (((metadata >> 8) & 0x30) ^ 0x30) << 4
+
+
+def cell_layout(column: ColumnFormat) -> tuple[int, int]:
+    """(bytes of the cell's length prefix, bytes of the cell when there is none).
+
+    Raises BinlogFormatError for a type or metadata that no server writes.
+    """
+    kind, metadata = column.real_type, column.metadata
+    if kind in _FIXED:
+        return 0, _FIXED[kind]
+    if kind in _WITH_FRACTION and metadata <= 6:
+        return 0, _WITH_FRACTION[kind] + (metadata + 1) // 2
+    if kind in _OLD_TEMPORAL and fraction_digits(column) <= 6:
+        return 0, _OLD_TEMPORAL[kind][fraction_digits(column)]
+    if kind in _COUNTED and 1 <= metadata <= 4:
+        return metadata, 0
+    if kind in _VARIABLE:
+        return (1 if metadata < 256 else 2), 0
+    if kind == ColumnType.STRING:
+        return (1 if char_length(metadata) < 256 else 2), 0
+    if kind in (ColumnType.ENUM, ColumnType.SET) and 1 <= metadata & 0xFF <= (2 if kind == ColumnType.ENUM else 8):
+        return 0, metadata & 0xFF
+    if kind == ColumnType.BIT and metadata & 0xFF <= 7 and 1 <= (metadata >> 8) * 8 + (metadata & 0xFF) <= 64:
+        return 0, (metadata >> 8) + (metadata & 0xFF > 0)
+    if kind == ColumnType.NEWDECIMAL and metadata & 0xFF <= metadata >> 8 <= 65:
+        return 0, decimal_size(metadata >> 8, metadata & 0xFF)
+    raise BinlogFormatError(f"Unknown column type {column.type_code} with metadata {metadata:#06x}", errno=1610)
+
+
+def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = None) -> list[ColumnFormat]:
+    """One format per column of a table map.
+
+    What the source logged wins; `known` (of the table model, design D18) fills in what it left out: signedness,
+    charset, labels, type words. Raises BinlogFormatError when `known` has another number of columns.
+    """
+    if known is not None and len(known) != table_map.column_count:
+        name = f"{table_map.database}.{table_map.table}"
+        raise BinlogFormatError(f"Table {name} has {len(known)} columns, its table map {table_map.column_count}")
+    formats = []
+    for index, (type_code, metadata) in enumerate(zip(table_map.type_codes, table_map.metadata, strict=True)):
+        model = known[index] if known is not None else ColumnFormat(type_code)
+        unsigned = model.unsigned if table_map.unsigned is None else table_map.unsigned[index]
+        collation = 0 if table_map.charsets is None else table_map.charsets[index]
+        charset = charset_of(collation) if collation else model.charset
+        raw_labels = None if table_map.labels is None else table_map.labels[index]
+        labels = model.labels if raw_labels is None else _logged_labels(raw_labels, charset or "utf8mb4", model.labels)
+        formats.append(ColumnFormat(type_code, metadata, unsigned, charset, labels, model.sql_type))
+    return formats
+
+
+def _logged_labels(raw: tuple[bytes, ...], charset: str, known: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The members as text. After a change of charset both vendors go on logging them in the one before: if they are
+    the known ones in any charset, they are those. None when they are no text: not every target needs them.
+    """
+    try:
+        found = tuple(decode_text(label, charset) for label in raw)
+    except BinlogFormatError:
+        found = None
+    return known if known is not None and found != known and _is_in_some_charset(raw, known) else found
+
+
+def _is_in_some_charset(raw: tuple[bytes, ...], texts: tuple[str, ...]) -> bool:
+    if len(raw) != len(texts):
+        return False
+    for charset in CHARSETS:
+        with suppress(BinlogFormatError):
+            if all(decode_text(label, charset) == text for label, text in zip(raw, texts, strict=True)):
+                return True
+    return False

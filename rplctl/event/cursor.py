@@ -1,0 +1,74 @@
+"""A bounds-checked reader of one event's bytes: no length field is believed before it is compared with what is left."""
+
+from __future__ import annotations
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event.header import HEADER_LENGTH, format_error, parse_header
+
+
+class Cursor:
+    """Reads little-endian fields of `data[position:end]`; every read past `end` raises BinlogFormatError."""
+
+    __slots__ = ("data", "end", "position", "start")
+
+    def __init__(self, data: bytes, position: int = 0, end: int | None = None, start: int = 0) -> None:
+        self.data = data
+        self.position = position
+        self.end = len(data) if end is None else end
+        self.start = start  # where the event begins, for the error's hex dump
+
+    def error(self, message: str) -> BinlogFormatError:
+        return format_error(message, self.data, self.start)
+
+    @property
+    def remaining(self) -> int:
+        return self.end - self.position
+
+    def take(self, length: int) -> bytes:
+        if length < 0 or length > self.end - self.position:
+            raise self.error(f"Event is cut short: {length} bytes wanted, {self.end - self.position} left")
+        self.position += length
+        return self.data[self.position - length : self.position]
+
+    def skip(self, length: int) -> None:
+        self.take(length)
+
+    def unsigned(self, width: int) -> int:
+        return int.from_bytes(self.take(width), "little")
+
+    def signed(self, width: int) -> int:
+        return int.from_bytes(self.take(width), "little", signed=True)
+
+    def big_endian(self, width: int) -> int:
+        return int.from_bytes(self.take(width), "big")
+
+    def packed_length(self) -> int:
+        """MySQL's length-encoded integer: 1, 3, 4 or 9 bytes. 251 (NULL) and 255 are no lengths."""
+        first = self.unsigned(1)
+        if first < 251:
+            return first
+        if first in (251, 255):
+            raise self.error(f"{first} is no length-encoded integer")
+        return self.unsigned({252: 2, 253: 3, 254: 8}[first])
+
+    def counted(self) -> bytes:
+        """Bytes behind a length-encoded count."""
+        return self.take(self.packed_length())
+
+    def rest(self) -> bytes:
+        return self.take(self.end - self.position)
+
+    def sub(self, length: int) -> Cursor:
+        """A cursor over the next `length` bytes, which this one steps over."""
+        self.take(length)
+        return Cursor(self.data, self.position - length, self.position, self.start)
+
+
+def open_event(event: bytes, checksum_length: int) -> Cursor:
+    """A cursor over the body of one whole event: behind the header, before the checksum."""
+    header = parse_header(event)
+    if header.event_length != len(event):
+        raise format_error(f"Event length {header.event_length} is not the {len(event)} bytes given", event)
+    if HEADER_LENGTH + checksum_length > len(event):
+        raise format_error("Event is too short for its checksum", event)
+    return Cursor(event, HEADER_LENGTH, len(event) - checksum_length)

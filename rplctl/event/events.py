@@ -1,0 +1,326 @@
+"""The small events as values: `parse_event` turns one whole raw event into the dataclass of its type.
+
+Row events and TABLE_MAP have their own modules (`rows`, `table_map`), as have QUERY (`query`) and GTIDs (`gtid_event`);
+their parse functions are exported here too. An event type that nobody defined raises, unless it is marked as
+ignorable (D12). Layouts stand at each parse function; all numbers are little-endian, offsets behind the 19-byte header.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.format_description import (
+    CHECKSUM_CRC32,
+    FormatDescription,
+    encrypted_error,
+    parse_format_description,
+)
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.gtid_event import MariadbGtid, MysqlGtid, Xid, parse_gtid
+from rplctl.event.header import (
+    CHECKSUM_LENGTH,
+    FLAG_ARTIFICIAL,
+    FLAG_IGNORABLE,
+    HEADER_LENGTH,
+    EventHeader,
+    EventType,
+    build_header,
+    format_error,
+    parse_header,
+)
+from rplctl.event.query import ExecuteLoadQuery, Query, QueryContext, parse_execute_load, parse_query
+from rplctl.event.table_map import TableMap, parse_table_map
+
+__all__ = [
+    "Event",
+    "ExecuteLoadQuery",
+    "MariadbGtid",
+    "MysqlGtid",
+    "Query",
+    "QueryContext",
+    "build_rotate",
+    "parse_event",
+    "parse_execute_load",
+    "parse_gtid",
+    "parse_query",
+    "parse_rotate",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    log_name: str
+    log_pos: int
+
+
+@dataclass(frozen=True, slots=True)
+class XidEvent:
+    """The commit of a transaction; the number is the server's own, not an XA identifier."""
+
+    xid: int
+
+
+@dataclass(frozen=True, slots=True)
+class XaPrepare:
+    xid: Xid
+    one_phase: bool  # XA COMMIT … ONE PHASE: already committed
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousGtids:
+    gtids: MysqlGtidSet
+
+
+@dataclass(frozen=True, slots=True)
+class GtidList:
+    """All GTIDs a MariaDB binary log begins after: (domain, server id, sequence); several per domain are possible."""
+
+    gtids: tuple[tuple[int, int, int], ...]
+    flags: int
+
+    @property
+    def state(self) -> MariadbGtidState:
+        """The last one of each domain, which the server writes last."""
+        return MariadbGtidState({domain: (server_id, sequence) for domain, server_id, sequence in self.gtids})
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogCheckpoint:
+    log_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotateRows:
+    """The statement behind the row events that follow: ANNOTATE_ROWS of MariaDB, ROWS_QUERY of MySQL."""
+
+    sql_bytes: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    log_name: str
+    log_pos: int
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    number: int  # 1 = LOST_EVENTS
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Intvar:
+    kind: int  # 1 LAST_INSERT_ID, 2 INSERT_ID
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rand:
+    seed1: int
+    seed2: int
+
+
+@dataclass(frozen=True, slots=True)
+class UserVar:
+    """`value` is bytes in the binary log's form by `kind`: 0 string, 1 double, 2 integer, 4 decimal; None = NULL."""
+
+    name: str
+    kind: int
+    collation: int
+    value: bytes | None
+    unsigned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBlock:
+    """A piece of LOAD DATA's file: BEGIN_LOAD_QUERY (the first), APPEND_BLOCK, DELETE_FILE (forget the file)."""
+
+    file_id: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ignorable:
+    """An event that means nothing to a replica: marked as ignorable, or one of group replication's."""
+
+    type_code: int
+
+
+Event: TypeAlias = (
+    Rotate
+    | FormatDescription
+    | Query
+    | ExecuteLoadQuery
+    | XidEvent
+    | XaPrepare
+    | MysqlGtid
+    | MariadbGtid
+    | PreviousGtids
+    | GtidList
+    | BinlogCheckpoint
+    | AnnotateRows
+    | Heartbeat
+    | Incident
+    | Stop
+    | Intvar
+    | Rand
+    | UserVar
+    | LoadBlock
+    | TableMap
+    | Ignorable
+)
+
+
+def parse_event(event: bytes, description: FormatDescription) -> Event:
+    """One whole event but row events. Raises BinlogFormatError for what is broken, unknown, encrypted, or rows."""
+    header = parse_header(event)
+    whole = _WHOLE.get(header.type_code)
+    if whole is not None:
+        return whole(event, description)
+    body = open_event(event, description.checksum_length)
+    reader = _READERS.get(header.type_code)
+    if reader is not None:
+        return reader(body, header)
+    if header.type_code == EventType.START_ENCRYPTION:
+        raise encrypted_error(event)
+    if header.flags & FLAG_IGNORABLE:
+        return Ignorable(header.type_code)
+    raise format_error("Event of a type that is not expected here", event)
+
+
+def parse_rotate(event: bytes, description: FormatDescription) -> Rotate:
+    """u64 position, then the name of the next log to the end."""
+    if event[4:5] != bytes([EventType.ROTATE]):
+        raise format_error("A ROTATE event was expected", event)
+    return _rotate(open_event(event, description.checksum_length), parse_header(event))
+
+
+def build_rotate(
+    server_id: int,
+    log_name: str,
+    log_pos: int,
+    checksum_algorithm: int = CHECKSUM_CRC32,
+    *,
+    flags: int = FLAG_ARTIFICIAL,
+    end_log_pos: int = 0,
+) -> bytes:
+    """A ROTATE as a dump thread makes it: artificial, without a time; it sets the source position of what follows."""
+    name = log_name.encode("utf-8", "surrogateescape")
+    checksum = CHECKSUM_LENGTH if checksum_algorithm == CHECKSUM_CRC32 else 0
+    length = HEADER_LENGTH + 8 + len(name) + checksum
+    event = build_header(EventHeader(0, EventType.ROTATE, server_id, length, end_log_pos, flags))
+    event += log_pos.to_bytes(8, "little") + name
+    return append_checksum(event) if checksum else event
+
+
+def _rotate(body: Cursor, header: EventHeader) -> Rotate:
+    log_pos = body.unsigned(8)
+    if not body.remaining:
+        raise body.error("ROTATE without a log name")
+    return Rotate(body.rest().decode("utf-8", "surrogateescape"), log_pos)
+
+
+def _xa_prepare(body: Cursor, header: EventHeader) -> XaPrepare:
+    """u8 one phase, i32 format id, u32 gtrid length, u32 bqual length, both."""
+    one_phase, format_id = bool(body.unsigned(1)), body.signed(4)
+    gtrid_length, bqual_length = body.unsigned(4), body.unsigned(4)
+    return XaPrepare(Xid(format_id, body.take(gtrid_length), body.take(bqual_length)), one_phase)
+
+
+def _gtid_list(body: Cursor, header: EventHeader) -> GtidList:
+    """u32 count (low 28 bits) and flags, then (u32 domain, u32 server id, u64 sequence) each."""
+    head = body.unsigned(4)
+    count = head & 0x0FFFFFFF
+    if count * 16 > body.remaining:
+        raise body.error(f"{count} GTIDs cannot be in {body.remaining} bytes")
+    entries = struct.iter_unpack("<IIQ", body.take(count * 16))
+    return GtidList(tuple((domain, server_id, sequence) for domain, server_id, sequence in entries), head >> 28)
+
+
+def _checkpoint(body: Cursor, header: EventHeader) -> BinlogCheckpoint:
+    return BinlogCheckpoint(body.take(body.unsigned(4)).decode("utf-8", "surrogateescape"))
+
+
+def _statement_text(body: Cursor, header: EventHeader) -> AnnotateRows:
+    if header.type_code == EventType.ROWS_QUERY:
+        body.skip(1)  # a length that is not used: it has one byte only
+    if not body.remaining:
+        raise body.error("The text of a statement is not there")
+    return AnnotateRows(body.rest())
+
+
+def _heartbeat_v2(body: Cursor, header: EventHeader) -> Heartbeat:
+    """(packed type, packed length, value)*: 1 log name, 2 packed position; 0 ends the list."""
+    log_name, log_pos = "", header.end_log_pos
+    while body.remaining and (kind := body.packed_length()) != 0:
+        value = body.sub(body.packed_length())
+        if kind == 1:
+            log_name = value.rest().decode("utf-8", "surrogateescape")
+        elif kind == 2:
+            log_pos = value.packed_length()
+    return Heartbeat(log_name, log_pos)
+
+
+def _incident(body: Cursor, header: EventHeader) -> Incident:
+    number = body.unsigned(2)
+    return Incident(number, body.take(body.unsigned(1)).decode("utf-8", "replace") if body.remaining else "")
+
+
+def _user_var(body: Cursor, header: EventHeader) -> UserVar:
+    """u32 length, name, u8 NULL; then u8 type, u32 collation, u32 length, value, u8 flags (1 = unsigned)."""
+    name = body.take(body.unsigned(4)).decode("utf-8", "surrogateescape")
+    if body.unsigned(1):
+        return UserVar(name, 0, 63, None, unsigned=False)
+    kind, collation = body.unsigned(1), body.unsigned(4)
+    value = body.take(body.unsigned(4))
+    flags = body.unsigned(1) if body.remaining else 0
+    if kind not in (0, 1, 2, 4):
+        raise body.error(f"Unknown type {kind} of a user variable")
+    return UserVar(name, kind, collation, value, unsigned=bool(flags & 1))
+
+
+_WHOLE: dict[int, Callable[[bytes, FormatDescription], Event]] = {
+    EventType.FORMAT_DESCRIPTION: lambda event, _: parse_format_description(event),
+    EventType.QUERY: parse_query,
+    EventType.QUERY_COMPRESSED: parse_query,
+    EventType.EXECUTE_LOAD_QUERY: parse_execute_load,
+    EventType.TABLE_MAP: parse_table_map,
+    EventType.GTID: parse_gtid,
+    EventType.ANONYMOUS_GTID: parse_gtid,
+    EventType.GTID_TAGGED: parse_gtid,
+    EventType.MARIADB_GTID: parse_gtid,
+}
+
+_READERS: dict[int, Callable[[Cursor, EventHeader], Event]] = {
+    EventType.ROTATE: _rotate,
+    EventType.XID: lambda body, _: XidEvent(body.unsigned(8)),
+    EventType.XA_PREPARE: _xa_prepare,
+    EventType.PREVIOUS_GTIDS: lambda body, _: PreviousGtids(MysqlGtidSet.decode(body.rest())),
+    EventType.GTID_LIST: _gtid_list,
+    EventType.BINLOG_CHECKPOINT: _checkpoint,
+    EventType.ANNOTATE_ROWS: _statement_text,
+    EventType.ROWS_QUERY: _statement_text,
+    EventType.HEARTBEAT: lambda body, h: Heartbeat(body.rest().decode("utf-8", "surrogateescape"), h.end_log_pos),
+    EventType.HEARTBEAT_V2: _heartbeat_v2,
+    EventType.INCIDENT: _incident,
+    EventType.STOP: lambda _body, _header: Stop(),
+    EventType.INTVAR: lambda body, _: Intvar(body.unsigned(1), body.unsigned(8)),
+    EventType.RAND: lambda body, _: Rand(body.unsigned(8), body.unsigned(8)),
+    EventType.USER_VAR: _user_var,
+    EventType.BEGIN_LOAD_QUERY: lambda body, _: LoadBlock(body.unsigned(4), body.rest()),
+    EventType.APPEND_BLOCK: lambda body, _: LoadBlock(body.unsigned(4), body.rest()),
+    EventType.DELETE_FILE: lambda body, _: LoadBlock(body.unsigned(4), b""),
+    EventType.IGNORABLE: lambda _, h: Ignorable(h.type_code),
+    EventType.TRANSACTION_CONTEXT: lambda _, h: Ignorable(h.type_code),
+    EventType.VIEW_CHANGE: lambda _, h: Ignorable(h.type_code),
+}

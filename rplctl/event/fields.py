@@ -1,0 +1,343 @@
+r"""Rows of texts in one of two forms, in which a field's bytes come back exactly:
+
+*delimited*, as LOAD DATA and COPY read it: fields end with a tab, rows with a newline, `\N` is NULL; backslash, tab,
+newline, carriage return and NUL are escaped, every other byte stands for itself.
+*framed*, as the parameters of MariaDB's COM_STMT_BULK_EXECUTE:
+
+    1 byte      0: a value, 1: NULL (nothing follows)
+    1, 3, 4     its length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
+    …           its bytes
+
+Invariant: cells whose text is their bytes are copied once, from the relay log into a piece of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.cells import Cells, cells_of, gather, signed_cells, unsigned_cells
+from rplctl.event.charset import ASCII_COMPATIBLE, is_utf8
+from rplctl.event.column import ColumnFormat
+from rplctl.event.images import IS_NULL, Images
+from rplctl.event.jit import ByteArray, byte_view, lean_kernel
+from rplctl.event.rows import Ints
+from rplctl.event.table_map import ColumnType
+from rplctl.event.text_matrix import TextSheet
+from rplctl.event.values import INTEGER_WIDTH, SHEETS, TEXT_OF_BYTES, decode_column
+
+_DATED = frozenset(
+    {
+        *(ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME, ColumnType.DATETIME2, ColumnType.TIMESTAMP),
+        ColumnType.TIMESTAMP2,
+    }
+)
+PIECE_BYTES = 16 << 20
+LONGEST_FRAMED = 1 << 16  # bytes of a row's cells: many such rows fit into a packet
+_NEWLINE = ord("\n")
+_DIGITS = 20  # of the longest 64-bit number, sign included
+_WITH_OWN_LENGTH = frozenset(
+    {
+        *(ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.BLOB, ColumnType.TINY_BLOB, ColumnType.MEDIUM_BLOB),
+        *(ColumnType.LONG_BLOB, ColumnType.GEOMETRY, ColumnType.VECTOR, ColumnType.STRING),
+    }
+)
+_TEXTUAL = _WITH_OWN_LENGTH - {ColumnType.GEOMETRY, ColumnType.VECTOR}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """One column of n rows: the bytes data[starts : starts + lengths], start -1 = NULL. `plain`: none needs escapes."""
+
+    data: ByteArray
+    starts: Ints
+    lengths: npt.NDArray[np.int32]
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How a target reads fields. `text_of`: the text of a value that has none of its own.
+
+    `takes_bytes`: bytes stand for themselves (text in the column's own charset, too); else text is UTF-8, and binary
+    values and dates that no calendar has go through `text_of`.
+    """
+
+    text_of: Callable[[Any], bytes]
+    takes_bytes: bool
+
+
+def fields_of(images: Images, rows: Ints, column: int, fmt: ColumnFormat, form: TextForm) -> Fields:
+    """The column in the images numbered `rows`. Raises BinlogFormatError as `decode_column` does."""
+    kind = fmt.real_type
+    if kind in _WITH_OWN_LENGTH and fmt.sql_type not in TEXT_OF_BYTES and _is_text_already(fmt, form):
+        starts = np.where(rows >= 0, images.cell_start[rows, column], IS_NULL)
+        return Fields(images.data, np.maximum(starts, IS_NULL), images.cell_length[rows, column])
+    cells = cells_of(images, rows, column)
+    if kind in INTEGER_WIDTH:
+        values = unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, INTEGER_WIDTH[ColumnType(kind)])
+        return _spread(cells, *_integers(values))
+    if kind in SHEETS and len(cells):
+        sheet = SHEETS[kind](cells, fmt)
+        if form.takes_bytes or kind not in _DATED or _are_real_dates(sheet):
+            return _spread(cells, *sheet.spans())
+    if kind in _TEXTUAL and fmt.charset in ASCII_COMPATIBLE and not form.takes_bytes and len(cells):
+        buffer, offsets = gather(cells)
+        if not (buffer & 0x80).any():
+            return _spread(cells, buffer, offsets[:-1], cells.lengths, plain=False)
+    decoded = decode_column(images, rows, column, fmt)
+    return text_fields([None if value is None else form.text_of(value) for value in decoded])
+
+
+def _is_text_already(fmt: ColumnFormat, form: TextForm) -> bool:
+    if form.takes_bytes:
+        return (fmt.charset is None or fmt.charset == "binary") and fmt.real_type != ColumnType.STRING  # padded
+    return fmt.charset is not None and is_utf8(fmt.charset) and fmt.real_type in _TEXTUAL
+
+
+def _are_real_dates(sheet: TextSheet) -> bool:
+    """False when some date has no year, month or day."""
+    digits = sheet.sheet[:, :10] == ord("0")
+    parts = (digits[:, 0:4], digits[:, 5:7], digits[:, 8:10])
+    return not any(bool(part.all(axis=1).any()) for part in parts)
+
+
+class EncodedText:
+    """All rows of the columns (at least one), one behind another: `len` bytes, made piece by piece while they are
+    iterated over, so that a row of 1 GB is never held. `framed`: only for rows whose cells are LONGEST_FRAMED
+    at most.
+    """
+
+    def __init__(self, columns: Sequence[Fields], *, framed: bool = False) -> None:
+        self._columns = columns
+        self._framed = framed
+        self._ends = np.zeros(len(columns[0].starts), np.int64)  # of the rows
+        if framed:
+            for c in columns:
+                _measure_framed(c.starts, c.lengths, self._ends)
+        else:
+            self._plain = [_measure(c.data, c.starts, c.lengths, c.plain, self._ends) for c in columns]
+        np.cumsum(self._ends, out=self._ends)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def __iter__(self) -> Iterator[memoryview]:
+        first, begin = 0, 0
+        while first < len(self._ends):
+            stop = max(first + 1, int(np.searchsorted(self._ends, begin + PIECE_BYTES, "right")))
+            end = int(self._ends[stop - 1])
+            if end - begin <= PIECE_BYTES:
+                yield self._rows(first, stop, begin, end)
+            else:
+                yield from self._large_row(first)
+            first, begin = stop, end
+
+    def _rows(self, first: int, stop: int, begin: int, end: int) -> memoryview:
+        out = np.empty(end - begin, np.uint8)
+        cursor = np.zeros(stop - first, np.int64)
+        cursor[1:] = self._ends[first : stop - 1] - begin
+        for number, column in enumerate(self._columns):
+            self._put(number, column.starts[first:stop], column.lengths[first:stop], out, cursor)
+        return out.data
+
+    def _large_row(self, row: int) -> Iterator[memoryview]:
+        for number, column in enumerate(self._columns):
+            start, length = int(column.starts[row]), int(column.lengths[row])
+            for at in range(0, max(length, 1), PIECE_BYTES // 2):
+                size = min(PIECE_BYTES // 2, length - at)
+                out = np.empty(2 * size + 3, np.uint8)
+                cursor = np.zeros(1, np.int64)
+                begins = np.array([start + at if start >= 0 else IS_NULL], np.int64)
+                self._put(number, begins, np.array([size], np.int32), out, cursor)
+                yield out[: int(cursor[0]) - (at + size < length)].data  # the separator is behind the last piece
+
+    def _put(self, number: int, starts: Ints, lengths: npt.NDArray[np.int32], out: ByteArray, cursor: Ints) -> None:
+        data = self._columns[number].data
+        if self._framed:
+            _put_framed(data, starts, lengths, out, cursor)
+        else:
+            separator = 10 if number == len(self._columns) - 1 else 9
+            _put(data, starts, lengths, self._plain[number], np.uint8(separator), out, cursor)
+
+
+def row_ends(text: ByteArray, columns: int, *, framed: bool) -> Ints:
+    """Where each row of an EncodedText ends."""
+    if not framed:
+        return np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
+    ends = np.empty(len(text) // columns, np.int64)
+    return ends[: _find_frames(text, columns, ends)]
+
+
+def _spread(
+    cells: Cells, data: npt.NDArray[np.uint8], starts: Ints, lengths: npt.NDArray[np.int32], *, plain: bool = True
+) -> Fields:
+    """Texts of the cells that are there, NULL for the other rows."""
+    view = byte_view(data)
+    if len(cells) == cells.total:
+        return Fields(view, starts, lengths, plain)
+    all_starts, all_lengths = np.full(cells.total, IS_NULL, np.int64), np.zeros(cells.total, np.int32)
+    all_starts[cells.valid], all_lengths[cells.valid] = starts, lengths
+    return Fields(view, all_starts, all_lengths, plain)
+
+
+def _integers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint8], Ints, npt.NDArray[np.int32]]:
+    sheet = np.empty(len(values) * _DIGITS, np.uint8)
+    starts, lengths = np.empty(len(values), np.int64), np.empty(len(values), np.int32)
+    _print_integers(values.view(np.int64), values.dtype == np.uint64, sheet, starts, lengths)
+    return sheet, starts, lengths
+
+
+def text_fields(texts: Sequence[bytes | None]) -> Fields:
+    """Fields of ready texts, None = NULL."""
+    lengths = np.array([0 if text is None else len(text) for text in texts], np.int32)
+    starts = np.zeros(len(texts), np.int64)
+    np.cumsum(lengths[:-1], out=starts[1:])
+    starts[[text is None for text in texts]] = IS_NULL
+    return Fields(byte_view(b"".join(text for text in texts if text is not None)), starts, lengths)
+
+
+@lean_kernel
+def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths: Any) -> None:
+    for i in range(len(values)):
+        negative = values[i] < 0 and not unsigned
+        rest = np.uint64(values[i])
+        if negative:
+            rest = ~rest + np.uint64(1)
+        at = (i + 1) * 20
+        while True:
+            at -= 1
+            next_rest = rest // np.uint64(10)
+            sheet[at] = np.uint8(48 + np.int64(rest - next_rest * np.uint64(10)))
+            rest = next_rest
+            if rest == 0:
+                break
+        if negative:
+            at -= 1
+            sheet[at] = 45
+        starts[i] = at
+        lengths[i] = (i + 1) * 20 - at
+
+
+@lean_kernel
+def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> Any:
+    """Add each field's encoded length, its separator included. True if no byte must be escaped."""
+    escapes = 0
+    for i in range(len(starts)):
+        p = starts[i]
+        if p < 0:
+            sizes[i] += 3
+            continue
+        extra = 1
+        if not plain:
+            for k in range(p, p + lengths[i]):
+                byte = data[k]
+                if byte == 92 or byte == 13 or byte == 10 or byte == 9 or byte == 0:
+                    extra += 1
+        escapes += extra - 1
+        sizes[i] += lengths[i] + extra
+    return escapes == 0
+
+
+@lean_kernel
+def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: Any, cursor: Any) -> None:
+    """Write each field at its row's cursor and move that on."""
+    for i in range(len(starts)):
+        p = starts[i]
+        at = cursor[i]
+        if p < 0:
+            out[at] = 92
+            out[at + 1] = 78
+            at += 2
+        elif plain:
+            for k in range(lengths[i]):
+                out[at + k] = data[p + k]
+            at += lengths[i]
+        else:
+            for k in range(p, p + lengths[i]):
+                byte = data[k]
+                if byte == 92 or byte == 13 or byte == 10 or byte == 9 or byte == 0:
+                    out[at] = 92
+                    at += 1
+                    if byte == 13:
+                        byte = np.uint8(114)
+                    elif byte == 10:
+                        byte = np.uint8(110)
+                    elif byte == 9:
+                        byte = np.uint8(116)
+                    elif byte == 0:
+                        byte = np.uint8(48)
+                out[at] = byte
+                at += 1
+        out[at] = separator
+        cursor[i] = at + 1
+
+
+@lean_kernel
+def _measure_framed(starts: Any, lengths: Any, sizes: Any) -> None:
+    """Add each field's length, framed."""
+    for i in range(len(starts)):
+        if starts[i] < 0:
+            sizes[i] += 1
+        elif lengths[i] <= 250:
+            sizes[i] += lengths[i] + 2
+        else:
+            sizes[i] += lengths[i] + (4 if lengths[i] < 65536 else 5)
+
+
+@lean_kernel
+def _put_framed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> None:
+    """Write each field at its row's cursor and move that on."""
+    for i in range(len(starts)):
+        p = starts[i]
+        at = cursor[i]
+        if p < 0:
+            out[at] = 1
+            cursor[i] = at + 1
+            continue
+        length = lengths[i]
+        out[at] = 0
+        at += 1
+        if length <= 250:
+            out[at] = length
+        else:
+            width = 2 if length < 65536 else 3
+            out[at] = 250 + width
+            for k in range(width):
+                at += 1
+                out[at] = (length >> (8 * k)) & 255
+        at += 1
+        for k in range(length):
+            out[at + k] = data[p + k]
+        cursor[i] = at + length
+
+
+@lean_kernel
+def _find_frames(text: Any, columns: Any, ends: Any) -> Any:
+    """Fill `ends`; how many rows there are."""
+    at = 0
+    rows = 0
+    field = 0
+    while at < len(text):
+        is_null = text[at] == 1
+        at += 1
+        if not is_null:
+            length: Any = np.int64(text[at])
+            at += 1
+            if length > 250:
+                width = length - 250
+                length = np.int64(0)
+                for k in range(width):
+                    length |= np.int64(text[at + k]) << (8 * k)
+                at += width
+            at += length
+        field += 1
+        if field == columns:
+            field = 0
+            ends[rows] = at
+            rows += 1
+    return rows

@@ -1,0 +1,76 @@
+"""The source position as the group kernel counts it (`groups` has the rule); what a FORMAT_DESCRIPTION changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rplctl.event.bytes_at import u16, u32
+from rplctl.event.event_classes import DESCRIPTION, ROTATE
+from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_RELAY_LOG, HEADER_LENGTH
+from rplctl.event.jit import ByteArray, lean_kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Registers (int64). The first two are set by the caller of the group kernel.
+POSITION: Final = 0  # source position after the last exact event
+CHECKSUM: Final = 1  # checksum length in force
+INEXACT: Final = 2  # bytes of events without end_log_pos since then
+
+_LOW_32: Final = 0xFFFFFFFF
+_BACKWARDS_FROM: Final = 3 << 30  # a step this large modulo 2^32 is a step back
+
+
+@lean_kernel
+def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags: int, event_class: int) -> bool:
+    """Move the source position past an event that is no ROTATE; False when it would go backwards."""
+    if flags & FLAG_RELAY_LOG:
+        return True
+    if event_class == DESCRIPTION:
+        if registers[POSITION] < end_log_pos:
+            registers[POSITION] = end_log_pos
+        return True
+    if end_log_pos == 0:
+        if flags & FLAG_ARTIFICIAL == 0:
+            registers[INEXACT] += length
+        return True
+    distance = (end_log_pos - registers[POSITION]) & _LOW_32
+    if distance > _BACKWARDS_FROM:
+        return flags & FLAG_ARTIFICIAL != 0
+    registers[POSITION] += distance
+    registers[INEXACT] = 0
+    return True
+
+
+@lean_kernel
+def description_checksum(data: ByteArray, at: int, end: int) -> int:
+    """Checksum length that a FORMAT_DESCRIPTION announces: servers older than 5.6.1 (MariaDB 5.3) have none."""
+    number, part, value = 0, 0, 0
+    cursor = at + HEADER_LENGTH + 2
+    while cursor < at + HEADER_LENGTH + 48:
+        byte = int(data[cursor])
+        if 48 <= byte <= 57:
+            value = value * 10 + byte - 48
+        elif byte == 46 and part < 2:
+            number, part, value = number * 1000 + value, part + 1, 0
+        else:
+            break
+        cursor += 1
+    number = number * 1000 + value
+    has_algorithm = number >= 5006001 or (number >= 5003000 and data[cursor] == 45 and data[cursor + 1] == 77)  # -M
+    return 4 if has_algorithm and data[end - 5] == 1 else 0
+
+
+@lean_kernel
+def move_position(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> bool:
+    """Move the source position past one event; False when it would go backwards."""
+    flags, length = u16(data, at + 17), u32(data, at + 9)
+    if event_class == ROTATE and flags & FLAG_RELAY_LOG == 0:
+        registers[POSITION] = u32(data, at + HEADER_LENGTH) + (u32(data, at + HEADER_LENGTH + 4) << 32)
+        registers[INEXACT] = 0
+        return True
+    moved = _advance(registers, u32(data, at + 13), length, flags, event_class)
+    if event_class == DESCRIPTION:
+        registers[CHECKSUM] = description_checksum(data, at, at + length)
+    return moved

@@ -1,0 +1,175 @@
+"""Transactions ("event groups") in raw bytes: where each begins and ends, what it is, and the source position after it.
+
+Invariant: the groups of a scan tile [offset, complete_end) without gaps; a group that is not complete at the tail is
+left out. A transaction that the source itself cut short (it crashed; its next log or a STOP follows) becomes a
+CONTROL group: the position moves past it and nothing is applied. An unknown event ends the scan with a group of kind
+UNKNOWN.
+
+Source position (64-bit; the header has 32 bits): an artificial ROTATE sets it; an event with end_log_pos moves it to
+the next position with these low 32 bits; an event without one that is not artificial (MariaDB >= 11.4 inside groups)
+adds its length until the next exact one; FORMAT_DESCRIPTION never moves it backwards; what the replica wrote itself
+(FLAG_RELAY_LOG) never moves it. A real ROTATE moves it into the next log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from rplctl.event.event_classes import CLASS_TABLE
+from rplctl.event.format_description import FormatDescription, encrypted_error, parse_format_description
+from rplctl.event.group_kernel import (
+    BACKWARDS,
+    BAD_LENGTH,
+    COLUMNS,
+    ENCRYPTED,
+    FLAG_COMPRESSED,
+    FLAG_PAYLOAD,
+    NESTED,
+    PARTIAL_BEFORE_RECONNECT,
+    REGISTERS,
+    SHORT_EVENT,
+    TABLE_FULL,
+    run_groups,
+)
+from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, format_error
+from rplctl.event.jit import Buffer, ByteArray, byte_view
+from rplctl.position import BinlogPosition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SMALL_GROUP = 64  # bytes; only the part of the tables that is used becomes memory
+_MESSAGES = {
+    BAD_LENGTH: "Impossible event length",
+    SHORT_EVENT: "Event is too short for its type",
+    PARTIAL_BEFORE_RECONNECT: "The log was joined again in the middle of a transaction",
+    BACKWARDS: "end_log_pos goes backwards",
+    NESTED: "A transaction begins inside another",
+}
+
+
+class GroupKind(IntEnum):
+    """What the applier may do with a group (see design D1, D10, D11)."""
+
+    CONTROL = 0  # nothing to apply: only positions (and with a GTID: START ALTER, ROLLBACK ALTER of MariaDB)
+    ROWS = 1  # only row events; also a TRANSACTION_PAYLOAD, whose inside may say otherwise (FLAG_PAYLOAD)
+    QUERY = 2  # one statement outside a transaction: DDL
+    STATEMENT = 3  # holds a statement event
+    ORDERED = 4  # rows with SAVEPOINT or ROLLBACK TO between them
+    ROLLED_BACK = 5  # rows that end in ROLLBACK; statements that do are STATEMENT: DDL among them stays
+    XA = 6  # XA START … XA PREPARE, or XA COMMIT / XA ROLLBACK alone
+    INCIDENT = 7  # the source says that its binary log lost events
+    UNKNOWN = 9  # an event type that we do not know and that is not marked as ignorable
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScan:
+    """n complete groups; group i is `data[start[i]:end[i]]`, after it the source stands at `source_position(i)`."""
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    kind: NDArray[np.int64]  # GroupKind
+    timestamp: NDArray[np.int64]  # seconds since 1970, of the GTID or first event
+    source_end: NDArray[np.int64]
+    source_log: NDArray[np.int64]  # index into log_names
+    gtid_offset: NDArray[np.int64]  # offset of the GTID event in data, or -1
+    row_events: NDArray[np.int64]
+    has_payload: NDArray[np.bool_]  # holds TRANSACTION_PAYLOAD: decompress and scan its inside before applying
+    unfolds: NDArray[np.bool_]  # holds compressed events: what they unfold to may be far more
+    log_names: tuple[str, ...]
+    complete_end: int
+    first_source: BinlogPosition  # before the first group
+    descriptions: tuple[tuple[int, FormatDescription], ...]  # (offset it holds from, description), ascending
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def source_position(self, group: int) -> BinlogPosition:
+        return BinlogPosition(self.log_names[int(self.source_log[group])], int(self.source_end[group]))
+
+    @property
+    def end_position(self) -> BinlogPosition:
+        """Where the source stands after the last complete group."""
+        return self.source_position(len(self) - 1) if len(self) else self.first_source
+
+    def description_at(self, offset: int) -> FormatDescription | None:
+        """The FORMAT_DESCRIPTION in force for the event at `offset`."""
+        found = None
+        for begins, description in self.descriptions:
+            if begins <= offset:
+                found = description
+        return found
+
+
+def scan_groups(
+    data: Buffer,
+    offset: int,
+    source: BinlogPosition,
+    limit_bytes: int,
+    description: FormatDescription | None = None,
+) -> GroupScan:
+    """Complete groups from `offset` on, until they hold `limit_bytes` (always at least one, however large).
+
+    `source` is the source position at `offset`, `description` the one in force there (None: the data begin
+    with theirs, or have no checksums). Raises BinlogFormatError for lengths, positions and nesting that no source
+    writes.
+    """
+    view = byte_view(data)
+    name = byte_view(source.log_name.encode("utf-8", "surrogateescape"))
+    algorithm = description.checksum_algorithm if description is not None else 0
+    checksum = algorithm * CHECKSUM_LENGTH
+    table, marks = _run(view, offset, max(limit_bytes, 1), (source.log_pos, checksum), name)
+    columns = np.ascontiguousarray(table.T)
+    names = [source.log_name]
+    descriptions = [(0, description)] if description is not None else []
+    for at, name_length in marks.tolist():
+        if name_length:
+            raw = view[at + HEADER_LENGTH + 8 : at + HEADER_LENGTH + 8 + name_length].tobytes()
+            names.append(raw.decode("utf-8", "surrogateescape"))
+        else:
+            length = int.from_bytes(view[at + 9 : at + 13].tobytes(), "little")
+            descriptions.append((at, parse_format_description(view[at : at + length].tobytes())))
+    return GroupScan(
+        start=columns[0],
+        end=columns[1],
+        kind=columns[2],
+        timestamp=columns[3],
+        source_end=columns[4],
+        source_log=columns[5],
+        gtid_offset=columns[6],
+        row_events=columns[7],
+        has_payload=(columns[8] & FLAG_PAYLOAD) != 0,
+        unfolds=(columns[8] & (FLAG_PAYLOAD | FLAG_COMPRESSED)) != 0,
+        log_names=tuple(names),
+        complete_end=int(columns[1][-1]) if len(table) else offset,
+        first_source=source,
+        descriptions=tuple(descriptions),
+    )
+
+
+def _run(
+    view: ByteArray, offset: int, limit: int, initial: tuple[int, int], name: ByteArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The kernel's groups and marks; again with larger tables until they fit (kernels do not allocate)."""
+    group_room, mark_room = 64 + min(len(view) - offset, limit) // _SMALL_GROUP, 16
+    while True:
+        registers = np.zeros(REGISTERS, np.int64)
+        registers[:2] = initial
+        table, marks = np.empty((group_room, COLUMNS), np.int64), np.empty((mark_room, 2), np.int64)
+        count, mark_count, error, at = run_groups(view, offset, limit, registers, name, CLASS_TABLE, table, marks)
+        if error == TABLE_FULL:
+            group_room, mark_room = 4 * group_room, 4 * mark_room
+            continue
+        if error:
+            _raise(error, view, at)
+        return table[:count], marks[:mark_count]
+
+
+def _raise(error: int, view: ByteArray, at: int) -> NoReturn:
+    if error == ENCRYPTED:
+        raise encrypted_error(view[at : at + 64].tobytes())
+    raise format_error(_MESSAGES[error], view.data, at)

@@ -1,0 +1,260 @@
+"""GTID sets of MySQL (`uuid[:tag]:intervals`) and the GTID state of MariaDB (`domain-server-sequence`), as values.
+
+Invariant: intervals of a MysqlGtidSet are sorted, disjoint and not adjacent; `str()` is what the server prints:
+sources in order, for each the untagged intervals and then its tags. Sets are immutable; `add` and the set operations
+return new ones.
+
+Binary form (PREVIOUS_GTIDS, COM_BINLOG_DUMP_GTID): u64 count; per source 16 bytes UUID, u64 intervals, then (u64 first,
+u64 behind the last) each. With tags: the highest and the lowest byte of the count are 1, the count is between; each
+UUID is followed by its tag, with a length in the serialization format (twice the length, for lengths below 64).
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from rplctl.errors import BinlogFormatError, UsageError
+
+Interval: TypeAlias = tuple[int, int]  # first, last: both inside
+Intervals: TypeAlias = tuple[Interval, ...]
+Source: TypeAlias = tuple[str, str]  # (uuid in lower case with dashes, tag or '')
+
+MAX_SEQUENCE: Final = (1 << 63) - 2
+_MALFORMED = 1772  # ER_MALFORMED_GTID_SET_SPECIFICATION
+_MARIADB_MALFORMED = 1941  # ER_INCORRECT_GTID_STATE
+_TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
+_UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}")
+_INTERVAL = re.compile(r"(\d{1,19})(?:\s*-\s*(\d{1,19}))?")
+_TAGGED_FORMAT = 1
+
+
+def _not_a_list(part: str) -> UsageError:
+    hint = f"'{part[:60]}' is no GTID: write DOMAIN-SERVER-NUMBER as MariaDB has it, like 0-1-5, or MySQL's UUID:NUMBER"
+    return UsageError("Could not parse GTID list", errno=_MARIADB_MALFORMED, hint=hint)
+
+
+def _merged(intervals: Iterable[Interval]) -> Intervals:
+    result: list[Interval] = []
+    for first, last in sorted(intervals):
+        if result and first <= result[-1][1] + 1:
+            result[-1] = (result[-1][0], max(result[-1][1], last))
+        else:
+            result.append((first, last))
+    return tuple(result)
+
+
+def _minus(intervals: Intervals, removed: Intervals) -> Intervals:
+    result: list[Interval] = []
+    for first, last in intervals:
+        for cut_first, cut_last in removed:
+            if cut_last < first or cut_first > last:
+                continue
+            if cut_first > first:
+                result.append((first, cut_first - 1))
+            first = cut_last + 1
+            if first > last:
+                break
+        if first <= last:
+            result.append((first, last))
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlGtidSet:
+    """Which transactions: per (uuid, tag) the intervals of their numbers."""
+
+    intervals: Mapping[Source, Intervals] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> MysqlGtidSet:
+        """The server's text form, blanks and empty parts allowed. Raises UsageError with
+        ER_MALFORMED_GTID_SET_SPECIFICATION."""
+        found: dict[Source, list[Interval]] = {}
+        for part in text.split(","):
+            if part.strip():
+                _parse_source(part.strip(), text, found)
+        return cls({source: _merged(intervals) for source, intervals in found.items() if intervals})
+
+    @classmethod
+    def decode(cls, data: bytes) -> MysqlGtidSet:
+        """The binary form. Raises BinlogFormatError."""
+        from rplctl.event.cursor import Cursor
+
+        body = Cursor(data)
+        head = body.unsigned(8)
+        tagged = head >> 56 == _TAGGED_FORMAT
+        count = (head >> 8) & ((1 << 48) - 1) if tagged else head
+        found: dict[Source, list[Interval]] = {}
+        for _ in range(count):
+            server = str(uuid.UUID(bytes=body.take(16)))
+            tag = body.take(body.unsigned(1) >> 1).decode("ascii", "replace") if tagged else ""
+            intervals = found.setdefault((server, tag), [])
+            for _ in range(body.unsigned(8)):
+                first, behind = body.unsigned(8), body.unsigned(8)
+                if not 0 < first < behind:
+                    raise BinlogFormatError(f"GTID interval {first}-{behind - 1} of {server} is impossible")
+                intervals.append((first, behind - 1))
+        if body.remaining:
+            raise BinlogFormatError(f"{body.remaining} bytes are left over behind a GTID set")
+        return cls({source: _merged(intervals) for source, intervals in found.items()})
+
+    def encode(self) -> bytes:
+        """The binary form, tagged only when a tag is in the set (servers older than 8.3 do not know the other)."""
+        sources = self._sorted()
+        tagged = any(tag for _, tag in sources)
+        count = len(sources)
+        head = count if not tagged else _TAGGED_FORMAT << 56 | count << 8 | _TAGGED_FORMAT
+        parts = [head.to_bytes(8, "little")]
+        for server, tag in sources:
+            parts.append(uuid.UUID(server).bytes)
+            if tagged:
+                parts.append(bytes([len(tag) << 1]) + tag.encode("ascii"))
+            intervals = self.intervals[server, tag]
+            parts.append(len(intervals).to_bytes(8, "little"))
+            for first, last in intervals:
+                parts.append(first.to_bytes(8, "little") + (last + 1).to_bytes(8, "little"))
+        return b"".join(parts)
+
+    def __str__(self) -> str:
+        parts: dict[str, str] = {}
+        for server, tag in self._sorted():
+            texts = (str(first) if first == last else f"{first}-{last}" for first, last in self.intervals[server, tag])
+            text = ":".join([tag, *texts]) if tag else ":".join(texts)
+            parts[server] = f"{parts[server]}:{text}" if server in parts else f"{server}:{text}"
+        return ",".join(parts.values())
+
+    def __bool__(self) -> bool:
+        return bool(self.intervals)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.intervals.items()))
+
+    def _sorted(self) -> list[Source]:
+        return sorted(self.intervals)
+
+    def count(self) -> int:
+        """Transactions in the set."""
+        return sum(last - first + 1 for parts in self.intervals.values() for first, last in parts)
+
+    def contains(self, server: str, number: int, tag: str = "") -> bool:
+        return any(first <= number <= last for first, last in self.intervals.get((server, tag), ()))
+
+    def add(self, server: str, number: int, tag: str = "") -> MysqlGtidSet:
+        return self.union(MysqlGtidSet({(server, tag): ((number, number),)}))
+
+    def union(self, other: MysqlGtidSet) -> MysqlGtidSet:
+        result = dict(self.intervals)
+        for source, intervals in other.intervals.items():
+            result[source] = _merged((*result.get(source, ()), *intervals))
+        return MysqlGtidSet(result)
+
+    def subtract(self, other: MysqlGtidSet) -> MysqlGtidSet:
+        result = {source: _minus(parts, other.intervals.get(source, ())) for source, parts in self.intervals.items()}
+        return MysqlGtidSet({source: parts for source, parts in result.items() if parts})
+
+    def is_subset_of(self, other: MysqlGtidSet) -> bool:
+        return not self.subtract(other)
+
+
+def _malformed(text: str) -> UsageError:
+    return UsageError(
+        f"Malformed GTID set specification '{text}'.", errno=_MALFORMED, hint="write UUID:NUMBER or UUID:FIRST-LAST"
+    )
+
+
+def _parse_source(part: str, text: str, found: dict[Source, list[Interval]]) -> None:
+    """`uuid:1-5:7:tag:1` into `found`."""
+    server, *rest = (piece.strip().lower() for piece in part.split(":"))
+    if not _UUID.fullmatch(server) or not rest:
+        raise _malformed(text)
+    source = (str(uuid.UUID(server)), "")
+    has_interval = True
+    for piece in rest:
+        interval = _INTERVAL.fullmatch(piece)
+        if interval:
+            first = int(interval[1])
+            last = int(interval[2]) if interval[2] else first
+            if first == 0 or max(first, last) > MAX_SEQUENCE:
+                raise _malformed(text)
+            if first <= last:  # the server takes 5-3 as an empty interval
+                found.setdefault(source, []).append((first, last))
+            has_interval = True
+        elif _TAG.fullmatch(piece) and has_interval:
+            source = (source[0], piece)
+            has_interval = False
+        else:
+            raise _malformed(text)
+    if not has_interval:
+        raise _malformed(text)
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbGtidState:
+    """The last transaction of each replication domain: domain → (server id, sequence number)."""
+
+    domains: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> MariadbGtidState:
+        """`0-1-5,1-2-7`; '' is the empty state. Raises UsageError with ER_INCORRECT_GTID_STATE."""
+        domains: dict[int, tuple[int, int]] = {}
+        for part in text.split(",") if text.strip() else []:
+            numbers = part.strip().split("-")
+            if len(numbers) != 3 or not all(re.fullmatch(r"[0-9]{1,20}", number) for number in numbers):
+                raise _not_a_list(part.strip())
+            domain, server_id, sequence = map(int, numbers)
+            if domain >= 1 << 32 or server_id >= 1 << 32 or sequence >= 1 << 64:
+                raise _not_a_list(part.strip())
+            if domain in domains:
+                raise UsageError(
+                    f"GTID {part.strip()} and {domain}-{domains[domain][0]}-{domains[domain][1]} conflict "
+                    f"(duplicate domain id {domain})",
+                    errno=1943,  # ER_DUPLICATE_GTID_DOMAIN
+                )
+            domains[domain] = (server_id, sequence)
+        return cls(domains)
+
+    def __str__(self) -> str:
+        return ",".join(f"{domain}-{server}-{sequence}" for domain, (server, sequence) in sorted(self.domains.items()))
+
+    def __bool__(self) -> bool:
+        return bool(self.domains)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.domains.items()))
+
+    def add(self, domain: int, server_id: int, sequence: int) -> MariadbGtidState:
+        """The state after this transaction: the last one of a domain counts, whatever its number."""
+        return self.add_last({domain: (server_id, sequence)})
+
+    def add_last(self, last: Mapping[int, tuple[int, int]]) -> MariadbGtidState:
+        """The state after many, of which these are the last of their domains: one copy, not one for each domain."""
+        return MariadbGtidState({**self.domains, **last})
+
+    def union(self, other: MariadbGtidState) -> MariadbGtidState:
+        """Per domain the one that is further on; at equal numbers `other`'s."""
+        result = dict(self.domains)
+        for domain, (server_id, sequence) in other.domains.items():
+            if domain not in result or result[domain][1] <= sequence:
+                result[domain] = (server_id, sequence)
+        return MariadbGtidState(result)
+
+    def contains(self, domain: int, sequence: int) -> bool:
+        """Whether the state is at or behind this number of the domain."""
+        return domain in self.domains and sequence <= self.domains[domain][1]
+
+    def is_subset_of(self, other: MariadbGtidState) -> bool:
+        return all(other.contains(domain, sequence) for domain, (_, sequence) in self.domains.items())
+
+
+def is_executed(gtid: str, executed: str) -> bool:
+    """`gtid`: one or, of MySQL, a set; in the executed set's notation or it is not in there."""
+    if (":" in gtid) != (":" in executed):
+        return False
+    if ":" in gtid:
+        return MysqlGtidSet.parse(gtid).is_subset_of(MysqlGtidSet.parse(executed))
+    return MariadbGtidState.parse(gtid).is_subset_of(MariadbGtidState.parse(executed))

@@ -1,0 +1,50 @@
+"""The one door to Numba: `kernel` compiles a function over bytes, once per machine.
+
+Invariant: a kernel sees read-only C-contiguous byte arrays (`byte_view`), so that each compiles exactly one version
+whatever the caller holds (bytes, a socket buffer, a memory map). Compiled code is kept (`binlog.kernel_cache`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from rplctl.event.kernel_cache import choose_folder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+ByteArray: TypeAlias = "NDArray[np.uint8]"
+Buffer: TypeAlias = "bytes | bytearray | memoryview | NDArray[np.uint8]"
+
+
+choose_folder()
+
+import numba  # noqa: E402  the cache folder must be known first
+
+_LEAN: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
+
+
+def kernel(function: F) -> F:
+    """Compile on first call (about 0.3 s each, later from the cache); runs without the GIL."""
+    return cast(F, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+
+
+def lean_kernel(function: F) -> F:
+    """A kernel that creates no array: without reference counts it runs twice as fast and compiles sooner.
+
+    Slices of its arguments are fine: the caller keeps those alive. An allocation fails to compile.
+    """
+    return cast(F, numba.njit(**_LEAN)(function))
+
+
+def byte_view(data: Buffer) -> ByteArray:
+    """A read-only uint8 view of any buffer; copies nothing (but a strided array, which it makes contiguous)."""
+    if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
+        data = np.ascontiguousarray(data)
+    view: ByteArray = np.frombuffer(data, dtype=np.uint8)
+    view.flags.writeable = False
+    return view

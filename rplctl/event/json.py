@@ -1,0 +1,311 @@
+"""MySQL's binary JSON: to the text the server prints, and partial updates of it.
+
+    type  value                                    type  value
+    00    small object (2-byte sizes)              07    int32          08  uint32
+    01    large object (4-byte sizes)              09    int64          0a  uint64
+    02    small array                              0b    double
+    03    large array                              0c    string: length in 7-bit groups, UTF-8
+    04    literal: 0 null, 1 true, 2 false         0f    opaque: column type, length in 7-bit groups, bytes
+    05    int16          06  uint16
+
+A container: element count, size in bytes; objects: (key offset, 2-byte key length)*; (type, offset or inlined value)*;
+keys and values. Offsets count from the element count. (WL#8132; partial updates: WL#2955.)
+
+Invariant: keys stay in stored order (by length, then bytes), numbers keep their kind (1 is not 1.0), so the text equals
+what SELECT shows. No offset is followed before it is checked, and no document may hold more nodes than bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event.decimal import decimal_size, decimal_text
+from rplctl.event.table_map import ColumnType
+from rplctl.event.temporal import packed_date_text, packed_datetime_text, packed_time_text
+
+# A scalar is the text that is printed for it
+Node: TypeAlias = "dict[str, Node] | list[Node] | str"
+
+_LITERALS: Final = {0: "null", 1: "true", 2: "false"}
+_INTEGERS: Final = {5: (2, True), 6: (2, False), 7: (4, True), 8: (4, False), 9: (8, True), 10: (8, False)}
+_MAX_DEPTH: Final = 100
+_MOST_PLAIN_DIGITS: Final = 15  # DBL_DIGITS: larger and smaller numbers are printed with an exponent
+_BASE64_LINE: Final = 76
+_ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_DOUBLES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)\.0(?![\deE])')  # whole ones, and strings as they are
+_LEG: Final = re.compile(r'\.(?P<bare>[^.\["]+)|\."(?P<quoted>(?:[^"\\]|\\.)*)"|\[(?P<index>\d+)\]')
+REPLACE, INSERT, REMOVE = 0, 1, 2
+
+
+@dataclass(slots=True)
+class _Reader:
+    raw: bytes
+    nodes: int = 0
+
+    def fail(self, what: str) -> BinlogFormatError:
+        return BinlogFormatError(f"Invalid JSON value: {what}: {self.raw[:64].hex(' ')}", errno=3140)
+
+    def take(self, offset: int, length: int) -> bytes:
+        if offset < 0 or length < 0 or offset + length > len(self.raw):
+            raise self.fail(f"{length} bytes at {offset} are not in its {len(self.raw)}")
+        return self.raw[offset : offset + length]
+
+    def integer(self, offset: int, width: int, *, signed: bool = False) -> int:
+        return int.from_bytes(self.take(offset, width), "little", signed=signed)
+
+    def counted(self, offset: int) -> bytes:
+        """Bytes behind a length of up to 5 groups of 7 bits."""
+        length = 0
+        for group in range(5):
+            byte = self.integer(offset + group, 1)
+            length |= (byte & 0x7F) << (7 * group)
+            if byte < 0x80:
+                return self.take(offset + group + 1, length)
+        raise self.fail("a length of more than 5 bytes")
+
+    def text(self, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.fail("a string that is not UTF-8") from None
+
+    def value(self, kind: int, offset: int, depth: int) -> Node:
+        self.nodes += 1
+        if self.nodes > len(self.raw) + 1 or depth > _MAX_DEPTH:
+            raise self.fail("too deep, or more values than bytes")
+        if kind <= 3:
+            return self.container(offset, is_object=kind < 2, width=4 if kind & 1 else 2, depth=depth)
+        if kind == 4:
+            literal = _LITERALS.get(self.integer(offset, 1))
+            if literal is None:
+                raise self.fail("an unknown literal")
+            return literal
+        if kind in _INTEGERS:
+            width, signed = _INTEGERS[kind]
+            return str(self.integer(offset, width, signed=signed))
+        if kind == 11:
+            return double_text(struct.unpack("<d", self.take(offset, 8))[0])
+        if kind == 12:
+            return quoted(self.text(self.counted(offset)))
+        if kind == 15:
+            return self.opaque(self.integer(offset, 1), self.counted(offset + 1))
+        raise self.fail(f"unknown type {kind:#04x}")
+
+    def container(self, start: int, *, is_object: bool, width: int, depth: int) -> Node:
+        count = self.integer(start, width)
+        size = self.integer(start + width, width)
+        values_at = start + 2 * width + (count * (width + 2) if is_object else 0)
+        self.take(start, size)
+        if values_at + count * (1 + width) > start + size:
+            raise self.fail(f"{count} elements in {size} bytes")
+        children: list[Node] = []
+        for index in range(count):
+            entry = values_at + index * (1 + width)
+            kind = self.integer(entry, 1)
+            inlined = kind in (4, 5, 6) or (width == 4 and kind in (7, 8))
+            at = entry + 1 if inlined else start + self.integer(entry + 1, width)
+            children.append(self.value(kind, at, depth + 1))
+        if not is_object:
+            return children
+        keys = []
+        for index in range(count):
+            entry = start + 2 * width + index * (width + 2)
+            key = self.take(start + self.integer(entry, width), self.integer(entry + width, 2))
+            keys.append(self.text(key))
+        return dict(zip(keys, children, strict=True))
+
+    def opaque(self, column_type: int, value: bytes) -> str:
+        if column_type == ColumnType.NEWDECIMAL and len(value) > 2:
+            precision, scale = value[0], value[1]
+            if scale > precision or decimal_size(precision, scale) != len(value) - 2:
+                raise self.fail("a decimal of the wrong size")
+            return decimal_text(value[2:], precision, scale)
+        if len(value) == 8:
+            packed = int.from_bytes(value, "little", signed=True)
+            if column_type == ColumnType.DATE:
+                return f'"{packed_date_text(packed)}"'
+            if column_type in (ColumnType.DATETIME, ColumnType.TIMESTAMP):
+                return f'"{packed_datetime_text(packed)}"'
+            if column_type == ColumnType.TIME:
+                return f'"{packed_time_text(packed)}"'
+        encoded = base64.b64encode(value).decode("ascii")
+        lines = [encoded[i : i + _BASE64_LINE] for i in range(0, len(encoded), _BASE64_LINE)]
+        return quoted(f"base64:type{column_type}:" + "\n".join(lines))
+
+
+def parse_json(raw: bytes) -> Node:
+    """The document of one cell; empty bytes are JSON null. Raises BinlogFormatError when it is damaged."""
+    if not raw:
+        return "null"
+    return _Reader(raw).value(raw[0], 1, 0)
+
+
+def text_of_57(text: str) -> str:
+    """A document as MySQL 5.7 prints it: the DOUBLE 3.0 is 3 there."""
+    return _DOUBLES.sub(lambda found: found[1] or found[0], text)
+
+
+def print_json(node: Node) -> str:
+    """The server's text: `{"a": 1, "b": [true]}`."""
+    if isinstance(node, dict):
+        return "{" + ", ".join(f"{quoted(key)}: {print_json(value)}" for key, value in node.items()) + "}"
+    if isinstance(node, list):
+        return "[" + ", ".join(print_json(value) for value in node) + "]"
+    return node
+
+
+class _Number(str):
+    """A number's text, told from a string."""
+
+
+def parse_text(text: str) -> Node:
+    """The document of a text that a server printed; numbers keep their digits. Raises ValueError when it is no JSON."""
+    return _nodes(json.JSONDecoder(parse_float=_Number, parse_int=_Number).decode(text))
+
+
+def _nodes(value: object) -> Node:
+    if isinstance(value, dict):
+        return {key: _nodes(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_nodes(item) for item in value]
+    if isinstance(value, _Number):
+        return str(value)
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
+def json_text(raw: bytes) -> str:
+    """The server's text of one cell."""
+    return print_json(parse_json(raw))
+
+
+def quoted(text: str) -> str:
+    """A JSON string as the server writes it."""
+    return '"' + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", text) + '"'
+
+
+def double_text(value: float) -> str:
+    """A double in JSON: shortest digits; `1.0`, `1e20`, `1.5e-7`."""
+    mantissa, _, exponent = f"{value!r}e0".partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, part = mantissa.lstrip("-").partition(".")
+    point = len(whole) + int(exponent.removesuffix("e0") or 0)
+    digits = whole + part
+    point -= len(digits) - len(digits.lstrip("0"))
+    digits = digits.strip("0") or "0"
+    if digits == "0":
+        return f"{sign}0.0"
+    if -_MOST_PLAIN_DIGITS < point <= _MOST_PLAIN_DIGITS or 0 < point < len(digits):
+        if point <= 0:
+            return f"{sign}0.{'0' * -point}{digits}"
+        return f"{sign}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{fraction}e{point - 1}"
+
+
+def apply_diffs(document: Node, raw: bytes) -> Node:
+    """`document` after the diffs of one cell of a PARTIAL_UPDATE_ROWS event; the argument is changed in place.
+
+    Each diff: operation (0 replace, 1 insert, 2 remove), path (counted), value (counted, not for remove); lengths
+    are length-encoded integers. Raises BinlogFormatError when a path does not lead anywhere.
+    """
+    reader = _Reader(raw)
+    position = 0
+    while position < len(raw):
+        operation = raw[position]
+        path, position = _counted(reader, position + 1)
+        value: Node = "null"
+        if operation in (REPLACE, INSERT):
+            binary, position = _counted(reader, position)
+            value = parse_json(binary)
+        elif operation != REMOVE:
+            raise reader.fail(f"unknown diff operation {operation}")
+        document = _apply(reader, document, operation, _legs(reader, reader.text(path)), value)
+    return document
+
+
+def _counted(reader: _Reader, position: int) -> tuple[bytes, int]:
+    first = reader.integer(position, 1)
+    width = {252: 2, 253: 3, 254: 8}.get(first, 0)
+    length = reader.integer(position + 1, width) if width else first
+    if first in (251, 255):
+        raise reader.fail(f"{first} is no length-encoded integer")
+    start = position + 1 + width
+    return reader.take(start, length), start + length
+
+
+def _legs(reader: _Reader, path: str) -> list[str | int]:
+    """`$.a."b c"[3]` as ["a", "b c", 3]."""
+    legs: list[str | int] = []
+    position = 1
+    while position < len(path) and path[0] == "$":
+        match = _LEG.match(path, position)
+        if match is None:
+            break
+        if match["index"] is not None:
+            legs.append(int(match["index"]))
+        else:
+            legs.append(match["bare"] if match["quoted"] is None else _unescaped(match["quoted"]))
+        position = match.end()
+    if position != len(path) or not path.startswith("$"):
+        raise reader.fail(f"path {path!r}")
+    return legs
+
+
+def _unescaped(text: str) -> str:
+    codes = {escape[1]: character for character, escape in _ESCAPES.items()}
+    return re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|(.))",
+        lambda match: chr(int(match[1], 16)) if match[1] else codes.get(match[2], match[2]),
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int], value: Node) -> Node:
+    if not legs:
+        if operation != REPLACE:
+            raise reader.fail("only a replace may change the whole document")
+        return value
+    parent = document
+    for leg in legs[:-1]:
+        parent = _child(reader, parent, leg)
+    last = legs[-1]
+    if isinstance(parent, dict) and isinstance(last, str) and (operation == INSERT) != (last in parent):
+        if operation == REMOVE:
+            del parent[last]
+        else:
+            parent[last] = value
+        if operation == INSERT:
+            _sort_keys(parent)
+    elif isinstance(parent, list) and isinstance(last, int) and (operation == INSERT or last < len(parent)):
+        if operation == INSERT:
+            parent.insert(last, value)  # behind the end means at the end
+        elif operation == REPLACE:
+            parent[last] = value
+        else:
+            del parent[last]
+    else:
+        raise reader.fail(f"a diff for {last!r}, which is not there")
+    return document
+
+
+def _child(reader: _Reader, parent: Node, leg: str | int) -> Node:
+    if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
+        return parent[leg]
+    if isinstance(parent, list) and isinstance(leg, int) and leg < len(parent):
+        return parent[leg]
+    raise reader.fail(f"a diff through {leg!r}, which is not there")
+
+
+def _sort_keys(node: dict[str, Node]) -> None:
+    """The server's key order: shorter first, then by bytes."""
+    ordered = sorted(node.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
+    node.clear()
+    node.update(ordered)

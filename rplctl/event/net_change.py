@@ -1,0 +1,247 @@
+"""Net changes: what a run of row changes of one table leaves of each key, and what it found.
+
+Invariant (design D2): every entry says whether its key must be present in the target before (`expect_present`) and
+what is left of it after; entries come in the order in which keys were first touched. An UPDATE that changes the key
+is a delete of the old key and an insert of the new one. Keys are compared byte by byte, so two spellings that a
+collation calls equal are two entries; the target sees the delete of one before the insert of the other.
+
+Partial images (binlog_row_image MINIMAL, NOBLOB): `cell_image` says per column which image supplies its last value.
+A column that none supplied keeps the value of the target's row; `origin` says under which key that row is found there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.images import NOT_IN_IMAGE, Images
+from rplctl.event.jit import lean_kernel
+from rplctl.event.rows import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class NetChanges:
+    """One entry per key; k entries.
+
+    expect_present[k]  the first operation found the key present (update, delete) or absent (insert)
+    key_image[k]       an image that holds the key's cells; those which it lacks are in image key_fallback[k]
+    final_image[k]     the last image of the row, -1 when the row is absent at the end
+    first_change[k]    number of the change that touched the key first
+    origin[k]          the entry under whose key the target holds the row that supplies missing columns; -1 when
+                       the row was inserted within these changes, or is absent at the end
+    cell_image[k, c]   the image that supplies column c, -1 when none does; None when all images are full
+    conflict           first change that contradicts the ones before it (insert of a key known to be present, update or
+                       delete of one known to be absent), -1 when there is none; changes from there on are left out
+    diff_without_base  first change whose JSON diff has no before image to apply it to, -1 when there is none
+    """
+
+    expect_present: npt.NDArray[np.bool_]
+    key_image: Ints
+    key_fallback: Ints
+    final_image: Ints
+    first_change: Ints
+    origin: Ints
+    cell_image: npt.NDArray[np.int32] | None
+    conflict: int
+    diff_without_base: int
+
+    def __len__(self) -> int:
+        return len(self.key_image)
+
+    def rows_for(self, column: int) -> Ints:
+        """Per entry the image whose cell is the final value of `column`; -1: unknown here, or the row is absent."""
+        if self.cell_image is None:
+            return self.final_image
+        return self.cell_image[:, column].astype(np.int64)
+
+    def key_rows_for(self, images: Images, column: int) -> Ints:
+        """Per entry the image that holds the cell of key column `column`."""
+        missing = images.cell_start[self.key_image, column] == NOT_IN_IMAGE
+        return np.where(missing & (self.key_fallback >= 0), self.key_fallback, self.key_image)
+
+
+def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
+    """The net changes of `images` by the key made of `key_columns` (column numbers, at least one)."""
+    if not key_columns:
+        raise ValueError("a table without a key has no net changes; apply its rows one by one")
+    full = images.are_full()
+    changes = len(images.ops)
+    most = 2 * changes  # an update may touch two keys
+    key_images = np.empty((most, 2), np.int64)  # the image of the key, and the one for columns which that one lacks
+    expect = np.zeros(most, np.uint8)
+    state = np.empty((most, 3), np.int64)  # final image (-1 = absent), first change, origin
+    cell_image = np.empty((0, 0) if full else (most, images.column_count), np.int32)
+    size, conflict, no_base = _net_changes(
+        images.data,
+        (images.cell_start, images.cell_length, images.is_diff),
+        (images.ops, images.before, images.after),
+        np.array(key_columns, np.int64),
+        not full,
+        np.full(max(16, 1 << (2 * most).bit_length()), -1, np.int32),  # slots of the hash table, at most half used
+        np.empty(most, np.uint64),
+        (key_images, expect, state, cell_image),
+    )
+    key_image, key_fallback = np.ascontiguousarray(key_images[:size].T)
+    final_image, first_change, origin = np.ascontiguousarray(state[:size].T)
+    return NetChanges(
+        expect[:size].view(np.bool_),
+        key_image,
+        key_fallback,
+        final_image,
+        first_change,
+        origin,
+        None if full else cell_image[:size],
+        int(conflict),
+        int(no_base),
+    )
+
+
+@lean_kernel
+def _hash_key(data: Any, starts: Any, lengths: Any, image: Any, other: Any, keys: Any) -> Any:
+    """Hash of a key's cells; cells that `image` does not hold come from `other` (the before image)."""
+    h = np.uint64(1469598103934665603)
+    for i in range(len(keys)):
+        row = image
+        if starts[row, keys[i]] == -2 and other >= 0:
+            row = other
+        p = starts[row, keys[i]]
+        length = np.int64(lengths[row, keys[i]]) if p >= 0 else np.int64(0)
+        h = (h ^ np.uint64(length + 7 * (p < 0))) * np.uint64(0x9E3779B97F4A7C15)
+        word = np.uint64(0)
+        for b in range(length):
+            word = (word << np.uint64(8)) | np.uint64(data[p + b])
+            if b & 7 == 7:
+                h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
+                h ^= h >> np.uint64(29)
+                word = np.uint64(0)
+        h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(32)
+    return h
+
+
+@lean_kernel
+def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any, b_other: Any, keys: Any) -> Any:
+    for i in range(len(keys)):
+        c = keys[i]
+        x = a_other if starts[a, c] == -2 and a_other >= 0 else a
+        y = b_other if starts[b, c] == -2 and b_other >= 0 else b
+        p = starts[x, c]
+        q = starts[y, c]
+        if p < 0 or q < 0:
+            if p != q:
+                return False
+            continue
+        if lengths[x, c] != lengths[y, c]:
+            return False
+        for k in range(lengths[x, c]):
+            if data[p + k] != data[q + k]:
+                return False
+    return True
+
+
+@lean_kernel
+def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any) -> Any:
+    """The entry of a key; a key that is not there yet becomes entry `size`."""
+    starts, lengths = cells
+    slots, hashes, key_images = table
+    h = _hash_key(data, starts, lengths, image, other, keys)
+    mask = np.uint64(len(slots) - 1)
+    slot = h & mask
+    while slots[slot] >= 0:
+        entry = np.int64(slots[slot])
+        if hashes[entry] == h and _same_key(
+            data, starts, lengths, image, other, key_images[entry, 0], key_images[entry, 1], keys
+        ):
+            return entry
+        slot = (slot + np.uint64(1)) & mask
+    slots[slot] = size
+    hashes[size] = h
+    key_images[size, 0] = image
+    key_images[size, 1] = other
+    return np.int64(size)
+
+
+@lean_kernel
+def _overlay(starts: Any, image: Any, cell_image: Any, entry: Any) -> None:
+    for c in range(starts.shape[1]):
+        if starts[image, c] != -2:
+            cell_image[entry, c] = image
+
+
+@lean_kernel
+def _copy_cells(cell_image: Any, target: Any, source: Any) -> None:
+    """The target's cells become those of entry `source`, or none when it is -1."""
+    for c in range(cell_image.shape[1]):
+        cell_image[target, c] = cell_image[source, c] if source >= 0 else -1
+
+
+@lean_kernel
+def _lacks_base(starts: Any, diffs: Any, before: Any, after: Any) -> Any:
+    for c in range(diffs.shape[1]):
+        if diffs[after, c] and starts[before, c] == -2:
+            return True
+    return False
+
+
+@lean_kernel
+def _net_changes(
+    data: Any, where: Any, changes: Any, keys: Any, partial: Any, slots: Any, hashes: Any, entries: Any
+) -> Any:
+    """The loop over all changes fills the entries: (how many there are, conflict, first diff without a base)."""
+    starts, lengths, diffs = where
+    ops, before, after = changes
+    key_images, expect, state, cell_image = entries
+    cells = (starts, lengths)
+    table = (slots, hashes, key_images)
+    none = np.int64(-1)
+    size = np.int64(0)
+    no_base = none
+    for i in range(len(ops)):
+        entry = none
+        if ops[i] != 1:
+            entry = entry_of(data, cells, before[i], none, keys, table, size)
+            if entry == size:
+                size += 1
+                expect[entry] = 1
+                state[entry, 0] = before[i]
+                state[entry, 1] = i
+                state[entry, 2] = entry
+                if partial:
+                    _copy_cells(cell_image, entry, none)
+                    _overlay(starts, before[i], cell_image, entry)
+            elif state[entry, 0] < 0:
+                return size, np.int64(i), no_base
+        target = entry
+        if ops[i] == 1 or (
+            ops[i] == 2 and not _same_key(data, starts, lengths, after[i], before[i], before[i], none, keys)
+        ):
+            target = entry_of(data, cells, after[i], before[i], keys, table, size)
+            if target == size:
+                size += 1
+                state[target, 0] = -1
+                state[target, 1] = i
+                state[target, 2] = -1
+                if partial:
+                    _copy_cells(cell_image, target, none)
+            elif state[target, 0] >= 0:
+                return size, np.int64(i), no_base
+            if entry >= 0:  # the row moves to another key and takes its cells with it
+                state[target, 2] = state[entry, 2]
+                if partial:
+                    _copy_cells(cell_image, target, entry)
+        if entry >= 0 and entry != target or ops[i] == 3:
+            state[entry, 0] = -1
+            state[entry, 2] = -1
+            if partial:
+                _copy_cells(cell_image, entry, none)
+        if ops[i] != 3:
+            state[target, 0] = after[i]
+            if partial:
+                if no_base < 0 and len(diffs) and _lacks_base(starts, diffs, before[i], after[i]):
+                    no_base = np.int64(i)
+                _overlay(starts, after[i], cell_image, target)
+    return size, none, no_base

@@ -1,0 +1,133 @@
+"""De-framing of a dump stream: MySQL packets in, whole events out.
+
+    3 bytes payload length (little-endian), 1 byte sequence number, payload
+    payload: 0x00, then one event; 0xff an error packet; 0xfe (shorter than 9 bytes) the end of the dump
+    a payload of 16777215 bytes goes on in the next packet
+
+Invariant: nothing is consumed but whole logical packets, so a recv() may end at any byte: the caller keeps what is
+left and calls again with more. The event's own length must be that of its packet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rplctl.event.bytes_at import u24, u32
+from rplctl.event.header import HEADER_LENGTH, format_error
+from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FULL_PACKET: Final = 0xFFFFFF
+_INCOMPLETE: Final = -1
+_BAD_SEQUENCE: Final = -2
+_BAD_LENGTH: Final = -3
+_END: Final = 1
+
+
+class PacketEnd(IntEnum):
+    """Why the stream stopped behind the last event: NONE = it goes on."""
+
+    NONE = 0
+    EOF = 0xFE
+    ERROR = 0xFF
+
+
+@dataclass(frozen=True, slots=True)
+class Deframed:
+    events: NDArray[np.uint8]  # whole raw events, one after another
+    offsets: NDArray[np.int64]  # n + 1
+    consumed: int  # bytes of the buffer that are done with
+    sequence: int  # sequence number the next packet must have
+    needed: int  # bytes, counted from `consumed`, below which calling again is useless
+    end: PacketEnd
+    end_payload: bytes  # the error or end packet, with its first byte; b'' while the stream goes on
+
+
+def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = False) -> Deframed:
+    """Strip the framing of `buffer[:length]`; `sequence` is that of its first packet. `in_place`: the events take the
+    place of their packets at the buffer's beginning; what is behind `consumed` stays as it is.
+
+    Raises BinlogFormatError for packets out of order and for an event whose length is not that of its packet.
+    """
+    view = byte_view(buffer)[:length]
+    events = np.frombuffer(buffer, np.uint8)[:length] if in_place else np.empty(length, np.uint8)
+    offsets = np.empty(length // (HEADER_LENGTH + 5) + 2, np.int64)
+    count, size, consumed, sequence, status, needed = _deframe(view, events, offsets, sequence)
+    if status == _BAD_SEQUENCE:
+        raise format_error(f"Packets out of order: {sequence} was expected", view.data, consumed)
+    if status == _BAD_LENGTH:
+        raise format_error("A packet's length is not that of its event", view.data, consumed)
+    end, payload = PacketEnd.NONE, b""
+    needed = int(needed)  # the kernel unifies it to a float
+    if status == _END:
+        payload = view[consumed + 4 : consumed + 4 + needed].tobytes()
+        end = PacketEnd.ERROR if payload[0] == PacketEnd.ERROR else PacketEnd.EOF
+        consumed += 4 + needed
+        sequence = (sequence + 1) & 0xFF
+        needed = 0
+    return Deframed(events[:size], offsets[: count + 1], consumed, sequence, needed, end, payload)
+
+
+@lean_kernel
+def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
+    """(offset behind the logical packet at `at`, next sequence, status); when incomplete: the bytes needed so far."""
+    begin = at
+    while True:
+        if at + 4 > len(buffer):
+            return at + 4 - begin, sequence, _INCOMPLETE
+        size = u24(buffer, at)
+        if buffer[at + 3] != sequence:
+            return at, sequence, _BAD_SEQUENCE
+        sequence = (sequence + 1) & 0xFF
+        at += 4 + size
+        if at > len(buffer):
+            return at - begin, sequence, _INCOMPLETE
+        if size < _FULL_PACKET:
+            return at, sequence, 0
+
+
+@lean_kernel
+def _copy(target: ByteArray, origin: ByteArray) -> None:
+    for index in range(len(origin)):  # a slice assignment would cost 4 s to compile
+        target[index] = origin[index]
+
+
+@lean_kernel
+def _deframe(
+    buffer: ByteArray, events: ByteArray, offsets: NDArray[np.int64], sequence: int
+) -> tuple[int, int, int, int, int, int]:
+    """(events, bytes of them, consumed, sequence, status, needed or the length of the end packet)."""
+    count, size, at = 0, 0, 0
+    offsets[0] = 0
+    while True:
+        end, next_sequence, status = _measure(buffer, at, sequence)
+        if status == _INCOMPLETE:
+            return count, size, at, sequence, 0, end
+        if status < 0:
+            return count, size, at, sequence, status, 0
+        first_size = u24(buffer, at)
+        if first_size > 0 and (buffer[at + 4] == 0xFF or (buffer[at + 4] == 0xFE and first_size < 9)):
+            return count, size, at, sequence, _END, first_size
+        if first_size < 1 + HEADER_LENGTH or buffer[at + 4] != 0:
+            return count, size, at, sequence, _BAD_LENGTH, 0
+        begin = size
+        chunk_at, chunk_size, skip = at, first_size, 1
+        while True:
+            chunk = chunk_size - skip
+            _copy(events[size : size + chunk], buffer[chunk_at + 4 + skip : chunk_at + 4 + chunk_size])
+            size += chunk
+            chunk_at += 4 + chunk_size
+            if chunk_at >= end:
+                break
+            chunk_size, skip = u24(buffer, chunk_at), 0
+        if u32(events, begin + 9) != size - begin:
+            return count, begin, at, sequence, _BAD_LENGTH, 0
+        count += 1
+        offsets[count] = size
+        at, sequence = end, next_sequence

@@ -1,0 +1,185 @@
+"""Compressed events made plain: MySQL's TRANSACTION_PAYLOAD (a whole transaction), MariaDB's rows and queries.
+
+    TRANSACTION_PAYLOAD body: (packed type, packed length, value)*: 1 payload size, 2 compression (0 zstd, 255 none),
+    3 plain size; 0 ends the list; then the payload, plain events one after another, without checksums.
+    Compressed MariaDB events: as the plain event, but the part behind the column bitmaps (the statement) is one record.
+
+Invariant: never more than `max_bytes` are produced, whatever the event claims; what comes out are whole plain events
+without checksums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import BinaryIO, Final
+
+import zstandard
+
+from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.groups import GroupKind, scan_groups
+from rplctl.event.header import HEADER_LENGTH, EventType, format_error
+from rplctl.event.inflate import MAX_INFLATED, inflate, inflated, plain_length
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import scan_events
+from rplctl.position import BinlogPosition
+
+_ZSTD: Final = 0
+_NO_COMPRESSION: Final = 255
+_END_MARK: Final = 0
+_SIZE_FIELD: Final = 1
+_COMPRESSION_FIELD: Final = 2
+_PLAIN_SIZE_FIELD: Final = 3
+_MOST_HEAD_BYTES: Final = 1 << 18  # before a compressed record: a query's status variables, two bitmaps of columns
+_MOST_FIELD_BYTES: Final = 64  # the fields' part of a payload event
+_PIECE_BYTES: Final = 1 << 20
+
+COMPRESSED_ROWS: Final[dict[int, EventType]] = {
+    EventType.WRITE_ROWS_COMPRESSED_V1: EventType.WRITE_ROWS_V1,
+    EventType.UPDATE_ROWS_COMPRESSED_V1: EventType.UPDATE_ROWS_V1,
+    EventType.DELETE_ROWS_COMPRESSED_V1: EventType.DELETE_ROWS_V1,
+    EventType.WRITE_ROWS_COMPRESSED: EventType.WRITE_ROWS,
+    EventType.UPDATE_ROWS_COMPRESSED: EventType.UPDATE_ROWS,
+    EventType.DELETE_ROWS_COMPRESSED: EventType.DELETE_ROWS,
+}
+MARIADB_COMPRESSED: Final = frozenset({EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS})
+_UPDATES = frozenset({EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS})
+_VERSION_2 = frozenset({EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS})
+
+
+def expand_event(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
+    """The plain events inside one compressed event, without checksums. Raises BinlogFormatError for any other type."""
+    type_code = event[4] if len(event) > 4 else -1
+    if type_code == EventType.TRANSACTION_PAYLOAD:
+        return decompress_payload(event, description, max_bytes)
+    if type_code not in MARIADB_COMPRESSED:
+        raise format_error("Not a compressed event", event)
+    body = open_event(event, description.checksum_length)
+    plain_type = _skip_to_record(body, EventType(type_code))
+    head = event[HEADER_LENGTH : body.position]
+    plain = inflate(body.rest(), max_bytes, event)
+    return _header(event, plain_type, len(head) + len(plain)) + head + plain
+
+
+def unfold_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
+    """As `expand_event` for an event of MariaDB, written piece by piece: for one that is too large for memory."""
+    head = event[: HEADER_LENGTH + _MOST_HEAD_BYTES].tobytes()
+    body = Cursor(head, HEADER_LENGTH, min(len(head), len(event) - description.checksum_length))
+    plain_type = _skip_to_record(body, EventType(head[4]))
+    record = event[body.position : len(event) - description.checksum_length].data
+    length = body.position - HEADER_LENGTH + plain_length(record, head)
+    out.write(_header(head, plain_type, length) + head[HEADER_LENGTH : body.position])
+    out.writelines(inflated(record, MAX_INFLATED, head))
+
+
+def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
+    """The inner events of one TRANSACTION_PAYLOAD."""
+    body = open_event(event, description.checksum_length)
+    if event[4] != EventType.TRANSACTION_PAYLOAD:
+        raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
+    fields = _payload_fields(body)
+    size = fields.get(_SIZE_FIELD, -1)
+    if size != body.remaining:
+        raise body.error(f"The payload is {body.remaining} bytes but says {size}")
+    payload = body.rest()
+    plain_size = fields.get(_PLAIN_SIZE_FIELD, len(payload))
+    if plain_size > max_bytes:
+        raise body.error(f"A payload of {plain_size} plain bytes is larger than {max_bytes}")
+    compression = fields.get(_COMPRESSION_FIELD, -1)
+    if compression == _NO_COMPRESSION:
+        plain = payload
+    elif compression == _ZSTD:
+        plain = _unzstd(payload, plain_size, body)
+    else:
+        raise body.error(f"Unknown payload compression {compression}")
+    if len(plain) != plain_size:
+        raise body.error(f"The payload holds {len(plain)} plain bytes but says {plain_size}")
+    if scan_events(plain).end != len(plain):  # else what follows would be read as its inside
+        raise body.error("The payload ends inside an event")
+    return plain
+
+
+def payload_size(event: ByteArray, description: FormatDescription) -> int:
+    """How many plain bytes a TRANSACTION_PAYLOAD says it holds."""
+    head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
+    fields = _payload_fields(Cursor(head, HEADER_LENGTH, len(head)))
+    return fields.get(_PLAIN_SIZE_FIELD, len(event) - HEADER_LENGTH - description.checksum_length)
+
+
+def unfold_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
+    """Write the inner events of one TRANSACTION_PAYLOAD, piece by piece: for what is too large for `expand_event`."""
+    head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
+    body = Cursor(head, HEADER_LENGTH, len(head))
+    fields = _payload_fields(body)
+    payload = event[body.position : len(event) - description.checksum_length]
+    size, plain_size = fields.get(_SIZE_FIELD, -1), fields.get(_PLAIN_SIZE_FIELD, len(payload))
+    if size != len(payload):
+        raise body.error(f"The payload is {len(payload)} bytes but says {size}")
+    if plain_size > max_bytes:
+        raise body.error(f"A payload of {plain_size} plain bytes is larger than {max_bytes}")
+    if fields.get(_COMPRESSION_FIELD, -1) not in (_ZSTD, _NO_COMPRESSION):
+        raise body.error(f"Unknown payload compression {fields.get(_COMPRESSION_FIELD, -1)}")
+    written = 0
+    try:
+        if fields[_COMPRESSION_FIELD] == _NO_COMPRESSION:
+            written += out.write(payload.data)
+        else:
+            with zstandard.ZstdDecompressor().stream_reader(payload.data, read_across_frames=True) as reader:
+                while written <= plain_size and (piece := reader.read(_PIECE_BYTES)):
+                    written += out.write(piece)
+    except zstandard.ZstdError as error:
+        raise body.error(f"The payload is broken ({error})") from error
+    if written != plain_size:
+        raise body.error(f"The payload holds {written} plain bytes or more but says {plain_size}")
+
+
+def _payload_fields(body: Cursor) -> dict[int, int]:
+    fields: dict[int, int] = {}
+    while True:
+        kind = body.packed_length()
+        if kind == _END_MARK:
+            return fields
+        value = body.sub(body.packed_length())
+        fields[kind] = value.packed_length()
+
+
+def _unzstd(payload: bytes, plain_size: int, body: Cursor) -> bytes:
+    """All frames of the payload, at most plain_size + 1 bytes."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True) as reader:
+            return bytes(reader.read(plain_size + 1))
+    except zstandard.ZstdError as error:
+        raise body.error(f"The payload is broken ({error})") from error
+
+
+def payload_kind(plain: bytes, description: FormatDescription) -> GroupKind:
+    """What the transaction inside a payload is: most are ROWS, but savepoints and statements compress as well."""
+    plain_description = replace(description, checksum_algorithm=CHECKSUM_OFF)
+    scan = scan_groups(plain, 0, BinlogPosition("", 0), len(plain) + 1, plain_description)
+    if len(scan) != 1 or scan.complete_end != len(plain):
+        raise format_error("A payload does not hold exactly one transaction", plain)
+    return GroupKind(int(scan.kind[0]))
+
+
+def _header(event: bytes, type_code: EventType, body_length: int) -> bytes:
+    length = (HEADER_LENGTH + body_length).to_bytes(4, "little")
+    return event[:4] + bytes([type_code]) + event[5:9] + length + event[13:HEADER_LENGTH]
+
+
+def _skip_to_record(body: Cursor, type_code: EventType) -> EventType:
+    """Step over what is not compressed in an event of MariaDB; the type of the plain event."""
+    if type_code == EventType.QUERY_COMPRESSED:
+        body.skip(8)
+        database_length = body.unsigned(1)
+        body.skip(2)
+        body.skip(body.unsigned(2) + database_length + 1)
+        return EventType.QUERY
+    plain_type = COMPRESSED_ROWS[type_code]
+    body.skip(8)
+    if plain_type in _VERSION_2:
+        extra = body.unsigned(2)
+        body.skip(extra - 2)
+    columns = body.packed_length()
+    bitmaps = 2 if plain_type in _UPDATES else 1
+    body.skip(bitmaps * ((columns + 7) // 8))
+    return plain_type

@@ -1,0 +1,233 @@
+"""QUERY (2), QUERY_COMPRESSED (165), EXECUTE_LOAD_QUERY (18, LOAD DATA): a statement and the session it ran in.
+
+    u32 thread id, u32 execution seconds, u8 database length, u16 error code, u16 status length   (behind the header)
+    18 adds: u32 file id, u32 start and u32 end of the file name in the statement, u8 duplicate handling
+    status variables: (u8 code, value)*; database, NUL; the statement to the end (165: compressed, see `payload`)
+
+A status variable that we do not know stops (D12): its length is unknown, and it may change what the statement does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event.charset import charset_of, decode_text
+from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.gtid_event import MariadbGtidExtra
+from rplctl.event.header import FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC, EventType, format_error, parse_header
+from rplctl.event.inflate import MAX_INFLATED, inflate
+from rplctl.mask import masked
+
+_UTF8MB4 = 45
+_TOO_MANY_DATABASES = 254
+
+
+@dataclass(frozen=True, slots=True)
+class QueryContext:
+    """The session variables a statement depends on; None = not logged, the server's default holds."""
+
+    flags2: int | None = None  # bits: 14 sql_auto_is_null, 19 autocommit=0, 26 foreign_key_checks=0, 27 unique_checks=0
+    sql_mode: int | None = None
+    catalog: str | None = None
+    auto_increment: tuple[int, int] | None = None  # increment, offset
+    client_collation: int | None = None  # the charset triple, as collation ids
+    connection_collation: int | None = None
+    server_collation: int | None = None
+    database_collation: int | None = None
+    time_zone: str | None = None
+    lc_time_names: int | None = None
+    table_map_for_update: int | None = None
+    invoker: tuple[str, str] | None = None  # user, host
+    updated_databases: tuple[str, ...] | None = None
+    microseconds: int = 0
+    explicit_defaults_for_timestamp: bool | None = None
+    ddl_xid: int | None = None
+    default_collation_for_utf8mb4: int | None = None
+    sql_require_primary_key: bool | None = None
+    default_table_encryption: bool | None = None
+    enable_cascade_triggers: bool | None = None
+    gtid_extra: MariadbGtidExtra = MariadbGtidExtra(0)  # MariaDB: START / COMMIT / ROLLBACK ALTER
+    alter_sequence: int = 0
+    character_set_collations: tuple[tuple[int, int], ...] = ()  # MariaDB: (charset's default, chosen collation)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    timestamp: int
+    thread_id: int
+    execution_time: int
+    error_code: int
+    database: str
+    sql_bytes: bytes  # in the client's charset
+    context: QueryContext
+    uses_temporary_tables: bool
+    suppress_use: bool
+
+    @property
+    def sql(self) -> str:
+        """The statement as text. Raises BinlogFormatError when its bytes are not of the client's charset.
+
+        Servers keep literals in other charsets as they came; such a statement can only be run from `sql_bytes`.
+        """
+        charset = charset_of(self.context.client_collation or _UTF8MB4)
+        try:
+            return decode_text(self.sql_bytes, charset)
+        except BinlogFormatError:
+            raw = self.sql_bytes.decode("latin-1")
+            if masked(raw) == raw:
+                raise
+            raise BinlogFormatError(f"A statement that holds a password is not {charset} text", errno=1366) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteLoadQuery:
+    """LOAD DATA INFILE: the statement with `sql_bytes[name_start:name_end]` as its file name, whose blocks came
+    before."""
+
+    query: Query
+    file_id: int
+    name_start: int
+    name_end: int
+    duplicate_handling: int  # 0 error, 1 IGNORE, 2 REPLACE
+
+
+def parse_query(event: bytes, description: FormatDescription) -> Query:
+    """One whole QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError."""
+    if event[4:5] not in (bytes([EventType.QUERY]), bytes([EventType.QUERY_COMPRESSED])):
+        raise format_error("A QUERY event was expected", event)
+    return _parse(event, open_event(event, description.checksum_length))[0]
+
+
+def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteLoadQuery:
+    """One whole EXECUTE_LOAD_QUERY event. Raises BinlogFormatError."""
+    query, load = _parse(event, open_event(event, description.checksum_length))
+    if load is None or not load[1] <= load[2] <= len(query.sql_bytes):
+        raise format_error("An EXECUTE_LOAD_QUERY with a file name inside its statement was expected", event)
+    return ExecuteLoadQuery(query, *load)
+
+
+def _parse(event: bytes, body: Cursor) -> tuple[Query, tuple[int, int, int, int] | None]:
+    header = parse_header(event)
+    thread_id, execution_time, database_length = body.unsigned(4), body.unsigned(4), body.unsigned(1)
+    error_code, status_length = body.unsigned(2), body.unsigned(2)
+    load = None
+    if header.type_code == EventType.EXECUTE_LOAD_QUERY:
+        load = (body.unsigned(4), body.unsigned(4), body.unsigned(4), body.unsigned(1))
+    context = _parse_status(body.sub(status_length))
+    database = _text(body, database_length)
+    if body.unsigned(1) != 0:
+        raise body.error("The database name of a QUERY does not end with NUL")
+    sql = body.rest()
+    if not sql:
+        raise body.error("A QUERY without a statement")
+    if header.type_code == EventType.QUERY_COMPRESSED:
+        sql = inflate(sql, MAX_INFLATED, event)
+    query = Query(
+        header.timestamp,
+        thread_id,
+        execution_time,
+        error_code,
+        database,
+        sql,
+        context,
+        uses_temporary_tables=bool(header.flags & FLAG_THREAD_SPECIFIC),
+        suppress_use=bool(header.flags & FLAG_SUPPRESS_USE),
+    )
+    return query, load
+
+
+def _text(body: Cursor, length: int) -> str:
+    raw = body.take(length)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise body.error(f"A name in a QUERY is not UTF-8: {raw.hex(' ')}") from None
+
+
+def _parse_status(body: Cursor) -> QueryContext:
+    context = QueryContext()
+    while body.remaining:
+        code = body.unsigned(1)
+        reader = _STATUS.get(code)
+        if reader is None:
+            raise body.error(f"Unknown status variable {code} in a QUERY")
+        context = reader(body, context)
+    return context
+
+
+def _charsets(body: Cursor, context: QueryContext) -> QueryContext:
+    client, connection, server = body.unsigned(2), body.unsigned(2), body.unsigned(2)
+    return replace(context, client_collation=client, connection_collation=connection, server_collation=server)
+
+
+def _updated_databases(body: Cursor, context: QueryContext) -> QueryContext:
+    count = body.unsigned(1)
+    if count == _TOO_MANY_DATABASES:
+        return context
+    names: list[str] = []
+    for _ in range(count):
+        end = body.data.find(b"\0", body.position, body.end)
+        names.append(_text(body, max(end - body.position, 0)))
+        body.skip(1)
+    return replace(context, updated_databases=tuple(names))
+
+
+def _old_catalog(body: Cursor, context: QueryContext) -> QueryContext:
+    catalog = _text(body, body.unsigned(1))
+    body.skip(1)
+    return replace(context, catalog=catalog)
+
+
+def _gtid_flags(body: Cursor, context: QueryContext) -> QueryContext:
+    extra = MariadbGtidExtra(body.unsigned(1))
+    ends_alter = extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER)
+    return replace(context, gtid_extra=extra, alter_sequence=body.unsigned(8) if ends_alter else 0)
+
+
+def _collation_map(body: Cursor, context: QueryContext) -> QueryContext:
+    pairs = tuple((body.unsigned(2), body.unsigned(2)) for _ in range(body.unsigned(1)))
+    return replace(context, character_set_collations=pairs)
+
+
+def _ignored(width: int) -> Callable[[Cursor, QueryContext], QueryContext]:
+    def read(body: Cursor, context: QueryContext) -> QueryContext:
+        body.skip(width)
+        return context
+
+    return read
+
+
+def _invoker(body: Cursor, context: QueryContext) -> QueryContext:
+    user = _text(body, body.unsigned(1))
+    return replace(context, invoker=(user, _text(body, body.unsigned(1))))
+
+
+_STATUS: dict[int, Callable[[Cursor, QueryContext], QueryContext]] = {
+    0: lambda b, c: replace(c, flags2=b.unsigned(4)),
+    1: lambda b, c: replace(c, sql_mode=b.unsigned(8)),
+    2: _old_catalog,
+    3: lambda b, c: replace(c, auto_increment=(b.unsigned(2), b.unsigned(2))),
+    4: _charsets,
+    5: lambda b, c: replace(c, time_zone=_text(b, b.unsigned(1))),
+    6: lambda b, c: replace(c, catalog=_text(b, b.unsigned(1))),
+    7: lambda b, c: replace(c, lc_time_names=b.unsigned(2)),
+    8: lambda b, c: replace(c, database_collation=b.unsigned(2)),
+    9: lambda b, c: replace(c, table_map_for_update=b.unsigned(8)),
+    10: _ignored(4),  # master_data_written of MySQL 5.0
+    11: _invoker,
+    12: _updated_databases,
+    13: lambda b, c: replace(c, microseconds=b.unsigned(3)),
+    16: lambda b, c: replace(c, explicit_defaults_for_timestamp=bool(b.unsigned(1))),
+    17: lambda b, c: replace(c, ddl_xid=b.unsigned(8)),
+    18: lambda b, c: replace(c, default_collation_for_utf8mb4=b.unsigned(2)),
+    19: lambda b, c: replace(c, sql_require_primary_key=bool(b.unsigned(1))),
+    20: lambda b, c: replace(c, default_table_encryption=bool(b.unsigned(1))),
+    21: lambda b, c: replace(c, enable_cascade_triggers=bool(b.unsigned(1))),  # MySQL 9.7
+    128: lambda b, c: replace(c, microseconds=b.unsigned(3)),
+    129: lambda b, c: replace(c, ddl_xid=b.unsigned(8)),
+    130: _gtid_flags,
+    131: _collation_map,
+}

@@ -1,0 +1,59 @@
+"""Events copied to another place of another file: only end_log_pos (offset 13 of the header) and the checksum change.
+
+Invariant: what is copied keeps its length, so end_log_pos of each is where the copy ends; groups of MariaDB >= 11.4,
+which come with 0 there, get it, too. FORMAT_DESCRIPTION is never copied: its checksum has rules of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rplctl.event.checksum import CRC_TABLES, crc_range
+from rplctl.event.header import CHECKSUM_LENGTH
+from rplctl.event.jit import ByteArray, lean_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def relocated(
+    data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], position: int, *, has_checksum: bool
+) -> ByteArray:
+    """These whole events one after another, as they stand in a file from offset `position` on."""
+    copied = np.empty(int(lengths.sum()), np.uint8)
+    starts, lengths = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(lengths, np.int64)
+    _relocate(data, starts, lengths, position, has_checksum, CRC_TABLES, copied)
+    return copied
+
+
+@lean_kernel
+def _relocate(
+    data: ByteArray,
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    position: int,
+    has_checksum: bool,
+    tables: NDArray[np.uint32],
+    copied: ByteArray,
+) -> None:
+    ones = np.uint32(0xFFFFFFFF)
+    at = 0
+    for number in range(len(starts)):
+        start, length = starts[number], lengths[number]
+        for index in range(length):
+            copied[at + index] = data[start + index]
+        end = position + at + length
+        for byte in range(4):
+            copied[at + 13 + byte] = (end >> (8 * byte)) & 0xFF
+        if has_checksum:
+            body_end = start + length - CHECKSUM_LENGTH
+            crc = crc_range(data, start, start + 13, tables, ones)
+            for byte in range(4):
+                changed = np.uint32((end >> (8 * byte)) & 0xFF)
+                crc = tables[0][(crc ^ changed) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
+            crc = crc_range(data, start + 17, body_end, tables, crc) ^ ones
+            for byte in range(4):
+                copied[at + length - CHECKSUM_LENGTH + byte] = (crc >> np.uint32(8 * byte)) & np.uint32(0xFF)
+        at += length

@@ -1,0 +1,208 @@
+"""Rows events: WRITE/UPDATE/DELETE_ROWS v1 and v2, PARTIAL_UPDATE_ROWS; where their images begin and end.
+
+Byte table of one event (manual: MySQL Internals, Rows_event; MariaDB Knowledge Base, ROWS_EVENT_V1/V2):
+
+    offset   length          field
+    0        19              common header
+    19       6               table id
+    25       2               flags
+    27       2               v2 only (30-32, 39): length of the extra data, itself included
+    29       n-2             v2 only: extra data (NDB, partition ids), not needed to apply a row
+    ..       1-9             column count m, length-encoded
+    ..       (m+7)/8         columns in the before image (insert: in the after image)
+    ..       (m+7)/8         UPDATE only: columns in the after image
+    ..                       row images up to the end of the event
+    end-4    4               CRC32 when the format description says so
+
+Invariant: offsets only, nothing is copied; every offset handed out lies inside its event.
+Compressed events of MariaDB (166-171) are expanded by `payload` before they come here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.header import format_error
+from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
+
+Ints = npt.NDArray[np.int64]
+Kind = Literal["insert", "update", "delete"]
+
+INSERT, UPDATE, DELETE = 1, 2, 3
+KIND_NAMES: dict[int, Kind] = {INSERT: "insert", UPDATE: "update", DELETE: "delete"}
+
+STMT_END = 0x1
+NO_FOREIGN_KEY_CHECKS = 0x2
+RELAXED_UNIQUE_CHECKS = 0x4
+COMPLETE_ROWS = 0x8
+CASCADES_LOGGED = 0x10  # MySQL 9.6: foreign keys are the SQL layer's; what they cascade to is logged
+
+ROWS_EVENT_TYPES = frozenset({23, 24, 25, 30, 31, 32, 39})
+
+
+@dataclass(frozen=True, slots=True)
+class RowsEvents:
+    """Many rows events as arrays, one element per event; offsets count from the start of `data`.
+
+    `event_start` is where an event begins, `data_start`..`data_end` where its row images lie; `before_bitmap` and
+    `after_bitmap` are offsets of the column bitmaps, -1 when the event has no such image.
+    """
+
+    data: ByteArray
+    event_start: Ints
+    kind: npt.NDArray[np.uint8]
+    table_id: Ints
+    flags: npt.NDArray[np.uint16]
+    column_count: Ints
+    before_bitmap: Ints
+    after_bitmap: Ints
+    data_start: Ints
+    data_end: Ints
+    partial_json: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def select(self, wanted: npt.NDArray[np.bool_] | Ints) -> RowsEvents:
+        """The events of a mask or of event numbers, in that order (usually: those of one table)."""
+        arrays = (getattr(self, field.name)[wanted] for field in fields(self)[1:])
+        return RowsEvents(self.data, *arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsEvent:
+    """One rows event; `before_columns` / `after_columns` are column numbers, None when there is no such image."""
+
+    kind: Kind
+    table_id: int
+    flags: int
+    column_count: int
+    before_columns: tuple[int, ...] | None
+    after_columns: tuple[int, ...] | None
+    data_start: int
+    data_end: int
+    is_partial_json: bool
+
+
+def parse_rows_events(
+    data: Buffer, starts: Ints, lengths: Ints, type_codes: npt.NDArray[np.uint8], checksum_length: int
+) -> RowsEvents:
+    """Find the images of many rows events; `starts` and `lengths` (checksum included) are in bytes.
+
+    Raises BinlogFormatError for a type that is no rows event or a body that runs past its event.
+    """
+    view = byte_view(data)
+    n = len(starts)
+    begin = np.array(starts, np.int64)
+    kind = np.zeros(n, np.uint8)
+    flags = np.zeros(n, np.uint16)
+    partial = np.zeros(n, np.bool_)
+    found = np.full((6, n), -1, np.int64)
+    codes = np.array(type_codes, np.uint8)
+    bad = int(_parse(view, begin, np.array(lengths, np.int64), codes, checksum_length, kind, flags, partial, found))
+    if bad >= 0:
+        raise format_error("A rows event that cannot be read", view.data, int(starts[bad]))
+    table_id, count, before, after, data_start, data_end = found
+    return RowsEvents(view, begin, kind, table_id, flags, count, before, after, data_start, data_end, partial)
+
+
+def parse_rows_event(data: Buffer, offset: int, event_length: int, type_code: int, checksum_length: int) -> RowsEvent:
+    """One rows event that begins at `offset`; see `parse_rows_events` for many."""
+    one = parse_rows_events(
+        data, np.array([offset]), np.array([event_length]), np.array([type_code], np.uint8), checksum_length
+    )
+    count = int(one.column_count[0])
+    return RowsEvent(
+        KIND_NAMES[int(one.kind[0])],
+        int(one.table_id[0]),
+        int(one.flags[0]),
+        count,
+        bitmap_columns(one.data, int(one.before_bitmap[0]), count),
+        bitmap_columns(one.data, int(one.after_bitmap[0]), count),
+        int(one.data_start[0]),
+        int(one.data_end[0]),
+        bool(one.partial_json[0]),
+    )
+
+
+def bitmap_columns(data: ByteArray, offset: int, count: int) -> tuple[int, ...] | None:
+    """The column numbers whose bits are set in the bitmap at `offset`; None for offset -1."""
+    if offset < 0:
+        return None
+    bits = np.unpackbits(data[offset : offset + (count + 7) // 8], bitorder="little")[:count]
+    return tuple(int(column) for column in np.flatnonzero(bits))
+
+
+@lean_kernel
+def _parse(
+    data: ByteArray,
+    starts: Ints,
+    lengths: Ints,
+    type_codes: npt.NDArray[np.uint8],
+    checksum_length: int,
+    kind: npt.NDArray[np.uint8],
+    flags: npt.NDArray[np.uint16],
+    partial: npt.NDArray[np.bool_],
+    found: Ints,
+) -> int:
+    """Fill the output arrays; the number of the first event that does not fit, or -1."""
+    for i in range(len(starts)):
+        code = type_codes[i]
+        p = starts[i] + 19
+        end = starts[i] + lengths[i] - checksum_length
+        if lengths[i] < 0 or starts[i] < 0 or end > len(data):
+            return i
+        if 23 <= code <= 25:
+            kind[i] = code - 22
+            head = 8
+        elif 30 <= code <= 32:
+            kind[i] = code - 29
+            head = 10
+        elif code == 39:
+            kind[i] = 2
+            partial[i] = True
+            head = 10
+        else:
+            return i
+        if p + head >= end:
+            return i
+        table_id = np.int64(0)
+        for k in range(6):
+            table_id |= np.int64(data[p + k]) << (8 * k)
+        found[0, i] = table_id
+        flags[i] = data[p + 6] | np.uint16(data[p + 7]) << 8
+        p += 8
+        if head == 10:
+            extra = np.int64(data[p]) | np.int64(data[p + 1]) << 8
+            if extra < 2:
+                return i
+            p += extra
+            if p >= end:
+                return i
+        count = np.int64(data[p])
+        p += 1
+        if count == 252:
+            if p + 2 > end:
+                return i
+            count = np.int64(data[p]) | np.int64(data[p + 1]) << 8
+            p += 2
+        elif count > 250:
+            return i
+        bitmap = (count + 7) >> 3
+        wanted = bitmap * 2 if kind[i] == 2 else bitmap
+        if count == 0 or p + wanted > end:
+            return i
+        found[1, i] = count
+        if kind[i] != 1:
+            found[2, i] = p
+            p += bitmap
+        if kind[i] != 3:
+            found[3, i] = p
+            p += bitmap
+        found[4, i] = p
+        found[5, i] = end
+    return -1

@@ -1,0 +1,122 @@
+"""Event boundaries in raw bytes: what the receiver, the relay log reader and the planner stand on.
+
+Invariant: only whole events are indexed; a torn tail is left out (it may be completed later), a length that no event
+can have raises. `groups` finds transactions, `split` cuts them for Spark, `packets` strips the protocol's framing;
+their functions are exported here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rplctl.event.bytes_at import u16, u32
+from rplctl.event.format_description import encrypted_error
+from rplctl.event.groups import GroupKind, GroupScan, scan_groups
+from rplctl.event.header import HEADER_LENGTH, MAX_EVENT_LENGTH, EventType, format_error
+from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
+from rplctl.event.packets import Deframed, PacketEnd, deframe
+from rplctl.event.split import RowSplit, split_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Deframed",
+    "EventIndex",
+    "GroupKind",
+    "GroupScan",
+    "PacketEnd",
+    "RowSplit",
+    "deframe",
+    "event_offsets",
+    "scan_events",
+    "scan_groups",
+    "split_rows",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EventIndex:
+    """n whole events: event i is `data[offsets[i]:offsets[i + 1]]`."""
+
+    offsets: NDArray[np.int64]  # n + 1
+    type_codes: NDArray[np.uint8]
+    flags: NDArray[np.uint16]
+    timestamps: NDArray[np.uint32]
+    end_log_pos: NDArray[np.uint32]
+    server_ids: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.type_codes)
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last whole event."""
+        return int(self.offsets[-1])
+
+
+def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
+    """Index the whole events from `offset` on. Raises BinlogFormatError for impossible lengths and encrypted logs."""
+    view = byte_view(data)
+    offsets, type_codes = event_offsets(view, offset)
+    count = len(type_codes)
+    fields = (np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32))
+    flags = np.empty(count, np.uint16)
+    _fill_fields(view, offsets, flags, *fields)
+    return EventIndex(offsets, type_codes, flags, *fields)
+
+
+def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """(offsets[n + 1], type codes[n]) of the whole events from `offset` on, in one pass. Raises as `scan_events`."""
+    view = byte_view(data)
+    room = max(0, len(view) - offset) // HEADER_LENGTH
+    offsets, type_codes = np.empty(room + 1, np.int64), np.empty(room, np.uint8)  # pages not used are not taken
+    count, bad = _find_events(view, offset, offsets, type_codes)
+    if bad >= 0:
+        head = view[bad : bad + 64].tobytes()
+        if head[4] == EventType.START_ENCRYPTION:
+            raise encrypted_error(head)
+        raise format_error("Impossible event length", view.data, bad)
+    return offsets[: count + 1].copy(), type_codes[:count].copy()
+
+
+@lean_kernel
+def _find_events(
+    data: ByteArray, offset: int, offsets: NDArray[np.int64], type_codes: NDArray[np.uint8]
+) -> tuple[int, int]:
+    """(whole events, offset of the first impossible one or -1)."""
+    count = 0
+    end = len(data)
+    while offset + HEADER_LENGTH <= end:
+        length = u32(data, offset + 9)
+        type_code = data[offset + 4]
+        if length < HEADER_LENGTH or length > MAX_EVENT_LENGTH or type_code == 164:
+            return count, offset
+        if length > end - offset:
+            break
+        offsets[count] = offset
+        type_codes[count] = type_code
+        offset += length
+        count += 1
+    offsets[count] = offset
+    return count, -1
+
+
+@lean_kernel
+def _fill_fields(
+    data: ByteArray,
+    offsets: NDArray[np.int64],
+    flags: NDArray[np.uint16],
+    timestamps: NDArray[np.uint32],
+    end_log_pos: NDArray[np.uint32],
+    server_ids: NDArray[np.uint32],
+) -> None:
+    for index in range(len(timestamps)):
+        offset = offsets[index]
+        flags[index] = u16(data, offset + 17)
+        timestamps[index] = u32(data, offset)
+        server_ids[index] = u32(data, offset + 5)
+        end_log_pos[index] = u32(data, offset + 13)

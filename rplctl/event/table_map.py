@@ -1,0 +1,338 @@
+"""TABLE_MAP: which table a table id means, and how its columns are written in the row events that follow.
+
+    offset size field          (behind the 19-byte header)
+    0      6    table id
+    6      2    flags
+    8      1+n+1  database     length, name, NUL
+           1+n+1  table        length, name, NUL
+           L    column count   length-encoded integer
+           c    type codes
+           L+m  metadata       length, then 0–4 bytes per column, by its type
+           (c+7)/8  null bits  bit set = may be NULL
+           …    optional       (type, length, value)*: signedness, collations, names, labels, keys, visibility
+
+Invariant: every tuple of a TableMap has one entry per column; None = the source did not log it (MariaDB logs none by
+default, MySQL only signedness and collations). Optional metadata of a type that we do not know is stepped over: it is
+optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final
+
+from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.format_description import FormatDescription
+from rplctl.event.header import EventType, format_error
+
+
+class ColumnType(IntEnum):
+    """Type codes of columns as the binary log writes them. 140 and 141 are MariaDB's compressed columns."""
+
+    DECIMAL = 0
+    TINY = 1
+    SHORT = 2
+    LONG = 3
+    FLOAT = 4
+    DOUBLE = 5
+    NULL = 6
+    TIMESTAMP = 7
+    LONGLONG = 8
+    INT24 = 9
+    DATE = 10
+    TIME = 11
+    DATETIME = 12
+    YEAR = 13
+    NEWDATE = 14
+    VARCHAR = 15
+    BIT = 16
+    TIMESTAMP2 = 17
+    DATETIME2 = 18
+    TIME2 = 19
+    TYPED_ARRAY = 20
+    BLOB_COMPRESSED = 140
+    VARCHAR_COMPRESSED = 141
+    VECTOR = 242
+    JSON = 245
+    NEWDECIMAL = 246
+    ENUM = 247
+    SET = 248
+    TINY_BLOB = 249
+    MEDIUM_BLOB = 250
+    LONG_BLOB = 251
+    BLOB = 252
+    VAR_STRING = 253
+    STRING = 254
+    GEOMETRY = 255
+
+
+_KNOWN_TYPES = frozenset(ColumnType)
+_ONE_BYTE_METADATA = frozenset(
+    {
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+        ColumnType.TIMESTAMP2,
+        ColumnType.DATETIME2,
+        ColumnType.TIME2,
+        ColumnType.BLOB_COMPRESSED,
+        ColumnType.VECTOR,
+        ColumnType.JSON,
+        ColumnType.TINY_BLOB,
+        ColumnType.MEDIUM_BLOB,
+        ColumnType.LONG_BLOB,
+        ColumnType.BLOB,
+        ColumnType.GEOMETRY,
+    }
+)
+_LOW_BYTE_FIRST = frozenset({ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.BIT})
+_HIGH_BYTE_FIRST = frozenset(
+    {ColumnType.STRING, ColumnType.VAR_STRING, ColumnType.ENUM, ColumnType.SET, ColumnType.NEWDECIMAL}
+)
+_NUMERIC = frozenset(
+    {
+        ColumnType.TINY,
+        ColumnType.SHORT,
+        ColumnType.INT24,
+        ColumnType.LONG,
+        ColumnType.LONGLONG,
+        ColumnType.YEAR,  # always unsigned, yet both vendors log it
+        ColumnType.NEWDECIMAL,
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+    }
+)
+_CHARACTER = frozenset(
+    {
+        ColumnType.STRING,
+        ColumnType.VAR_STRING,
+        ColumnType.VARCHAR,
+        ColumnType.VARCHAR_COMPRESSED,
+        ColumnType.TINY_BLOB,
+        ColumnType.MEDIUM_BLOB,
+        ColumnType.LONG_BLOB,
+        ColumnType.BLOB,
+        ColumnType.BLOB_COMPRESSED,
+        ColumnType.VECTOR,  # MySQL's is a BLOB with a charset (binary)
+    }
+)
+BINARY_COLLATION: Final = 63
+
+
+@dataclass(frozen=True, slots=True)
+class TableMap:
+    """One table of one TABLE_MAP event.
+
+    `metadata` per column is one int: VARCHAR maximum bytes; BIT bits | bytes << 8; NEWDECIMAL precision << 8 | scale;
+    STRING, ENUM, SET real type << 8 | length byte (see `real_type`); BLOB, JSON width of the length; temporal digits.
+    """
+
+    table_id: int
+    flags: int
+    database: str
+    table: str
+    type_codes: tuple[int, ...]
+    metadata: tuple[int, ...]
+    nullable: tuple[bool, ...]
+    unsigned: tuple[bool, ...] | None = None  # False for columns that are no numbers
+    charsets: tuple[int, ...] | None = None  # collation ids; 0 for columns without characters, 63 = binary
+    column_names: tuple[str, ...] | None = None
+    labels: tuple[tuple[bytes, ...] | None, ...] | None = None  # members of ENUM and SET in their charset's bytes
+    geometry_types: tuple[int, ...] | None = None  # 0 for other columns
+    primary_key: tuple[tuple[int, int], ...] | None = None  # (column index, prefix characters or 0)
+    visibility: tuple[bool, ...] | None = None
+    vector_dimensions: tuple[int, ...] | None = field(default=None)
+
+    @property
+    def column_count(self) -> int:
+        return len(self.type_codes)
+
+
+def real_type(type_code: int, metadata: int) -> int:
+    """ENUM (247), SET (248) and STRING (254) columns come as STRING with their type in the metadata's high byte.
+
+    A CHAR of more than 255 bytes borrows bits 4 and 5 of that byte for its length.
+    """
+    if type_code != ColumnType.STRING or metadata < 256:
+        return type_code
+    high = metadata >> 8
+    return high if high & 0x30 == 0x30 else high | 0x30
+
+
+@lru_cache(maxsize=128)  # one is asked for by each step that its transaction goes through
+def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
+    """One whole TABLE_MAP event. Raises BinlogFormatError for lengths that do not fit and unknown column types."""
+    body = open_event(event, description.checksum_length)
+    if event[4] != EventType.TABLE_MAP:
+        raise format_error("A TABLE_MAP event was expected", event)
+    table_id = body.unsigned(4 if description.fixed_length(EventType.TABLE_MAP) == 6 else 6)
+    flags = body.unsigned(2)
+    database = _name(body)
+    table = _name(body)
+    column_count = body.packed_length()
+    type_codes = tuple(body.take(column_count))
+    metadata = _parse_metadata(body.sub(body.packed_length()), type_codes)
+    nullable = _bits(body.take((column_count + 7) // 8), column_count, most_significant_first=False)
+    table_map = TableMap(table_id, flags, database, table, type_codes, metadata, nullable)
+    readers = _OPTIONAL_MARIADB if description.is_mariadb else _OPTIONAL
+    while body.remaining:
+        kind = body.unsigned(1)
+        value = body.sub(body.packed_length())
+        reader = readers.get(kind)
+        if reader is not None:
+            table_map = reader(value, table_map)
+    return table_map
+
+
+def _name(body: Cursor) -> str:
+    name = body.take(body.unsigned(1))
+    if body.unsigned(1) != 0:
+        raise body.error("A name in a TABLE_MAP does not end with NUL")
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        raise body.error(f"A name in a TABLE_MAP is not UTF-8: {name.hex(' ')}") from None
+
+
+def _parse_metadata(body: Cursor, type_codes: tuple[int, ...]) -> tuple[int, ...]:
+    values: list[int] = []
+    for type_code in type_codes:
+        if type_code not in _KNOWN_TYPES:
+            raise body.error(f"Unknown column type {type_code}")
+        if type_code in _ONE_BYTE_METADATA:
+            values.append(body.unsigned(1))
+        elif type_code in _LOW_BYTE_FIRST:
+            values.append(body.unsigned(2))
+        elif type_code in _HIGH_BYTE_FIRST:
+            values.append(body.big_endian(2))
+        elif type_code == ColumnType.TYPED_ARRAY:
+            raise body.error("Column type TYPED_ARRAY (a multi-valued index) is not expected in a binary log")
+        else:
+            values.append(0)
+    if body.remaining:
+        raise body.error(f"{body.remaining} bytes of column metadata are left over")
+    return tuple(values)
+
+
+def _bits(data: bytes, count: int, *, most_significant_first: bool = True) -> tuple[bool, ...]:
+    if most_significant_first:
+        return tuple(bool(data[i >> 3] & (0x80 >> (i & 7))) for i in range(count))
+    return tuple(bool(data[i >> 3] & (1 << (i & 7))) for i in range(count))
+
+
+def _columns_of(table_map: TableMap, types: frozenset[ColumnType]) -> list[int]:
+    pairs = zip(table_map.type_codes, table_map.metadata, strict=True)
+    return [index for index, (code, meta) in enumerate(pairs) if real_type(code, meta) in types]
+
+
+def _read_signedness(body: Cursor, table_map: TableMap) -> TableMap:
+    columns = _columns_of(table_map, _NUMERIC)
+    flags = _bits(body.take((len(columns) + 7) // 8), len(columns))
+    unsigned = [False] * table_map.column_count
+    for column, flag in zip(columns, flags, strict=True):
+        unsigned[column] = flag
+    return replace(table_map, unsigned=tuple(unsigned))
+
+
+def _merge_charsets(table_map: TableMap, charsets: dict[int, int]) -> TableMap:
+    merged = list(table_map.charsets or (0,) * table_map.column_count)
+    for column, collation in charsets.items():
+        merged[column] = collation
+    return replace(table_map, charsets=tuple(merged))
+
+
+def _default_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMap], TableMap]:
+    def read(body: Cursor, table_map: TableMap) -> TableMap:
+        columns = _columns_of(table_map, types)
+        charsets = dict.fromkeys(columns, body.packed_length())
+        while body.remaining:
+            index = body.packed_length()
+            if index >= len(columns):
+                raise body.error("A collation in a TABLE_MAP is for a column that is not there")
+            charsets[columns[index]] = body.packed_length()
+        return _merge_charsets(table_map, charsets)
+
+    return read
+
+
+def _column_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMap], TableMap]:
+    def read(body: Cursor, table_map: TableMap) -> TableMap:
+        charsets = {c: body.packed_length() for c in _columns_of(table_map, types)}
+        if body.remaining:
+            raise body.error("A TABLE_MAP has more collations than columns")
+        return _merge_charsets(table_map, charsets)
+
+    return read
+
+
+def _read_names(body: Cursor, table_map: TableMap) -> TableMap:
+    names = tuple(body.counted().decode("utf-8", "surrogateescape") for _ in table_map.type_codes)
+    return replace(table_map, column_names=names)
+
+
+def _labels(column_type: ColumnType) -> Callable[[Cursor, TableMap], TableMap]:
+    def read(body: Cursor, table_map: TableMap) -> TableMap:
+        labels = list(table_map.labels or (None,) * table_map.column_count)
+        for column in _columns_of(table_map, frozenset({column_type})):
+            count = body.packed_length()
+            if count > body.remaining:
+                raise body.error(f"{count} labels cannot be in {body.remaining} bytes")
+            labels[column] = tuple(body.counted() for _ in range(count))
+        return replace(table_map, labels=tuple(labels))
+
+    return read
+
+
+def _per_column(body: Cursor, table_map: TableMap, column_type: ColumnType) -> tuple[int, ...]:
+    values = [0] * table_map.column_count
+    for column in _columns_of(table_map, frozenset({column_type})):
+        values[column] = body.packed_length()
+    return tuple(values)
+
+
+def _read_geometry(body: Cursor, table_map: TableMap) -> TableMap:
+    return replace(table_map, geometry_types=_per_column(body, table_map, ColumnType.GEOMETRY))
+
+
+def _read_vector(body: Cursor, table_map: TableMap) -> TableMap:
+    return replace(table_map, vector_dimensions=_per_column(body, table_map, ColumnType.VECTOR))
+
+
+def _primary_key(*, with_prefix: bool) -> Callable[[Cursor, TableMap], TableMap]:
+    def read(body: Cursor, table_map: TableMap) -> TableMap:
+        parts: list[tuple[int, int]] = []
+        while body.remaining:
+            column = body.packed_length()
+            if column >= table_map.column_count:
+                raise body.error(f"Primary key column {column} is not in the table")
+            parts.append((column, body.packed_length() if with_prefix else 0))
+        return replace(table_map, primary_key=tuple(parts))
+
+    return read
+
+
+def _read_visibility(body: Cursor, table_map: TableMap) -> TableMap:
+    count = table_map.column_count
+    return replace(table_map, visibility=_bits(body.take((count + 7) // 8), count))
+
+
+_LABELLED = frozenset({ColumnType.ENUM, ColumnType.SET})
+_OPTIONAL: dict[int, Callable[[Cursor, TableMap], TableMap]] = {
+    1: _read_signedness,
+    2: _default_charsets(_CHARACTER),
+    3: _column_charsets(_CHARACTER),
+    4: _read_names,
+    5: _labels(ColumnType.SET),
+    6: _labels(ColumnType.ENUM),
+    7: _read_geometry,
+    8: _primary_key(with_prefix=False),
+    9: _primary_key(with_prefix=True),
+    10: _default_charsets(_LABELLED),
+    11: _column_charsets(_LABELLED),
+    12: _read_visibility,
+    13: _read_vector,
+}
+_WITH_GEOMETRY = _CHARACTER | {ColumnType.GEOMETRY}  # MariaDB's GEOMETRY is a BLOB with a charset (binary)
+_OPTIONAL_MARIADB = {**_OPTIONAL, 2: _default_charsets(_WITH_GEOMETRY), 3: _column_charsets(_WITH_GEOMETRY)}

@@ -1,0 +1,320 @@
+"""Cells to values, a column at a time: what the server would print, as neutral Python objects.
+
+    integers, YEAR, BIT → int          FLOAT, DOUBLE → float        DECIMAL, temporal → str as the server prints it
+    CHAR, VARCHAR, TEXT, ENUM, SET, JSON, INET4, INET6, UUID → str   BINARY, VARBINARY, BLOB, GEOMETRY, VECTOR → bytes
+    NULL, or a column that is not in the image → None
+
+Invariant: a value that cannot be told exactly raises BinlogFormatError; nothing is rounded, trimmed or replaced.
+GEOMETRY is the server's own form: 4 bytes SRID, then WKB.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event import temporal
+from rplctl.event.cells import (
+    Cells,
+    cell_views,
+    cells_of,
+    gather,
+    has_large_cell,
+    raw_cells,
+    signed_cells,
+    unsigned_cells,
+)
+from rplctl.event.charset import decode_text, is_single_byte, is_utf8
+from rplctl.event.column import ColumnFormat, char_length, fraction_digits
+from rplctl.event.decimal import decimal_sheet
+from rplctl.event.images import Images
+from rplctl.event.inet_uuid import inet4_text, inet6_text, uuid_text
+from rplctl.event.json import apply_diffs, json_text, parse_json, print_json
+from rplctl.event.large_text import large_text
+from rplctl.event.rows import Ints
+from rplctl.event.table_map import ColumnType
+from rplctl.event.text_matrix import TextSheet
+
+INTEGER_WIDTH: Final = {
+    ColumnType.TINY: 1,
+    ColumnType.SHORT: 2,
+    ColumnType.INT24: 3,
+    ColumnType.LONG: 4,
+    ColumnType.LONGLONG: 8,
+}
+
+
+def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *, views: bool = False) -> list[Any]:
+    """The values of `column` in the images numbered `rows` (-1: None), one each. `views`: large bytes as views of
+    `images.data`, large text as LargeText.
+
+    Raises BinlogFormatError for bytes that are no value of the column, ENUM or SET without labels, a JSON diff without
+    a before image.
+    """
+    cells = cells_of(images, np.asarray(rows, np.int64), column)
+    if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():
+        values = _documents(images, cells, column)
+    elif views and _is_plain(fmt) and has_large_cell(cells):
+        values = _views(cells, fmt.charset)
+    else:
+        values = _decode(cells, fmt)
+    if len(values) == cells.total:
+        return values
+    out: list[Any] = [None] * cells.total
+    for position, value in zip(cells.valid.tolist(), values, strict=True):
+        out[position] = value
+    return out
+
+
+def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    kind = fmt.real_type
+    if not len(cells):
+        return []
+    if kind in INTEGER_WIDTH:
+        width = INTEGER_WIDTH[ColumnType(kind)]
+        return _listed(unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, width))
+    if kind in SHEETS:
+        return list(SHEETS[kind](cells, fmt).texts())
+    decode = _DECODERS.get(kind)
+    if decode is None:
+        raise BinlogFormatError(f"Unknown column type {kind}", errno=1610)
+    return decode(cells, fmt)
+
+
+def _is_plain(fmt: ColumnFormat) -> bool:
+    """Bytes or text as they lie, neither padded nor compressed."""
+    is_string = _DECODERS.get(fmt.real_type) in (_strings, _blobs) and fmt.real_type != ColumnType.STRING
+    return is_string and fmt.sql_type not in TEXT_OF_BYTES
+
+
+def _views(cells: Cells, charset: str | None) -> list[Any]:
+    views = cell_views(cells)
+    if charset is None or charset == "binary":
+        return [*views]
+    return [large_text(v, charset) if isinstance(v, memoryview) else decode_text(v, charset) for v in views]
+
+
+def _listed(array: npt.NDArray[Any]) -> list[Any]:
+    values: list[Any] = array.tolist()
+    return values
+
+
+def _floats(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return _finite(unsigned_cells(cells).astype(np.uint32).view(np.float32))
+
+
+def _doubles(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return _finite(unsigned_cells(cells).view(np.float64))
+
+
+def _finite(values: npt.NDArray[Any]) -> list[Any]:
+    """No server stores any other; in SQLite a NaN would become NULL."""
+    if not np.isfinite(values).all():
+        raise BinlogFormatError("A FLOAT or DOUBLE that is no number", errno=1610)
+    return _listed(values.astype(np.float64))
+
+
+def _years(cells: Cells, _: ColumnFormat) -> list[Any]:
+    year = unsigned_cells(cells).astype(np.int64)
+    return _listed(np.where(year == 0, 0, year + 1900))
+
+
+def _bits(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return _listed(unsigned_cells(cells, big_endian=True))
+
+
+def _decimals(cells: Cells, fmt: ColumnFormat) -> TextSheet:
+    buffer, _ = gather(cells)
+    return decimal_sheet(buffer.reshape(len(cells), -1), fmt.metadata >> 8, fmt.metadata & 0xFF)
+
+
+def _dates(cells: Cells, _: ColumnFormat) -> TextSheet:
+    return temporal.date_sheet(unsigned_cells(cells))
+
+
+def _datetimes(cells: Cells, fmt: ColumnFormat) -> TextSheet:
+    digits = fraction_digits(fmt)
+    if fmt.type_code == ColumnType.DATETIME2:
+        return temporal.datetime2_sheet(unsigned_cells(cells, big_endian=True), digits)
+    if digits:
+        return temporal.mariadb_datetime_sheet(unsigned_cells(cells, big_endian=True), digits)
+    return temporal.old_datetime_sheet(unsigned_cells(cells))
+
+
+def _times(cells: Cells, fmt: ColumnFormat) -> TextSheet:
+    digits = fraction_digits(fmt)
+    if fmt.type_code == ColumnType.TIME2:
+        return temporal.time2_sheet(unsigned_cells(cells, big_endian=True), digits)
+    if digits:
+        return temporal.mariadb_time_sheet(unsigned_cells(cells, big_endian=True), digits)
+    return temporal.old_time_sheet(unsigned_cells(cells))
+
+
+def _timestamps(cells: Cells, fmt: ColumnFormat) -> TextSheet:
+    digits = fraction_digits(fmt)
+    if fmt.type_code == ColumnType.TIMESTAMP2:
+        return temporal.timestamp2_sheet(unsigned_cells(cells, big_endian=True), digits)
+    if digits:
+        return temporal.mariadb_timestamp_sheet(unsigned_cells(cells, big_endian=True), digits)
+    seconds = unsigned_cells(cells).astype(np.int64)
+    return temporal.timestamp_sheet(seconds, np.zeros_like(seconds), 0)
+
+
+def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
+    if fmt.labels is None:
+        raise BinlogFormatError(
+            "The members of an ENUM or SET column are neither in the binary log nor in the table's model",
+            errno=1610,
+            hint="rplctl load-schema FILE, or set binlog_row_metadata=FULL on the source",
+        )
+    return fmt.labels
+
+
+def _enums(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    texts = ("", *_labels(fmt))  # index 0: what the server stores for an invalid value
+    numbers = unsigned_cells(cells).tolist()
+    if max(numbers) >= len(texts):
+        raise BinlogFormatError(f"ENUM value {max(numbers)} of {len(texts) - 1} members", errno=1610)
+    return [texts[number] for number in numbers]
+
+
+def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    labels = _labels(fmt)
+    numbers = unsigned_cells(cells).tolist()
+    if max(numbers) >> len(labels):
+        raise BinlogFormatError(f"SET value {max(numbers):#x} of {len(labels)} members", errno=1610)
+    texts = {
+        number: ",".join(label for bit, label in enumerate(labels) if number >> bit & 1) for number in set(numbers)
+    }
+    return [texts[number] for number in numbers]
+
+
+def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    """CHAR, VARCHAR, TEXT and their binary sisters."""
+    if fmt.sql_type in TEXT_OF_BYTES:
+        length = char_length(fmt.metadata)  # zeros at the end are not logged
+        return [TEXT_OF_BYTES[fmt.sql_type](raw.ljust(length, b"\0")) for raw in raw_cells(cells)]
+    if fmt.charset is None or fmt.charset == "binary":
+        if fmt.type_code == ColumnType.STRING:
+            length = char_length(fmt.metadata)
+            return [raw.ljust(length, b"\0") for raw in raw_cells(cells)]
+        return raw_cells(cells)
+    return _texts(cells, fmt.charset)
+
+
+def _texts(cells: Cells, charset: str) -> list[Any]:
+    """One decode for all when each byte is a character, else one each."""
+    if has_large_cell(cells):
+        return [decode_text(bytes(view), charset) for view in cell_views(cells)]
+    if is_utf8(charset) or is_single_byte(charset):
+        buffer, offsets = gather(cells)
+        raw = buffer.tobytes()
+        if raw.isascii() or is_single_byte(charset):
+            text = decode_text(raw, charset)
+            assert len(text) == len(raw)
+            ends = offsets.tolist()
+            return [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [decode_text(raw, charset) for raw in raw_cells(cells)]
+
+
+def _blobs(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    if fmt.charset is None or fmt.charset == "binary":
+        return raw_cells(cells)
+    return _texts(cells, fmt.charset)
+
+
+def _compressed(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    plain = [expand_column(raw) for raw in raw_cells(cells)]
+    if fmt.charset is None or fmt.charset == "binary":
+        return plain
+    return [decode_text(raw, fmt.charset) for raw in plain]
+
+
+def expand_column(raw: bytes) -> bytes:
+    """A cell of a MariaDB COMPRESSED column: method and width of the length, big-endian length, deflated bytes.
+
+    Raises BinlogFormatError for an unknown method or a length that is wrong.
+    """
+    if not raw or raw[0] == 0:
+        return raw[1:]
+    method, raw_deflate, width = raw[0] >> 4, raw[0] & 8, raw[0] & 7
+    length = int.from_bytes(raw[1 : 1 + width], "big")
+    if method == 8 and 1 <= width <= 4:
+        stream = zlib.decompressobj(-zlib.MAX_WBITS if raw_deflate else zlib.MAX_WBITS)
+        try:
+            plain = stream.decompress(raw[1 + width :], length + 1)
+        except zlib.error as error:
+            raise BinlogFormatError(f"A compressed column: {error}: {raw[:64].hex(' ')}", errno=1610) from error
+        if len(plain) == length:
+            return plain
+    raise BinlogFormatError(f"A compressed column that cannot be read: {raw[:64].hex(' ')}", errno=1610)
+
+
+def _json(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return [json_text(raw) for raw in raw_cells(cells)]
+
+
+def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
+    """JSON cells of which some are diffs against their before image."""
+    is_diff = images.is_diff[cells.images, column]
+    bases = images.before_of_image[cells.images]
+    base_cells = cells_of(images, np.where(is_diff, bases, -1), column)
+    if len(base_cells) < int(is_diff.sum()):
+        raise BinlogFormatError("A partial JSON update whose row has no before image of the column", errno=3903)
+    old = dict(zip(base_cells.valid.tolist(), raw_cells(base_cells), strict=True))
+    return [
+        print_json(apply_diffs(parse_json(old[i]), raw)) if i in old else json_text(raw)
+        for i, raw in enumerate(raw_cells(cells))
+    ]
+
+
+def _raw(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return raw_cells(cells)
+
+
+def _nulls(cells: Cells, _: ColumnFormat) -> list[Any]:
+    return [None] * len(cells)
+
+
+TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {
+    "inet4": inet4_text,
+    "inet6": inet6_text,
+    "uuid": uuid_text,
+}
+SHEETS: Final[dict[int, Callable[[Cells, ColumnFormat], TextSheet]]] = {
+    ColumnType.NEWDECIMAL: _decimals,
+    ColumnType.DATE: _dates,
+    ColumnType.NEWDATE: _dates,
+    ColumnType.TIME: _times,
+    ColumnType.TIME2: _times,
+    ColumnType.DATETIME: _datetimes,
+    ColumnType.DATETIME2: _datetimes,
+    ColumnType.TIMESTAMP: _timestamps,
+    ColumnType.TIMESTAMP2: _timestamps,
+}
+_DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
+    ColumnType.NULL: _nulls,
+    ColumnType.FLOAT: _floats,
+    ColumnType.DOUBLE: _doubles,
+    ColumnType.YEAR: _years,
+    ColumnType.BIT: _bits,
+    ColumnType.ENUM: _enums,
+    ColumnType.SET: _sets,
+    ColumnType.STRING: _strings,
+    ColumnType.VARCHAR: _strings,
+    ColumnType.VAR_STRING: _strings,
+    ColumnType.VARCHAR_COMPRESSED: _compressed,
+    ColumnType.BLOB_COMPRESSED: _compressed,
+    ColumnType.BLOB: _blobs,
+    ColumnType.TINY_BLOB: _blobs,
+    ColumnType.MEDIUM_BLOB: _blobs,
+    ColumnType.LONG_BLOB: _blobs,
+    ColumnType.JSON: _json,
+    ColumnType.GEOMETRY: _raw,
+    ColumnType.VECTOR: _raw,
+}

@@ -1,0 +1,134 @@
+"""Kernels over one batch of events: how far it can be appended as it is, and where that leaves the source position.
+
+Position rule (64-bit, ours; the header's field is 32-bit): an event with end_log_pos moves to the smallest position
+not before the current one with those low 32 bits; one without it, unless artificial, moves by its length (MariaDB >=
+11.4 in a group). ROTATE, FORMAT_DESCRIPTION and heartbeats end a run: the receiver looks at those itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rplctl.event.bytes_at import u32
+from rplctl.event.jit import kernel
+from rplctl.source.base import Bytes, EventBatch, Offsets
+
+
+@dataclass(slots=True)
+class EventFilter:
+    """What is left out of the relay log: our own events, IGNORE_SERVER_IDS, and MariaDB's domain lists."""
+
+    own_server_id: int | None  # None = replicate_same_server_id
+    ignored_server_ids: tuple[int, ...] = ()
+    do_domain_ids: tuple[int, ...] = ()
+    ignore_domain_ids: tuple[int, ...] = ()
+    skipping: bool = False  # inside a group of a domain that is left out
+    servers: Offsets = field(init=False)
+    do_domains: Offsets = field(init=False)
+    ignored_domains: Offsets = field(init=False)
+
+    def __post_init__(self) -> None:
+        own = () if self.own_server_id is None else (self.own_server_id,)
+        self.servers = np.array([*own, *self.ignored_server_ids], np.int64)
+        self.do_domains = np.array(self.do_domain_ids or (), np.int64)
+        self.ignored_domains = np.array(self.ignore_domain_ids or (), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Events `first … stop - 1` of a batch; `data` is what is left of them to append."""
+
+    stop: int
+    position: int  # source position behind the run
+    data: Bytes
+    kept: int  # events in `data`
+    ends_dropped: bool  # the last event was left out
+
+
+def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) -> Run:
+    """From event `first` up to the next ROTATE, FORMAT_DESCRIPTION or heartbeat, or to the end of the batch."""
+    keep = np.empty(len(batch) - first, np.uint8)
+    stop, position, dropped, skipping = _run(
+        batch.data,
+        batch.offsets,
+        first,
+        position,
+        keep,
+        events.servers,
+        events.do_domains,
+        events.ignored_domains,
+        events.skipping,
+    )
+    events.skipping = bool(skipping)
+    count = int(stop) - first
+    data = batch.data[int(batch.offsets[first]) : int(batch.offsets[stop])]
+    if dropped:
+        data = _kept(data, keep[:count], batch.offsets[first : stop + 1] - batch.offsets[first])
+    ends_dropped = count > 0 and not keep[count - 1]
+    return Run(int(stop), int(position), data, count - int(dropped), bool(ends_dropped))
+
+
+def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
+    """The events of which `keep` is 1; a mask of their bytes would be as large as they are."""
+    turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # 0 → 1 and 1 → 0 by turns
+    pieces = [data[offsets[a] : offsets[b]] for a, b in turns.reshape(-1, 2).tolist()]
+    return np.concatenate(pieces) if len(pieces) > 1 else (pieces or [data[:0]])[0]
+
+
+def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:
+    """The position rule for one event."""
+    if end_log_pos:
+        return int(_advance(position, end_log_pos))
+    return position if artificial else position + event_length
+
+
+@kernel
+def _advance(position: int, end_log_pos: int) -> int:
+    candidate = (position >> 32 << 32) | end_log_pos
+    return candidate if candidate >= position else candidate + (1 << 32)
+
+
+@kernel
+def _contains(values: Offsets, value: int) -> bool:
+    for known in values:
+        if known == value:
+            return True
+    return False
+
+
+@kernel
+def _run(  # noqa: PLR0913
+    data: Bytes,
+    offsets: Offsets,
+    first: int,
+    position: int,
+    keep: Bytes,
+    servers: Offsets,
+    do_domains: Offsets,
+    ignored_domains: Offsets,
+    skipping: bool,
+) -> tuple[int, int, int, bool]:
+    dropped = 0
+    i = first
+    while i < len(offsets) - 1:
+        at = offsets[i]
+        kind = data[at + 4]
+        if kind == 4 or kind == 15 or kind == 27 or kind == 41:
+            break
+        end_log_pos = int(u32(data, at + 13))
+        if end_log_pos != 0:
+            position = _advance(position, end_log_pos)
+        elif data[at + 17] & 0x20 == 0:
+            position += offsets[i + 1] - at
+        if kind == 162 and offsets[i + 1] - at >= 32:
+            domain = int(u32(data, at + 27))
+            skipping = _contains(ignored_domains, domain) or (len(do_domains) > 0 and not _contains(do_domains, domain))
+        elif kind == 163 or kind == 161 or kind == 3:
+            skipping = False
+        drop = skipping or _contains(servers, int(u32(data, at + 5)))
+        keep[i - first] = 0 if drop else 1
+        dropped += 1 if drop else 0
+        i += 1
+    return i, position, dropped, skipping

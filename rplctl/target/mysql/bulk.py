@@ -1,0 +1,224 @@
+"""Net changes into MySQL and MariaDB in bulk: by MariaDB's bulk execution (framed rows), else by LOAD DATA LOCAL from
+memory: no file on either side.
+
+Invariant (design D2): nothing is upserted unseen. LOCAL makes the server forgive (it skips duplicates and turns errors
+into warnings), so what it reports decides: records as sent, none skipped, no warning, as many rows replaced, deleted or
+matched as the source changed. Anything else is CountMismatch; the applier rolls back and finds the exact transaction.
+
+    deletes   keys → temporary table, DELETE … JOIN; rows of a table without a key: `mysql_bag`
+    updates   where the primary key is the only unique key and the source's table has all its columns (more of them
+              keep their values): framed: INSERT … ON DUPLICATE KEY UPDATE; else LOAD DATA REPLACE, unless a foreign
+              key points at the table;
+              else, or when LOAD DATA replaced fewer rows than sent (it does not count rows that stay the same),
+              rows → temporary table, UPDATE … JOIN; where rows trade values of another unique key, DELETE and INSERT
+    inserts   INSERT, LOAD DATA
+
+Of the two ways bulk execution costs the server less: LOAD DATA looks at every byte of a row for its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pymysql import err
+
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import COPIES, CountMismatch, EncodedRows, TableChunk, has_one_unique_key, key_of
+from rplctl.target.mysql.bag import COPIES_COLUMN, STAGE, BagRemover
+from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
+from rplctl.target.mysql.connection import LoadingConnection
+from rplctl.target.mysql.rows import kept_times, left_out, table_name
+from rplctl.target.mysql.values import quote
+
+_STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
+_STAGES = frozenset({_STAGE, STAGE})
+_NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
+_READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # bytes would be their own form, not what they print
+_DUPLICATE = 1062
+
+
+class BulkLoader:
+    """`send` executes statements on the driver's connection and tells the rows each matched, `ask` fetches."""
+
+    def __init__(
+        self,
+        send: Callable[[bytes], Sequence[int]],
+        driver: Callable[[], LoadingConnection],
+        ask: Callable[[bytes], list[tuple[Any, ...]]],
+    ) -> None:
+        self._send = send
+        self._driver = driver
+        self._bag = BagRemover(send, ask)
+
+    def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
+        """Rows of a table without a key, and how many of each. Raises CountMismatch."""
+        with self._bag.stage(model) as stage:
+            self._into(stage, rows, model)
+            self._bag.remove(model, rows.count)
+
+    def remove(self, chunk: TableChunk, model: TableModel) -> None:
+        """Delete what must be deleted; keys that must be absent are."""
+        assert chunk.bulk is not None
+        for keys, expected in ((chunk.bulk.absent, 0), (chunk.bulk.deletes, chunk.bulk.deletes.count)):
+            if keys.count:
+                with self._staged(keys, model):
+                    self._expect("delete from", model, self._delete_staged(model), expected)
+
+    def update(self, chunk: TableChunk, model: TableModel, *, is_parent: bool) -> None:
+        """Bring rows that exist to their new values. `is_parent`: a foreign key points at the table; REPLACE would
+        delete a row there before it inserts the new one.
+        """
+        assert chunk.bulk is not None
+        rows = chunk.bulk.updates
+        if not rows.count:
+            return
+        if has_one_unique_key(model) and _are_whole(rows, model):
+            if rows.framed and rows.count > 1:
+                replaced = self._insert_framed(table_name(model), rows, model, _values_of(rows, model)).replaced
+                return self._expect("update of", model, replaced, rows.count)
+            if not rows.framed and not is_parent:
+                self._send(b"SAVEPOINT rplctl_bulk")
+                if self._into(table_name(model), rows, model, b" REPLACE").replaced == rows.count:
+                    return
+                self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
+        with self._staged(rows, model):
+            self._update_staged(rows, model)
+
+    def insert(self, chunk: TableChunk, model: TableModel) -> None:
+        """Insert rows whose keys are absent."""
+        assert chunk.bulk is not None
+        if chunk.bulk.inserts.count:
+            self._into(table_name(model), chunk.bulk.inserts, model)
+
+    @contextmanager
+    def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:
+        """The rows in a temporary table whose columns are as the table's, so that indexes fit."""
+        names = b", ".join(quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
+        columns = b"SELECT %s FROM %s WHERE FALSE" % (names, table_name(model))
+        self._send(b"CREATE TEMPORARY TABLE %s %s" % (_STAGE, columns))
+        try:
+            self._into(_STAGE, rows, model)
+            yield
+        finally:
+            self._send(b"DROP TEMPORARY TABLE %s" % _STAGE)
+
+    def _into(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
+        if rows.framed:
+            return self._insert_framed(table, rows, model)
+        places, sets = [], []
+        for number in rows.columns:
+            if number == COPIES:
+                places.append(COPIES_COLUMN)
+                continue
+            column = model.columns[number]
+            if column.generated is not None:
+                places.append(b"@rplctl_unused")
+                continue
+            value = _converted(column, b"@rplctl_%d" % number)
+            places.append(quote(column.name) if value is None else b"@rplctl_%d" % number)
+            if value is not None:
+                sets.append(quote(column.name) + b"=" + value)
+        if table not in _STAGES:
+            sets += [quote(column.name) + b"=" + value for column, value in left_out(model, rows.columns)]
+        return _whole(load_local(self._driver(), table, places, [rows.view], sets=sets, how=how), rows, model)
+
+    def _insert_framed(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
+        columns = [model.columns[number] for number in rows.columns if number != COPIES]
+        places = [(quote(column.name), _converted(column, b"?") or b"?") for column in columns]
+        places += [(COPIES_COLUMN, b"?")] * (COPIES in rows.columns)
+        if table not in _STAGES:
+            places += [(quote(column.name), zero) for column, zero in left_out(model, rows.columns)]
+        names = b", ".join(name for name, _ in places)
+        sql = b"INSERT INTO %s (%s) VALUES (%s)%s" % (table, names, b", ".join(value for _, value in places), how)
+        return _whole(execute_frames(self._driver(), sql, rows), rows, model)
+
+    def _delete_staged(self, model: TableModel) -> int:
+        table = table_name(model)  # no alias: MySQL would look for that in the default database
+        statement = b"DELETE FROM %s USING %s AS s STRAIGHT_JOIN %s ON %s"
+        return self._send(statement % (table, _STAGE, table, _same_key(model)))[0]
+
+    def _update_staged(self, rows: EncodedRows, model: TableModel) -> None:
+        key = key_of(model)
+        table = table_name(model)
+        names = [quote(model.columns[c].name) for c in rows.columns if c not in key and c not in _generated(model)]
+        sets = [b"%s.%s=s.%s" % (table, name, name) for name in names]
+        stay = (quote(column.name) for column in kept_times(model, rows.columns))
+        sets += [b"%s.%s=%s.%s" % (table, name, table, name) for name in stay]
+        if not sets:  # nothing but the key: the rows are there, that is all
+            name = quote(model.columns[key[0]].name)
+            sets.append(b"%s.%s=s.%s" % (table, name, name))
+        statement = b"UPDATE %s AS s STRAIGHT_JOIN %s ON %s SET %s"
+        self._send(b"SAVEPOINT rplctl_bulk")
+        try:
+            found = self._send(statement % (_STAGE, table, _same_key(model), b", ".join(sets)))[0]
+            self._expect("update of", model, found, rows.count)
+        except err.IntegrityError as error:
+            if error.args[0] != _DUPLICATE or not _are_whole(rows, model):
+                raise
+            self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
+            self._expect("delete from", model, self._delete_staged(model), rows.count)
+            columns = b", ".join(quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
+            copy = b"INSERT INTO %s (%s) SELECT %s FROM %s" % (table, columns, columns, _STAGE)
+            self._expect("insert into", model, self._send(copy)[0], rows.count)
+
+    def _expect(self, what: str, model: TableModel, found: int, expected: int) -> None:
+        if found != expected:
+            raise CountMismatch(f"{what} {model.qualified_name}: {found} rows, expected {expected}")
+
+
+def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
+    if (loaded.records, loaded.skipped, loaded.warnings) != (rows.count, 0, 0):
+        raise CountMismatch(f"load into {model.qualified_name}: {loaded}, expected {rows.count} records")
+    return loaded
+
+
+def _values_of(rows: EncodedRows, model: TableModel) -> bytes:
+    names = [quote(model.columns[number].name) for number in rows.columns]
+    return b" ON DUPLICATE KEY UPDATE " + b", ".join(b"%s=VALUES(%s)" % (name, name) for name in names)
+
+
+def load_local(  # noqa: PLR0913 - the parts of one statement
+    driver: LoadingConnection,
+    table: bytes,
+    places: Iterable[bytes],
+    data: Iterable[bytes | memoryview],
+    *,
+    sets: Sequence[bytes] = (),
+    how: bytes = b"",
+) -> Loaded:
+    """LOAD DATA LOCAL of fields as bytes: `places` are their columns or variables, `sets` assignments."""
+    statement = b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)"
+    sql = statement % (how, table, b", ".join(places)) + (b" SET " + b", ".join(sets) if sets else b"")
+    driver.local_data = data
+    try:
+        with driver.cursor() as cursor:
+            cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
+            message = cursor._result.message  # type: ignore[attr-defined]  # PyMySQL shows it nowhere else
+    finally:
+        driver.local_data = None
+    return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
+
+
+def _are_whole(rows: EncodedRows, model: TableModel) -> bool:
+    return len(rows.columns) == len(model.columns)
+
+
+def _generated(model: TableModel) -> frozenset[int]:
+    return frozenset(i for i, column in enumerate(model.columns) if column.generated is not None)
+
+
+def _same_key(model: TableModel) -> bytes:
+    names = [quote(model.columns[c].name) for c in key_of(model)]
+    return b" AND ".join(b"%s.%s=s.%s" % (table_name(model), name, name) for name in names)
+
+
+def _converted(column: Column, variable: bytes) -> bytes | None:
+    """What becomes of a field that LOAD DATA alone would not store as it is."""
+    if column.type in _NUMBERED:
+        return b"CAST(%s AS UNSIGNED)" % variable
+    if column.type in _READ_AS_TEXT:
+        return b"CONVERT(%s USING utf8mb4)" % variable
+    return None

@@ -1,0 +1,219 @@
+"""Connections to a MySQL or MariaDB target: what every one of them is set to, and the driver's errors as ours.
+
+Invariant: a password is told by the rules that hold for sources too (handshake/), and no file of this machine is ever
+sent because a server asked for it: LOAD DATA LOCAL gets `LoadingConnection.local_data` and nothing else (design D14).
+Until the session is set up every answer is bounded in bytes and time, after that in bytes.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pymysql import err
+from pymysql.connections import MySQLResult
+from pymysql.constants import CLIENT
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
+
+from rplctl.errors import TargetError
+from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
+from rplctl.target.base import watch_connections
+from rplctl.target.mysql.security import connection_options
+
+# too many connections, shutdown, killed, lock wait timeout, deadlock, and the client's "server is away"
+TRANSIENT = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
+# at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
+REFUSALS = frozenset({1045, 1129, 1130, 1203, 1226, 1698, 1862, 3118})
+KEEPS_CONNECTION = frozenset({1205, 1213})
+# in two: the literals of the second are read in the charset that the first has set, whatever init_connect says
+SESSION = (
+    "SET character_set_client=utf8mb4, collation_connection=utf8mb4_general_ci; "
+    "SET SESSION time_zone='+00:00', sql_mode='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES',"
+    " sql_auto_is_null=0, unique_checks=1"
+)
+_PACKET = 1 << 20
+_CAPABILITIES_LENGTH = 32  # bytes in which a client says what it can do
+_MARIADB_BULK_OPERATIONS = 1 << 2  # of the upper 32 capabilities (manual: client/server protocol, handshake)
+_SILENCE_S = 10  # a server that hangs takes the connection and says nothing: the kernel does the taking
+_SIGN_IN_S = 60
+MOST_BYTES = 2 << 30  # of one answer: a row has at most half of that
+_KEEPALIVE = (
+    *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
+    (socket.TCP_USER_TIMEOUT, 30_000),
+)
+_HINTS = {
+    1044: "grant the target's user the rights on this database",
+    1045: "check the target's user and password: rplctl init --target URL --target-password-file FILE",
+    2026: "check the ssl words behind the ? of the target's URL, and that the server offers TLS",
+    2059: "give the target's account another authentication plugin: see TARGET CONNECTIONS in rplctl(1)",
+    2061: "say how the password may travel: '?ssl_ca=FILE' behind the target's URL encrypts and checks the server's "
+    "certificate, '?ssl_mode=REQUIRED' encrypts and believes whoever answers; see TARGET CONNECTIONS in rplctl(1)",
+    1142: "grant the target's user the rights on this table",
+    1227: "grant the target's user this privilege",
+    1290: "make the target writable (read_only, super_read_only), then rplctl start",
+    1153: "raise max_allowed_packet on the target",
+    1114: "free space on the target",
+    3948: "set local_infile=1 on the target",
+    1148: "set local_infile=1 on the target",
+    4166: "set local_infile=1 on the target",
+}
+
+
+class _Result(MySQLResult):
+    def _read_load_local_packet(self, first_packet: Any) -> None:
+        """Send what the caller gave, whatever file name the server asks for."""
+        connection: Any = self.connection
+        data, connection.local_data = connection.local_data, None
+        if data is None:
+            raise err.OperationalError(1148, "The target asked for a local file, which no statement of ours offered")
+        size = min(_PACKET, connection.most_bytes // 2)
+        for piece in data:
+            for start in range(0, len(piece), size):
+                connection.write_packet(piece[start : start + size])
+        connection.write_packet(b"")
+        result: Any = self
+        result._read_ok_packet(connection._read_packet())
+
+
+class LoadingConnection(GuardedConnection):
+    """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement.
+
+    `takes_frames`: it is a MariaDB that executes a statement for many rows of parameters at once (`mysql_frames`).
+    A statement longer than `most_bytes` is refused here: the server would close the connection while it is sent, which
+    looks like a lost one and would be tried again.
+    `before_own`: called before anything is said on it; leaves the session of a statement of the source (D21).
+    """
+
+    before_own: Callable[[], None] | None = None
+    local_data: Iterable[bytes | memoryview] | None = None
+    most_bytes = 1 << 30
+    takes_frames = False
+    _is_greeting = False
+
+    def _request_authentication(self) -> None:
+        capabilities: int = self.server_capabilities  # type: ignore[attr-defined]
+        self.takes_frames = self._is_greeting = not capabilities & CLIENT.LONG_PASSWORD  # each MySQL sets that bit
+        super()._request_authentication()  # type: ignore[misc]
+
+    def write_packet(self, payload: Any) -> None:
+        if self._is_greeting:  # said before TLS begins and again in it
+            self._is_greeting = len(payload) == _CAPABILITIES_LENGTH
+            flags = (
+                int.from_bytes(payload[:4], "little") & ~CLIENT.LONG_PASSWORD
+            )  # clear: bytes 28-31 are MariaDB's own
+            payload = struct.pack("<I24sI", flags, payload[4:28], _MARIADB_BULK_OPERATIONS) + payload[32:]
+        super().write_packet(payload)
+
+    def _execute_command(self, command: int, sql: Any) -> None:
+        if self.before_own is not None:
+            self.before_own()
+        if len(sql) >= self.most_bytes:
+            text = (
+                f"Got a packet bigger than 'max_allowed_packet' bytes: {len(sql)}, the target takes {self.most_bytes}"
+            )
+            raise err.OperationalError(1153, text)
+        if isinstance(sql, bytes):  # the driver cuts off packet by packet, and would copy the rest each time
+            sql = memoryview(sql)
+        super()._execute_command(command, sql)
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:
+        self._result = None
+        result = _Result(self)
+        result.read()
+        self._result = result
+        if result.server_status is not None:
+            self.server_status = result.server_status
+        return result.affected_rows
+
+
+def open_engine(url: str) -> Engine:
+    """An engine whose connections count matched rows, are in UTC and store values as they are. Raises ConfigError."""
+    parsed = make_url(url)
+    security, options = connection_options(parsed)
+    options |= {
+        "charset": "utf8mb4",
+        "client_flag": CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
+        "local_infile": True,
+        "program_name": "rplctl",
+    }
+    engine = create_engine(
+        with_driver(parsed).set(query={}), connect_args=options, hide_parameters=True, pool_pre_ping=True
+    )
+    watch_connections(engine)
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(_dialect: object, _record: object, _arguments: list[Any], given: dict[str, Any]) -> Any:
+        return connect(given, security)
+
+    return engine
+
+
+def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
+    """Signed in, and set up as each of our sessions is. Raises the driver's errors, ConfigError."""
+    connection = LoadingConnection(**options, security=security, sign_in_s=_SIGN_IN_S, silence_s=_SILENCE_S)
+    try:
+        connection.connect()
+    except err.Error as error:
+        error.is_refusal = error.args[:1] and error.args[0] in REFUSALS  # type: ignore[attr-defined]
+        raise
+    try:
+        _notice_a_vanished_server(connection)
+        with connection.cursor() as cursor:
+            cursor.execute(SESSION)
+            cursor.execute("SELECT @@max_allowed_packet")
+            connection.most_bytes = int((cursor.fetchone() or (connection.most_bytes,))[0])
+    except BaseException:
+        connection._force_close()  # type: ignore[attr-defined]
+        raise
+    connection.allow(Allowance(MOST_BYTES, None))  # a statement may take hours
+    return connection
+
+
+def _notice_a_vanished_server(connection: Any) -> None:
+    """Within half a minute, although a statement may take hours: an applier must not wait for an answer for ever."""
+    link: socket.socket = connection._sock
+    if link.family == socket.AF_UNIX:
+        return
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        link.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def protection(connection: Any) -> Protection:
+    """Of an engine's connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, GuardedConnection)
+    return driver.protection
+
+
+def with_driver(url: URL) -> URL:
+    """mysql:// and mariadb:// mean PyMySQL, the only driver whose socket and errors we know."""
+    return url.set(drivername=f"{url.drivername.partition('+')[0]}+pymysql")
+
+
+def target_error(error: err.Error | OSError) -> TargetError:
+    """The server's number and text; `transient` when trying again may help."""
+    arguments = error.args
+    errno = arguments[0] if arguments and isinstance(arguments[0], int) else 0
+    text = str(arguments[1]) if len(arguments) > 1 else str(error)
+    if isinstance(error, err.InterfaceError | OSError) and errno not in TRANSIENT:
+        errno, text = 2013, text or "Lost connection to the target"
+    transient = errno in TRANSIENT or getattr(error, "is_refusal", False)
+    return TargetError(text, errno=errno, transient=transient, hint=_HINTS.get(errno, ""))
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError without the statement: it holds data."""
+    try:
+        yield
+    except DBAPIError as error:
+        cause = error.orig
+        raise target_error(cause if isinstance(cause, err.Error | OSError) else err.Error(0, str(cause))) from None
+    except (err.Error, OSError) as error:
+        raise target_error(error) from None

@@ -1,0 +1,68 @@
+"""KILL from a second connection: how a statement in work on MySQL or MariaDB ends at once.
+
+Killing the connection, not the statement, leaves nothing to chance: between two statements it counts too, and the
+server rolls back by itself while we go.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import Engine
+
+from rplctl.errors import TargetError
+from rplctl.target.base import sever
+from rplctl.target.mysql.connection import mapped_errors
+
+NO_SUCH_THREAD = 1094
+GONE_WITHIN_SECONDS = 1.0
+
+
+class Killer:
+    """Of one target connection at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._identifier = 0
+        self._killed = 0
+
+    def watch(self, identifier: int) -> None:
+        """The connection that a kill is meant for."""
+        self._identifier = identifier
+
+    def kill(self) -> None:
+        """From another thread; once per connection. A server that is away needs no killing."""
+        if not self._identifier or self._killed == self._identifier:
+            return
+        self._killed = self._identifier
+        try:
+            with mapped_errors(), self._engine.connect() as connection:
+                connection.exec_driver_sql(f"KILL {self._killed}")
+        except TargetError as error:
+            if error.errno != NO_SUCH_THREAD and not error.transient:
+                raise
+
+    def sever(self) -> None:
+        """See target.base.sever."""
+        sever(self._engine)
+
+    @property
+    def has_killed(self) -> bool:
+        """Whether the connection of now is a killed one."""
+        return bool(self._killed) and self._killed == self._identifier
+
+    def is_gone(self) -> bool:
+        """Whether the server has rolled back what the killed connection did; looks for a second at most."""
+        deadline = time.monotonic() + GONE_WITHIN_SECONDS
+        while self._killed:
+            try:
+                with mapped_errors(), self._engine.connect() as connection:
+                    sql = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {self._killed}"
+                    if not connection.exec_driver_sql(sql).scalar():
+                        break
+            except TargetError:
+                return False
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True

@@ -1,0 +1,135 @@
+"""Single row changes into MySQL and MariaDB: one statement each, whose large cells go by LOAD DATA LOCAL before it.
+
+Invariant: a large cell is in no statement, so max_allowed_packet does not limit it, and it is never held here; what is
+changed and what fails is as if it were. In its place stands a temporary table's name, another one for each: MySQL opens
+a temporary table only once in a statement. Small rows, and all where the target takes no local data, go without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
+
+import numpy as np
+
+from rplctl.errors import TargetError
+from rplctl.event.cells import LARGE_CELL
+from rplctl.event.fields import EncodedText, Fields
+from rplctl.event.jit import byte_view
+from rplctl.schema.model import TableModel
+from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, Value, key_of
+from rplctl.target.mysql.bulk import load_local
+from rplctl.target.mysql.bulk_execute import Loaded
+from rplctl.target.mysql.connection import LoadingConnection
+from rplctl.target.mysql.rows import change_statement, finds_by_key, has_empty_enum, left_out, table_name
+from rplctl.target.mysql.values import StagedCell, literal, quote
+
+_CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
+
+
+class SingleChanges:
+    """`send` executes statements on the driver's connection and tells the rows each matched."""
+
+    def __init__(self, send: Callable[[bytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
+        self._send = send
+        self._driver = driver
+
+    def apply(self, change: RowChange, model: TableModel, *, may_load: bool) -> int:
+        """Rows changed."""
+        if not may_load or not _has_large_cell(change):
+            return sum(self._send(change_statement(change, model)))
+        if change.before is None and change.after is not None and self._inserted(change.after, model):
+            return 1
+        tables: list[bytes] = []
+        try:
+            return sum(self._send(change_statement(self._staged(change, model, tables), model)))
+        finally:
+            if tables:
+                self._send(b"DROP TEMPORARY TABLE " + b", ".join(tables))
+
+    def insert(self, model: TableModel, rows: RowSet) -> RowSet:
+        """Rows with large cells, one by one; the others are left to the caller. Raises CountMismatch."""
+        large, small = _apart(rows)
+        self._expect_each(model, (RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [r])) for r in large))
+        return small
+
+    def update(self, model: TableModel, rows: RowSet) -> RowSet:
+        """As `insert`, by the key that is behind each row's values."""
+        large, small = _apart(rows)
+        key, width = key_of(model), len(rows.columns)
+        images = ((RowSet(key, [row[width:]]), RowSet(rows.columns, [row[:width]])) for row in large)
+        self._expect_each(model, (RowChange(ChangeKind.UPDATE, *pair) for pair in images))
+        return small
+
+    def _expect_each(self, model: TableModel, changes: Iterable[RowChange]) -> None:
+        for change in changes:
+            if (found := self.apply(change, model, may_load=True)) != 1:
+                raise CountMismatch(f"a change of {model.qualified_name}: {found} rows, expected 1")
+
+    def _inserted(self, rows: RowSet, model: TableModel) -> bool:
+        """False, and nothing done, where the server has something to say: LOCAL makes it skip rows and bend values,
+        INSERT tells what is wrong.
+        """
+        cells = [(v, model.columns[c]) for v, c in zip(rows.rows[0], rows.columns, strict=True)]
+        cells = [(value, column) for value, column in cells if column.generated is None]
+        large = [(value, column) for value, column in cells if _is_large(value)]
+        given = [(column, literal(value, column)) for value, column in cells if not _is_large(value)]
+        sets = [b"%s=%s" % (quote(column.name), text) for column, text in [*given, *left_out(model, rows.columns)]]
+        places = [quote(column.name) for _, column in large]
+        if not large or has_empty_enum(model, [rows]):  # an empty ENUM warns
+            return False
+        self._send(b"SAVEPOINT rplctl_large")
+        text = _text(value for value, _ in large)
+        if load_local(self._driver(), table_name(model), places, text, sets=sets) == _CLEAN:
+            return True
+        self._send(b"ROLLBACK TO SAVEPOINT rplctl_large")
+        return False
+
+    def _staged(self, change: RowChange, model: TableModel, tables: list[bytes]) -> RowChange:
+        """The change with a StagedCell for each large cell that its statement would hold."""
+
+        def stage(value: Value, column: int) -> Value:
+            if not _is_large(value) or model.columns[column].generated is not None:
+                return value
+            table = b"`rplctl`.`rplctl_cell_%d`" % len(tables)
+            self._send(b"CREATE TEMPORARY TABLE %s (v LONGBLOB)" % table)
+            tables.append(table)
+            if (loaded := load_local(self._driver(), table, [b"v"], _text([value]))) != _CLEAN:
+                raise TargetError(f"A large cell of '{model.name}' did not arrive: {loaded}", errno=1301)
+            return cast(Value, StagedCell(table))  # a statement is all that is made of it
+
+        def staged(image: RowSet) -> RowSet:
+            return RowSet(image.columns, [tuple(map(stage, image.rows[0], image.columns))])
+
+        before, after = change.before, change.after
+        if before is not None and after is not None:
+            after = _without_large_alike(before, after)
+        if before is not None and not finds_by_key(model, before):
+            before = staged(before)
+        return RowChange(change.kind, before, after and staged(after))
+
+
+def _has_large_cell(change: RowChange) -> bool:
+    return any(_is_large(value) for image in (change.before, change.after) if image for value in image.rows[0])
+
+
+def _is_large(value: object) -> bool:
+    return isinstance(value, bytes | memoryview) and len(value) > LARGE_CELL
+
+
+def _apart(rows: RowSet) -> tuple[list[Row], RowSet]:
+    large = [row for row in rows.rows if any(map(_is_large, row))]
+    return large, RowSet(rows.columns, [row for row in rows.rows if not any(map(_is_large, row))])
+
+
+def _without_large_alike(before: RowSet, after: RowSet) -> RowSet:
+    """What the UPDATE need not write: sources log all columns of a row."""
+    old = dict(zip(before.columns, before.rows[0], strict=True))
+    kept = [(c, v) for c, v in zip(after.columns, after.rows[0], strict=True) if not _is_large(v) or old.get(c) != v]
+    return RowSet(tuple(c for c, _ in kept), [tuple(v for _, v in kept)])
+
+
+def _text(values: Iterable[Value]) -> EncodedText:
+    """One row."""
+    views = [byte_view(value) for value in values if isinstance(value, bytes | memoryview)]
+    return EncodedText([Fields(view, np.zeros(1, np.int64), np.array([len(view)], np.int32)) for view in views])

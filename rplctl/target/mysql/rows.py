@@ -1,0 +1,176 @@
+"""Row changes as SQL statements for MySQL and MariaDB: the plain form, many rows per INSERT and DELETE.
+
+Pure: texts in, texts out. Generated columns are never written. An UPDATE names every TIMESTAMP and DATETIME column, so
+that ON UPDATE CURRENT_TIMESTAMP does not put in a time of its own. An INSERT gives a column that it has no value for,
+and that has no default, the zero of its type, as servers do for columns which only the replica has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from rplctl.errors import TargetError
+from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
+from rplctl.target.mysql.values import comparand, is_empty_enum, is_equal, literal, quote
+
+STATEMENT_BYTES = 1 << 20  # a statement is closed once it is this long
+ROWS_PER_STATEMENT = 500  # keys per DELETE: each is a range for the optimizer
+
+
+_ZEROS = {
+    **dict.fromkeys((*INTEGER_BITS, "float", "double", "decimal", "bit", "year"), b"0"),
+    **dict.fromkeys((*TEXT_BYTES, *BINARY_TYPES, "char", "varchar", "set"), b"''"),
+    **dict.fromkeys(("date", "datetime", "timestamp"), b"'0000-00-00'"),
+    "time": b"'00:00:00'",
+    "enum": b"1",
+    "json": b"'null'",
+}
+
+
+def table_name(model: TableModel) -> bytes:
+    return quote(model.database) + b"." + quote(model.name)
+
+
+def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, int]]:
+    """(statement, rows in it)."""
+    written = [(i, c) for i, c in enumerate(rows.columns) if model.columns[c].generated is None]
+    zeros = left_out(model, rows.columns)
+    names = b", ".join([quote(model.columns[c].name) for _, c in written] + [quote(column.name) for column, _ in zeros])
+    head = b"INSERT INTO %s (%s) VALUES " % (table_name(model), names)
+    columns = [(i, model.columns[c]) for i, c in written]
+    more = [zero for _, zero in zeros]
+    values = (b"(%s)" % b",".join([literal(row[i], column) for i, column in columns] + more) for row in rows.rows)
+    return _grouped(head, b",", values)
+
+
+def left_out(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, bytes]]:
+    """Columns besides `columns` that need a value and have no default, with the zero of their type."""
+    given = set(columns)
+    zeros = ((column, _ZEROS.get(column.type)) for number, column in enumerate(model.columns) if number not in given)
+    return [(column, zero) for column, zero in zeros if zero is not None and _needs_value(column)]
+
+
+def _needs_value(column: Column) -> bool:
+    return not column.nullable and column.default is None and column.generated is None and not column.auto_increment
+
+
+def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
+    """Columns besides `columns` that an UPDATE must name for them to stay as they are."""
+    return [
+        column
+        for number, column in enumerate(model.columns)
+        if number not in columns and column.type in ("timestamp", "datetime") and column.generated is None
+    ]
+
+
+def delete_statements(model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[bytes, int]]:
+    """Delete by key; (statement, keys in it)."""
+    head = b"DELETE FROM %s WHERE " % table_name(model)
+    return _grouped(head, b" OR ", (b"(" + by_key(model, key) + b")" for key in keys))
+
+
+def by_key(model: TableModel, key: Row) -> bytes:
+    columns = [model.columns[c] for c in key_of(model)]
+    return b" AND ".join(
+        b"%s=%s" % (quote(column.name), comparand(value, column)) for column, value in zip(columns, key, strict=True)
+    )
+
+
+def update_statement(model: TableModel, columns: Sequence[int], values: Row, where: bytes) -> bytes:
+    """`columns` take `values` where `where` holds."""
+    given = set(columns)
+    parts = [
+        b"%s=%s" % (quote(model.columns[c].name), literal(value, model.columns[c]))
+        for c, value in zip(columns, values, strict=False)
+        if model.columns[c].generated is None and not _is_no_geometry(value, model.columns[c])
+    ]
+    parts += [quote(column.name) + b"=" + quote(column.name) for column in kept_times(model, given)]
+    if not parts:  # only generated columns changed: they follow by themselves
+        free = next(column for column in model.columns if column.generated is None)
+        parts.append(quote(free.name) + b"=" + quote(free.name))
+    return b"UPDATE %s SET %s WHERE %s" % (table_name(model), b", ".join(parts), where)
+
+
+def _is_no_geometry(value: Value, column: Column) -> bool:
+    """What ALTER TABLE … ADD g GEOMETRY NOT NULL gave to the rows: nobody can write it, so it stands there already."""
+    return value == b"" and column.type in GEOMETRY_TYPES
+
+
+def change_statement(change: RowChange, model: TableModel) -> bytes:
+    """One change of one row."""
+    if change.kind is ChangeKind.INSERT:
+        assert change.after is not None
+        return next(insert_statements(model, change.after))[0]
+    assert change.before is not None
+    where = where_row(model, change.before)
+    if change.kind is ChangeKind.DELETE:
+        return b"DELETE FROM %s WHERE %s" % (table_name(model), where)
+    assert change.after is not None
+    return update_statement(model, change.after.columns, change.after.rows[0], where)
+
+
+def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, int]]:
+    """UPDATE by key, many in one packet: each row's values, then its key; (statements, rows in them)."""
+    width = len(rows.columns)
+    return _grouped(
+        b"", b";", (update_statement(model, rows.columns, row, by_key(model, row[width:])) for row in rows.rows)
+    )
+
+
+def where_row(model: TableModel, image: RowSet) -> bytes:
+    """By key when the image holds it, else by the whole image and only one row, as the server does without a key."""
+    row = image.rows[0]
+    if finds_by_key(model, image):
+        at = {column: i for i, column in enumerate(image.columns)}
+        return by_key(model, tuple(row[at[column]] for column in key_of(model)))
+    plain = [(i, model.columns[c]) for i, c in enumerate(image.columns) if model.columns[c].generated is None]
+    if not plain:  # the target has none of the columns that identify a row on the source
+        raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+    return b" AND ".join(is_equal(row[i], column) for i, column in plain) + b" LIMIT 1"
+
+
+def finds_by_key(model: TableModel, image: RowSet) -> bool:
+    key = key_of(model)
+    return bool(key) and set(key) <= set(image.columns)
+
+
+def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
+    """True when strict mode would refuse one of the rows (ENUM's error value)."""
+    for rows in sets:
+        enums = [(i, model.columns[c]) for i, c in enumerate(rows.columns) if model.columns[c].type == "enum"]
+        if enums and any(is_empty_enum(row[i], column) for row in rows.rows for i, column in enums):
+            return True
+    return False
+
+
+def parents_first(chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> list[TableChunk]:
+    """Chunks so ordered that a table comes after those its foreign keys point at; cycles stay as they are."""
+    by_name = {(chunk.database, chunk.table): chunk for chunk in chunks}
+    ordered: list[TableChunk] = []
+    seen: set[tuple[str, str]] = set()
+
+    def visit(name: tuple[str, str]) -> None:
+        if name in seen or name not in by_name:
+            return
+        seen.add(name)
+        for key in models[name].foreign_keys:
+            visit((key.ref_database, key.ref_table))
+        ordered.append(by_name[name])
+
+    for name in by_name:
+        visit(name)
+    return ordered
+
+
+def _grouped(head: bytes, separator: bytes, parts: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    pending: list[bytes] = []
+    size = 0
+    for part in parts:
+        pending.append(part)
+        size += len(part)
+        if size >= STATEMENT_BYTES or len(pending) >= ROWS_PER_STATEMENT:
+            yield head + separator.join(pending), len(pending)
+            pending, size = [], 0
+    if pending:
+        yield head + separator.join(pending), len(pending)

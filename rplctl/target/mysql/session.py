@@ -1,0 +1,353 @@
+"""The session a statement of the source ran in, set up again on the target, and left again (design D10, D11, D21).
+
+Invariant: whatever we say ourselves (a position, a savepoint, rows, LOAD DATA, XA, our own SET) is said in the session
+ROWS. One place enters a statement's session (`statement`), one leaves it (`leave`), and the connection itself calls the
+latter before anything that is not said inside `foreign` (`LoadingConnection.before_own`): nobody can forget it.
+The first words of `leave` hold neither a quote nor a character above 0x7f: every character_set_client and sql_mode
+reads them alike, and a collation_connection of ucs2, utf16 or utf32 has no literal to misread.
+Only what differs from what the connection is set to is sent, except by `leave`: a statement may call a function that
+changes the session, so that one sets all. Only what is about to be committed anyway is ended here (`own_commits`, and
+in `statement` before DDL): autocommit is off.
+(Manual: Query_event status variables; the same list that mysqlbinlog and mariadb-binlog print before a statement.)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rplctl.errors import TargetError
+from rplctl.event.charset import charset_of
+from rplctl.event.decimal import decimal_text
+from rplctl.event.events import Intvar, Rand, UserVar
+from rplctl.event.query import Query
+from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL
+from rplctl.target.mysql.values import double_literal, quote
+
+Settings = Mapping[str, str]  # session variable → SQL text
+StatementVariable = Intvar | Rand | UserVar
+
+# what rows need, and everything we say ourselves
+ROWS: dict[str, str] = {
+    "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES'",
+    "time_zone": "'+00:00'",
+    "foreign_key_checks": "1",
+    "unique_checks": "1",
+    "sql_auto_is_null": "0",
+    "character_set_client": "utf8mb4",
+    "collation_connection": "utf8mb4_general_ci",
+}
+LENIENT = {**ROWS, "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"}
+OWN_CHARSETS = {name: ROWS[name] for name in ("character_set_client", "collation_connection")}
+_CANONICAL = {f"character_set_{what}": f"collation_{what}" for what in ("connection", "server", "database")}
+_ALIASES = _CANONICAL | {collation: charset for charset, collation in _CANONICAL.items()}
+# where variables that a statement has set and ROWS does not name go back to; others to DEFAULT, the server's
+_OWN = {"sql_if_exists": "0", "check_constraint_checks": "0"}
+
+_BETWEEN_TRANSACTIONS = "explicit_defaults_for_timestamp"  # MySQL refuses to set it within one; only DDL looks at it
+_BINARY = 63
+# bits of flags2
+_AUTO_IS_NULL, _NO_FOREIGN_KEYS, _NO_UNIQUE = 14, 26, 27
+_MARIADB_FLAGS = {  # bit → variable, value when the bit is set, when it is not
+    15: ("check_constraint_checks", "0", "1"),
+    24: ("explicit_defaults_for_timestamp", "1", "0"),
+    28: ("sql_if_exists", "1", "0"),
+    30: ("system_versioning_insert_history", "1", "0"),
+}
+_MARIADB_SINCE = {"sql_if_exists": 100503, "explicit_defaults_for_timestamp": 100802,
+                  "system_versioning_insert_history": 101011}  # fmt: skip
+_REQUIRES_KEYS_SINCE, _GENERATES_KEYS_SINCE = 80013, 80030  # MySQL
+_DEFAULT_COLLATIONS_SINCE = 110201  # MariaDB's character_set_collations
+_GONE_IN_MYSQL_8 = 0x3FF << 8 | 1 << 28  # sql_mode: POSTGRESQL … MYSQL40, NO_AUTO_CREATE_USER
+_COMMON_MODES = 0xFFFF_FFFF & ~(_GONE_IN_MYSQL_8 | 1 << 4)  # both vendors mean the same by these
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKind:
+    """Which server it is: `10.11.19-MariaDB` → (True, 101119)."""
+
+    is_mariadb: bool
+    version: int
+
+
+class Session:
+    """What one connection is set to. `send` executes a statement on it; `collation_name` knows the target's ids."""
+
+    def __init__(
+        self,
+        send: Callable[[bytes], object],
+        server: ServerKind,
+        collation_name: Callable[[int], str],
+        connection_id: int,
+    ) -> None:
+        self._send = send
+        # CONNECTION_ID() says what was set
+        self._home = ROWS | _OWN | primary_key_settings("OFF", server) | {"pseudo_thread_id": str(connection_id)}
+        self._collation_name = collation_name
+        self._server = server
+        self._current: dict[str, str] = {}
+        self._ever_set: set[str] = set(ROWS)
+        self._is_foreign = False  # a statement's session may hold
+        self._is_speaking = False  # what is sent now is meant for it
+        self._database = ""
+        self._policy: dict[str, str] = {}  # of primary keys, for every statement of the source
+        self._own: dict[str, str] = {}  # the server's, for what neither policy nor event says
+
+    @contextmanager
+    def foreign(self) -> Iterator[None]:
+        """What is sent in here belongs to a statement of the source: it is not said in our own session."""
+        before, self._is_speaking = self._is_speaking, True
+        try:
+            yield
+        finally:
+            self._is_speaking = before
+
+    def before_own(self) -> None:
+        """Of the connection: something is about to be said on it."""
+        if not self._is_speaking:
+            self.leave()
+
+    def leave(self) -> None:
+        """Back into our own session, from whatever one, known or not. Nothing is sent where we are in it."""
+        if not self._is_foreign:
+            return
+        own = {name: self._home.get(name, "DEFAULT") for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
+        rest = {name: value for name, value in own.items() if name not in OWN_CHARSETS}
+        with self.foreign():
+            self._send(_assignments(OWN_CHARSETS) + b"; " + _assignments(rest))
+        self._current = {name: self._current[name] for name in (_BETWEEN_TRANSACTIONS,) if name in self._current} | own
+        self._is_foreign = False
+
+    def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
+        """The session of row changes."""
+        wanted = dict(LENIENT if lenient else ROWS)
+        wanted["foreign_key_checks"] = "1" if foreign_keys else "0"
+        if self._server.is_mariadb:
+            wanted["check_constraint_checks"] = "0"  # the source has checked, or was told not to
+        wanted |= primary_key_settings("OFF", self._server)  # our own temporary tables have none
+        self.leave()
+        self._require(wanted)
+
+    def follow(self, policy: str, query: Callable[[str], Sequence[Sequence[object]]]) -> None:
+        """REQUIRE_TABLE_PRIMARY_KEY_CHECK. What the server has so already is not set: that takes a privilege."""
+        self._policy = primary_key_settings(policy, self._server)
+        names = list(primary_key_settings("OFF", self._server))
+        if names:
+            values = query("SELECT " + ", ".join(f"@@session.{name}" for name in names))[0]
+            self._own = {name: str(value) for name, value in zip(names, values, strict=True)}
+            self._current |= self._own
+
+    def _require(self, wanted: Settings, once: Sequence[str] = ()) -> None:
+        """Set what is not set so already, and `once`: assignments that hold for the next statement only."""
+        changed = self._missing(wanted)
+        if self._is_foreign and not _reads_alike(_assignments(changed, once)):
+            self.leave()
+            changed = self._missing(wanted)
+        if not changed and not once:
+            return
+        for name in changed:  # not known, should the server refuse; and each is one thing with two names
+            self._current.pop(name, None)
+            self._current.pop(_ALIASES.get(name, ""), None)
+            self._ever_set.add(_CANONICAL.get(name, name))
+        self._send(_assignments(changed, once))
+        self._current.update(changed)
+
+    def _missing(self, wanted: Settings) -> dict[str, str]:
+        return {name: value for name, value in wanted.items() if self._current.get(name) != value}
+
+    def use(self, database: str) -> None:
+        if database and database != self._database:
+            self._send(b"USE " + quote(database))
+            self._database = database
+            self._current.pop("collation_database", None)  # USE sets it
+
+    def forget_database(self) -> None:
+        """The default database may have been dropped or made anew."""
+        self._database = ""
+
+    def statement(
+        self, query: Query, variables: Sequence[StatementVariable], source: ServerKind, *, is_ddl: bool
+    ) -> None:
+        """The session of that statement; the variables of its INTVAR, RAND and USER_VAR events included.
+
+        Caller is inside `foreign`, and stays there until the statement has been sent.
+        """
+        once = [self._once(variable) for variable in variables]
+        if not query.database.isascii():
+            self.leave()
+        if not query.suppress_use:
+            self.use(query.database)
+        wanted = statement_settings(query, source, self._server)
+        defaults = query.context.character_set_collations
+        if defaults and self._server.is_mariadb and self._server.version >= _DEFAULT_COLLATIONS_SINCE:
+            pairs = (f"{charset_of(charset)}={self._collation_name(collation)}" for charset, collation in defaults)
+            wanted["character_set_collations"] = _text(",".join(pairs))
+        if not is_ddl:
+            wanted.pop(_BETWEEN_TRANSACTIONS, None)
+        elif not self._server.is_mariadb and wanted.get(_BETWEEN_TRANSACTIONS) != self._current.get(
+            _BETWEEN_TRANSACTIONS
+        ):
+            self._send(b"COMMIT")  # as the DDL that follows would
+        try:
+            self._require(self._own | wanted | self._policy, once)
+        finally:
+            self._is_foreign = True
+
+    @contextmanager
+    def own_commits(self, *, wanted: bool) -> Iterator[None]:
+        """For DDL, which commits what is open: with autocommit off, MariaDB's EXCHANGE PARTITION and CONVERT TABLE
+        keep the locks of their check of the rows, and wait for themselves.
+        """
+        if wanted:
+            self._send(b"SET autocommit=1")
+        try:
+            yield
+        finally:
+            if wanted:
+                self._send(b"SET autocommit=0")
+
+    def _once(self, variable: StatementVariable) -> str:
+        match variable:
+            case Intvar():
+                return f"@@session.{'last_insert_id' if variable.kind == 1 else 'insert_id'}={variable.value}"
+            case Rand():
+                return f"@@session.rand_seed1={variable.seed1}, @@session.rand_seed2={variable.seed2}"
+            case UserVar():
+                return f"@{quote(variable.name).decode()}={self._user_variable(variable)}"
+
+    def _user_variable(self, variable: UserVar) -> str:
+        """Its value with type and collation, from the form of the USER_VAR event."""
+        raw = variable.value
+        if raw is None:
+            return "NULL"
+        if variable.kind == 1:
+            return double_literal(struct.unpack("<d", raw)[0])
+        if variable.kind == 2:
+            return str(int.from_bytes(raw, "little", signed=not variable.unsigned))
+        if variable.kind == 4:
+            return decimal_text(raw[2:], raw[0], raw[1])
+        if variable.collation == _BINARY:
+            return f"X'{raw.hex()}'"
+        charset, name = charset_of(variable.collation), self._collation_name(variable.collation)
+        return f"_{charset} X'{raw.hex()}'" + (f" COLLATE {name}" if name else "")
+
+
+def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:
+    """REQUIRE_TABLE_PRIMARY_KEY_CHECK on that server. STREAM leaves what the statement's event says; as with MySQL's
+    own applier, sql_generate_invisible_primary_key of the server is none of ours.
+
+    Raises TargetError 1235.
+    """
+    found: dict[str, str] = {}
+    generates = not server.is_mariadb and server.version >= _GENERATES_KEYS_SINCE
+    if policy == "GENERATE" and not generates:
+        raise TargetError(
+            "REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target, 8.0.30 or later",
+            errno=1235,
+            hint="rplctl change-master --require-table-primary-key-check stream",
+        )
+    if policy != "STREAM" and not server.is_mariadb and server.version >= _REQUIRES_KEYS_SINCE:
+        found["sql_require_primary_key"] = "1" if policy == "ON" else "0"
+    if generates:
+        found["sql_generate_invisible_primary_key"] = "1" if policy == "GENERATE" else "0"
+    return found
+
+
+def _assignments(settings: Settings, once: Sequence[str] = ()) -> bytes:
+    return ("SET " + ", ".join([*(f"@@session.{name}={value}" for name, value in settings.items()), *once])).encode()
+
+
+def _reads_alike(sql: bytes) -> bool:
+    """Whether every session means the same by it: no literal, no name that is more than ASCII."""
+    return sql.isascii() and b"'" not in sql
+
+
+def collations_sql(server: ServerKind) -> str:
+    """Ids and names. MariaDB's collations of several charsets have names of their own for each since 10.10."""
+    if server.is_mariadb and server.version >= 101001:
+        return "SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
+    return "SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL"
+
+
+def statement_settings(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:
+    """Session variables of the statement, as SQL text; charsets last, because they change how the rest is read."""
+    context = query.context
+    stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
+    found = {"timestamp": stamp, "pseudo_thread_id": str(query.thread_id)}
+    found |= _flags(context.flags2 or 0, source, target)
+    if context.sql_mode is not None:
+        found["sql_mode"] = str(_sql_mode(context.sql_mode, source, target))
+    increment, offset = context.auto_increment or (1, 1)
+    found |= {"auto_increment_increment": str(increment), "auto_increment_offset": str(offset)}
+    found["time_zone"] = _text(context.time_zone) if context.time_zone else "DEFAULT"
+    found["lc_time_names"] = str(context.lc_time_names or 0)
+    if not target.is_mariadb and not source.is_mariadb:
+        found |= _mysql_only(query)
+    return found | _charsets(query, source, target)
+
+
+def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, str]:
+    found = {
+        "foreign_key_checks": "0" if flags >> _NO_FOREIGN_KEYS & 1 else "1",
+        "unique_checks": "0" if flags >> _NO_UNIQUE & 1 else "1",
+        "sql_auto_is_null": str(flags >> _AUTO_IS_NULL & 1),
+    }
+    if source.is_mariadb and target.is_mariadb:
+        for bit, (name, if_set, if_not) in _MARIADB_FLAGS.items():
+            if target.version >= _MARIADB_SINCE.get(name, 0):
+                found[name] = if_set if flags >> bit & 1 else if_not
+        found["system_versioning_alter_history"] = "'KEEP'"  # no event tells; otherwise the source had refused it
+    return found
+
+
+def _mysql_only(query: Query) -> dict[str, str]:
+    context = query.context
+    found = {
+        "explicit_defaults_for_timestamp": context.explicit_defaults_for_timestamp,
+        "sql_require_primary_key": context.sql_require_primary_key,
+        "default_table_encryption": context.default_table_encryption,
+    }
+    settings = {name: str(int(value)) for name, value in found.items() if value is not None}
+    if context.default_collation_for_utf8mb4 is not None:
+        settings["default_collation_for_utf8mb4"] = str(context.default_collation_for_utf8mb4)
+    return settings
+
+
+def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
+    if source.is_mariadb != target.is_mariadb:
+        return mode & _COMMON_MODES | _fractions(mode, target)
+    return mode if target.is_mariadb or target.version < 80000 else mode & ~_GONE_IN_MYSQL_8
+
+
+def _fractions(mode: int, target: ServerKind) -> int:
+    """What makes the target treat digits of a second that a column has no room for as the source does: MySQL rounds
+    unless told to truncate, MariaDB truncates unless told to round.
+    """
+    if target.is_mariadb:
+        return TIME_ROUND_FRACTIONAL if target.version >= 100400 and not mode & TIME_TRUNCATE_FRACTIONAL else 0
+    return TIME_TRUNCATE_FRACTIONAL if target.version >= 80000 and not mode & TIME_ROUND_FRACTIONAL else 0
+
+
+def _charsets(query: Query, source: ServerKind, target: ServerKind) -> dict[str, str]:
+    context = query.context
+    same = source.is_mariadb == target.is_mariadb
+    found: dict[str, str] = {}
+    for name, collation in (
+        ("collation_server", context.server_collation),
+        ("collation_database", context.database_collation),
+        ("collation_connection", context.connection_collation),
+    ):
+        if collation:
+            if same:
+                found[name] = str(collation)
+            else:  # ids above 255 mean different collations: the charset's default stands in
+                found[name.replace("collation", "character_set")] = charset_of(collation)
+    found.setdefault("collation_database", "DEFAULT")
+    found["character_set_client"] = charset_of(context.client_collation or 45)
+    return found
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,486 @@
+"""MySQL and MariaDB as targets: rows in plain SQL, statements of the source as they are.
+
+Invariant: one connection holds data and position, autocommit is off, and every value arrives byte for byte
+(`mysql_values`). DDL ends the transaction here, so a group with DDL moves its position afterwards (REQ-5, commit mode
+`after`). Tables describe themselves: models are read from the target, never stored (D18 is for targets that cannot).
+Row changes fire no triggers and write no history of their own, as on any replica: tables with triggers or system
+versioning get them through the BINLOG statement.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pymysql import err
+from sqlalchemy import Connection, Engine
+
+from rplctl.errors import TargetError
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
+from rplctl.event.query import Query
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
+from rplctl.target.base import (
+    CountMismatch,
+    Row,
+    RowChange,
+    RowSet,
+    Statement,
+    TableChunk,
+    Value,
+    bag_of,
+    chunk_model,
+    inserts_together,
+    key_of,
+)
+from rplctl.target.mysql import fence as mysql_fence
+from rplctl.target.mysql import statement as mysql_statement
+from rplctl.target.mysql.bag import compares
+from rplctl.target.mysql.bulk import BulkLoader
+from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
+from rplctl.target.mysql.kill import Killer
+from rplctl.target.mysql.large import SingleChanges
+from rplctl.target.mysql.rows import (
+    delete_statements,
+    has_empty_enum,
+    insert_statements,
+    parents_first,
+    table_name,
+    update_statements,
+    where_row,
+)
+from rplctl.target.mysql.session import ServerKind, Session, collations_sql
+from rplctl.target.mysql.statement import (
+    changes_only_rows,
+    drop_of_those_there,
+    exchanges,
+    judge,
+    names_a_database,
+    stripped,
+    text_of,
+)
+from rplctl.target.mysql.table_facts import TableFacts, without_generated_key
+from rplctl.target.mysql.values import quote
+
+BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
+_ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
+_STMT_END = 1
+_NO_TABLE = frozenset({1146, 1049, 1932})
+_UNKNOWN_DATABASE = 1049
+_NO_SAVEPOINT = 1305
+_VALUE_ERRORS = frozenset({1264, 1265, 1292, 1366, 1406})  # out of range, truncated, incorrect, too long
+_SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
+_NO_PRIVILEGE = 1227
+
+
+class MysqlTarget:
+    """See target.base.StatementTarget."""
+
+    kind = "mysql"
+    has_transactional_ddl = False
+    executes_statements = True
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+        self._session: Session | None = None
+        self._killer = Killer(engine)
+        self._fenced: str | None = None
+        self._fence_holder = 0  # the connection that had the lock last
+        self._foreign_keys = True
+        self._key_policy = "STREAM"
+        self._described: FormatDescription | None = None  # whose FORMAT_DESCRIPTION BINLOG has
+        self._facts = TableFacts(self._ask)
+        self._bulk = BulkLoader(self._send, lambda: self._driver, self._query)
+        self._single = SingleChanges(self._send, lambda: self._driver)
+        self._collations: dict[int, str] | None = None
+        self.server = ServerKind(False, 0)
+        self.server_version = ""
+        self.bulk_rows = 0
+        self._may_load = False
+        self.takes_frames = False
+
+    # connection and transaction
+
+    @property
+    def connection(self) -> Connection:
+        self._open()
+        assert self._connection is not None
+        self._rows_session()
+        return self._connection
+
+    def _open(self) -> Session:
+        if self._connection is None or self._session is None:
+            with mapped_errors():
+                self._connection = self.engine.connect()
+                version, local_infile = self._query("SELECT @@version, @@local_infile")[0]
+                self.server_version = str(version)
+                self.bulk_rows = BULK_ROWS if local_infile else 0
+                self.takes_frames = self._driver.takes_frames
+                self._connection.rollback()
+            self._killer.watch(self._driver.thread_id())  # type: ignore[no-untyped-call]
+            context = DdlContext(server_version=self.server_version)
+            self.server = ServerKind(context.is_mariadb, context.version_number)
+            connection_id = self._driver.thread_id()  # type: ignore[no-untyped-call]
+            self._session = Session(self._send, self.server, self._collation_name, connection_id)
+            self._session.follow(self._key_policy, self._query)
+            self._driver.before_own = self._session.before_own
+            self._described = None
+            if self._fenced is not None:
+                try:
+                    self._fence_holder = mysql_fence.take(self._driver, self._fenced, self._fence_holder)
+                except BaseException:
+                    self.reconnect()  # never one without the lock
+                    raise
+        return self._session
+
+    @property
+    def _driver(self) -> LoadingConnection:
+        assert self._connection is not None
+        driver: Any = self._connection.connection.driver_connection
+        assert isinstance(driver, LoadingConnection)
+        return driver
+
+    def fence(self, channel: str) -> None:
+        self._fenced, self._fence_holder = channel, 0
+        self.reconnect()  # from now on every connection begins with the lock
+        self._open()
+
+    def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
+        self._open()
+        assert self._connection is not None
+        self._foreign_keys = foreign_keys
+        self._may_load = bool(self.bulk_rows) and not xid  # temporary tables have no place in XA
+        with mapped_errors():
+            self._rows_session()
+            self._connection.begin_twophase(xid) if xid else self._connection.begin()
+
+    def commit(self) -> None:
+        assert self._connection is not None
+        transaction = self._connection.get_transaction()
+        assert transaction is not None
+        with mapped_errors():
+            transaction.commit()
+
+    def rollback(self) -> None:
+        if self._killer.has_killed:
+            return self.reconnect()  # at the next use
+        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
+            with mapped_errors():
+                transaction.rollback()
+
+    def reconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+        self._connection = self._session = None
+
+    def close(self) -> None:
+        self.reconnect()  # locks, temporary tables and session settings go with the connection
+        self.engine.dispose()
+
+    def interrupt(self) -> None:
+        self._killer.kill()
+
+    def sever(self) -> None:
+        self._killer.sever()
+
+    def is_idle(self) -> bool:
+        return self._killer.is_gone()
+
+    def _rows_session(self, *, lenient: bool = False) -> None:
+        session = self._open()
+        with mapped_errors():
+            session.rows(foreign_keys=self._foreign_keys, lenient=lenient)
+
+    def _send(self, sql: bytes, data: Iterable[bytes] | None = None) -> list[int]:
+        """Execute; rows matched by each statement in it."""
+        driver = self._driver
+        driver.local_data = data
+        try:
+            with driver.cursor() as cursor:
+                cursor.execute(sql)  # type: ignore[call-overload]  # bytes go as they are
+                counts = [int(cursor.rowcount)]
+                while cursor.nextset():
+                    counts.append(int(cursor.rowcount))
+                return counts
+        finally:
+            driver.local_data = None
+
+    def _query(self, sql: str | bytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
+        """Outside a transaction it leaves none behind: no snapshot, no metadata lock. `as_bytes`: text undecoded."""
+        with self._driver.cursor() as cursor:
+            self._driver.use_unicode = not as_bytes  # MariaDB prints the default of a BINARY column raw
+            try:
+                cursor.execute(sql)  # type: ignore[arg-type]  # bytes go as they are
+            finally:
+                self._driver.use_unicode = True
+            rows = list(cursor.fetchall())
+        assert self._connection is not None
+        if not self._connection.in_transaction():
+            self._driver.rollback()
+        return rows
+
+    # rows
+
+    def check_table(self, model: TableModel) -> None:
+        """Nothing: the model was read from the target itself."""
+
+    def takes_bags(self, model: TableModel) -> bool:
+        return compares(model) and not self._facts.is_referenced(model)
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
+        work = [(chunk, chunk_model(chunk, models)) for chunk in parents_first(chunks, models)]
+        lenient = any(has_empty_enum(model, [*c.inserts, *c.updates]) for c, model in work)
+        self._rows_session(lenient=lenient)
+        try:
+            for chunk, model in reversed(work):
+                if chunk.bulk is not None and chunk.takes_copies(model):
+                    with bag_of(chunk, model, err.Error, target_error):
+                        self._bulk.remove_copies(chunk.bulk.deletes, model)
+                    continue
+                if chunk.bulk is not None:
+                    self._bulk.remove(chunk, model)
+                self._delete(model, chunk.absent, 0)
+                self._delete(model, chunk.deletes, len(chunk.deletes))
+            for chunk, model in work:
+                if chunk.bulk is not None:
+                    self._bulk.update(chunk, model, is_parent=self._facts.is_referenced(model))
+                for update in chunk.updates:
+                    is_large = chunk.has_views and self._may_load
+                    self._update(model, self._single.update(model, update) if is_large else update)
+            for chunk, model in work:
+                with bag_of(chunk, model, err.Error, target_error):
+                    if chunk.bulk is not None:
+                        self._bulk.insert(chunk, model)
+                    for insert in chunk.inserts:
+                        self._insert_rows(model, insert, chunk.has_views)
+            for chunk, model in work:
+                self._apply_in_order(model, chunk)
+        except err.IntegrityError as error:
+            raise CountMismatch(str(error.args[-1])) from error
+        except (err.Error, OSError) as error:
+            raise target_error(error) from error
+
+    def _apply_in_order(self, model: TableModel, chunk: TableChunk) -> None:
+        for change in inserts_together(chunk.ordered):
+            if isinstance(change, RowSet):
+                self._rows_session(lenient=has_empty_enum(model, [change]))
+                self._insert_rows(model, change, chunk.has_views)
+            else:
+                self.apply_change(change, model)
+
+    def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
+        is_large = has_views and self._may_load
+        self._insert(model, self._single.insert(model, rows) if is_large else rows)
+
+    def _delete(self, model: TableModel, keys: Sequence[Row], expected: int) -> None:
+        found = sum(sum(self._send(sql)) for sql, _ in delete_statements(model, keys))
+        if found != expected:
+            raise CountMismatch(f"delete from {model.qualified_name}: {found} rows, expected {expected}")
+
+    def _insert(self, model: TableModel, rows: RowSet) -> None:
+        for sql, count in insert_statements(model, rows):
+            if (found := sum(self._send(sql))) != count:
+                raise CountMismatch(f"insert into {model.qualified_name}: {found} rows, expected {count}")
+
+    def _update(self, model: TableModel, update: RowSet) -> None:
+        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        self._send(b"SAVEPOINT rplctl_update")
+        try:
+            for sql, count in update_statements(model, update):
+                if (found := self._send(sql)) != [1] * count:
+                    raise CountMismatch(f"update of {model.qualified_name}: {sum(found)} rows, expected {count}")
+        except err.IntegrityError as error:
+            key = key_of(model)
+            if error.args[0] != 1062 or set(update.columns) | set(key) != set(range(len(model.columns))):
+                raise  # not whole rows: the applier goes on one transaction at a time
+            self._send(b"ROLLBACK TO SAVEPOINT rplctl_update")
+            self._delete(model, [row[len(update.columns) :] for row in update.rows], len(update.rows))
+            self._insert(model, RowSet(update.columns + key, update.rows))
+        self._send(b"RELEASE SAVEPOINT rplctl_update")
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        try:
+            self._rows_session(lenient=has_empty_enum(model, [change.after] if change.after else []))
+            found = self._apply_single(self._whole_sequence(change, model), model)
+        except (err.Error, OSError) as error:
+            raise target_error(error) from error
+        if found != 1:
+            raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+
+    def _apply_single(self, change: RowChange, model: TableModel) -> int:
+        """A stored generated column that the source could not compute either is stored as there: not judged again."""
+        try:
+            return self._single.apply(change, model, may_load=self._may_load)
+        except err.Error as error:
+            names = (column.name for column in model.columns if column.generated is not None)
+            if not any(f"`{name}`" in str(error.args[-1]) or f"'{name}'" in str(error.args[-1]) for name in names):
+                raise
+            if error.args[0] not in _VALUE_ERRORS:
+                raise
+        self._rows_session(lenient=True)
+        return self._single.apply(change, model, may_load=self._may_load)
+
+    def _whole_sequence(self, change: RowChange, model: TableModel) -> RowChange:
+        """A sequence's one row is written as a whole: what a MINIMAL image leaves out stays as it is (error 4085)."""
+        after = change.after
+        if after is None or len(after.columns) == len(model.columns):
+            return change
+        if tuple(column.name for column in model.columns[: len(_SEQUENCE)]) != _SEQUENCE:
+            return change
+        stored = list(self._query(b"SELECT * FROM " + table_name(model))[0])
+        for number, value in zip(after.columns, after.rows[0], strict=True):
+            stored[number] = value
+        return RowChange(change.kind, change.before, RowSet(tuple(range(len(stored))), [tuple(stored)]))
+
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        """One column of the row that the image identifies, JSON as its text. Raises TargetError 1032."""
+        name = quote(model.columns[column].name)
+        sql = b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s" % (name, table_name(model), where_row(model, image))
+        self._rows_session()
+        with mapped_errors():
+            rows = self._query(sql)
+        if len(rows) != 1:
+            raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+        value: Value = rows[0][0]
+        return value
+
+    def roll_back_to(self, savepoint: str) -> None:
+        self._rows_session()
+        with mapped_errors():
+            try:
+                self._send(b"ROLLBACK TO SAVEPOINT " + savepoint.encode())
+            except err.Error as error:
+                if error.args[0] != _NO_SAVEPOINT:
+                    raise
+                self._send(b"ROLLBACK")
+
+    def check_foreign_keys(self, wanted: bool) -> None:
+        self._foreign_keys = wanted
+
+    def introduce(self, description: FormatDescription) -> None:
+        """BINLOG takes a FORMAT_DESCRIPTION first, MySQL only between transactions; it leaves gtid_next undetermined.
+
+        Without the privilege for BINLOG only what cannot do without it fails.
+        """
+        self._rows_session()
+        if self._described == description or self.server.is_mariadb:
+            return
+        try:
+            self._describe(description)
+        except TargetError as error:
+            if error.errno != _NO_PRIVILEGE:
+                raise
+            return
+        with mapped_errors():
+            self._send(b"SET SESSION gtid_next='AUTOMATIC'")
+
+    def can_replay(self, description: FormatDescription) -> bool:
+        same = description.is_mariadb == self.server.is_mariadb
+        return same and (self.server.is_mariadb or self._described == description)
+
+    def _describe(self, description: FormatDescription) -> None:
+        if self._described != description and description.is_mariadb == self.server.is_mariadb:
+            event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
+            with mapped_errors():
+                self._send(b"BINLOG '%s'" % base64.b64encode(event))
+            self._described = description
+
+    def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
+        if description.is_mariadb != self.server.is_mariadb:
+            raise TargetError(
+                "The table has triggers or system versioning on the target, and its row events are of the other vendor",
+                errno=1235,
+                hint="drop the triggers on the target: their effects are in the binary log already",
+            )
+        self._rows_session()
+        with mapped_errors():
+            self._describe(description)
+            last = bytearray(stripped(rows, description))
+            last[_ROWS_FLAGS] |= _STMT_END
+            self._send(b"BINLOG '%s'" % base64.b64encode(stripped(table_map, description) + last))
+
+    # statements
+
+    def judge_primary_keys(self, policy: str) -> None:
+        self._open().follow(policy, self._query)
+        self._key_policy = policy
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        """Never asked: this target executes the source's own statement (`run_statement`)."""
+        raise TargetError(
+            "a MySQL target makes no tables from models",
+            errno=1235,
+            hint="load the dump into it with the mysql client: it describes its tables itself",
+        )
+
+    def run_statement(self, statement: Statement) -> None:
+        session = self._open()
+        query = statement.query if isinstance(statement.query, Query) else statement.query.query
+        context = DdlContext(server_version=statement.server_version)
+        source = ServerKind(context.is_mariadb, context.version_number)
+        mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
+        dropped = drop_of_those_there(query, wanted=statement.drops_missing)
+        failure = None
+        try:
+            with session.foreign():
+                try:
+                    session.statement(query, statement.variables, source, is_ddl=not changes_only_rows(query.sql_bytes))
+                except err.Error as error:
+                    if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
+                        raise
+                with session.own_commits(wanted=exchanges(query.sql_bytes)):
+                    self._send(dropped or text_of(statement.query), statement.file or None)
+        except (err.Error, OSError) as error:
+            failure = target_error(error)
+        if not changes_only_rows(query.sql_bytes):
+            self._facts.forget()
+            session.forget_database()
+        if dropped is None or failure is not None:
+            judge(query, failure)
+
+    def _collation_name(self, number: int) -> str:
+        if self._collations is None:
+            self._open().leave()
+            rows = self._query(collations_sql(self.server))
+            self._collations = {int(identifier): str(name) for identifier, name in rows}
+        return self._collations.get(number, "")
+
+    # what the target knows of its tables
+
+    def table_model(self, database: str, table: str) -> TableModel | None:
+        self._rows_session()
+        name = table_name(TableModel(database, table, ())).decode()
+        try:
+            rows = self._query(f"SHOW CREATE TABLE {name}", as_bytes=True)
+        except err.Error as error:
+            if error.args[0] in _NO_TABLE:
+                return None
+            raise target_error(error) from error
+        if len(rows[0]) != 2:
+            return None  # a view
+        text = re.sub(r"\) ENGINE=\w+ SEQUENCE=1", ") ENGINE=InnoDB", rows[0][1].decode("utf-8", "replace"))
+        context = DdlContext(sql_mode=0, server_version=self.server_version)
+        model = next(iter(Catalog().after(plan_ddl(text, database, context, Catalog())).tables.values()))
+        return without_generated_key(model) if self._key_policy == "GENERATE" else model
+
+    def wants_replay(self, model: TableModel) -> bool:
+        return model.system_versioned or self._facts.has_triggers(model)
+
+    def prefers_replay(self, model: TableModel) -> bool:
+        return any(column.type == "json" for column in model.columns)
+
+    def cascading_parents(self) -> frozenset[tuple[str, str]]:
+        return self._facts.cascading_parents()
+
+    def is_transactional(self, model: TableModel) -> bool:
+        return self._facts.is_transactional(model.engine)
+
+    def _ask(self, sql: str) -> list[tuple[Any, ...]]:
+        self._rows_session()
+        with mapped_errors():
+            return self._query(sql)

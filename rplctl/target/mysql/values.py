@@ -1,0 +1,120 @@
+"""Values as MySQL and MariaDB literals that are stored byte for byte (session of rows: see `mysql_session.ROWS`).
+
+| column | value | literal |
+|---|---|---|
+| integers, YEAR, BIT, ENUM, SET | int | decimal digits (ENUM, SET: the number, which needs no label) |
+| FLOAT, DOUBLE | float | shortest digits with an exponent: a double literal, never a DECIMAL one |
+| DECIMAL | str | its digits |
+| DATE … TIMESTAMP (UTC), UUID, INET | str | quoted |
+| CHAR, VARCHAR, TEXT | bytes | hex of the column's own charset; with an introducer where it is compared |
+| CHAR, VARCHAR, TEXT, JSON | str | quoted, utf8mb4 |
+| BINARY, BLOB, VECTOR, GEOMETRY (SRID + WKB, the server's own form) | bytes | hex |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rplctl.event.large_text import LargeText
+from rplctl.schema.model import CHARACTER_TYPES, GEOMETRY_TYPES, TEMPORAL_TYPES, Column
+from rplctl.target.base import Value
+
+LONGEST_HEX = 64 << 10  # bytes of a value; longer ones are escaped: hex doubles them, and max_allowed_packet counts
+
+_NUMERIC = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "decimal", "bit", "year"})
+_NUMBERED = frozenset({"enum", "set"})
+_MAY_BE_LARGE = GEOMETRY_TYPES | {"mediumtext", "longtext", "mediumblob", "longblob"}
+_PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
+
+
+@dataclass(frozen=True, slots=True)
+class StagedCell:
+    """A large value in a statement: what a table with a row and a LONGBLOB `v` holds (`mysql_large`)."""
+
+    table: bytes
+
+
+def literal(value: Value | StagedCell, column: Column) -> bytes:
+    """What is written into the column."""
+    match value:
+        case StagedCell():
+            return b"(SELECT v FROM %s)" % value.table
+        case None:
+            return b"NULL"
+        case int():
+            return b"%d" % value
+        case float():
+            return double_literal(value).encode("ascii")
+        case bytes() | memoryview():
+            return _bytes_literal(bytes(value))
+        case str():
+            return value.encode("ascii") if column.type == "decimal" else _text_literal(value)
+        case LargeText():
+            return _text_literal(str(value))
+
+
+def double_literal(value: float) -> str:
+    text = repr(value)
+    return text if "e" in text else text + "e0"
+
+
+def comparand(value: Value, column: Column) -> bytes:
+    """What the column is compared with in a key: text in the column's charset, so that its index is used."""
+    if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
+        return b"_%s %s" % (str(column.charset).encode("ascii"), b"X'%s'" % value.hex().encode("ascii"))
+    if column.type == "set" and isinstance(value, int) and value >> 63:
+        return b"%d" % (value - (1 << 64))  # the servers compare a SET as a signed number
+    return literal(value, column)
+
+
+def is_equal(value: Value | StagedCell, column: Column) -> bytes:
+    """A condition that holds for exactly this value: bytes are compared, not collations; NULL equals NULL."""
+    name = quote(column.name)
+    if isinstance(value, StagedCell):  # where one of two columns is binary, both are compared as bytes
+        return b"%s=%s" % (name, literal(value, column))
+    if value is None:
+        return name + b" IS NULL"
+    if column.type in _NUMBERED:
+        return b"%s+0=%s" % (name, comparand(value, column))
+    if column.type in _NUMERIC:
+        return b"%s=%s" % (name, literal(value, column))
+    if column.type in _PRINTED or isinstance(value, str | LargeText):
+        return b"CAST(%s AS CHAR)=%s" % (name, literal(value, column))
+    if column.type in GEOMETRY_TYPES or column.type == "vector":
+        same = b"HEX(%s)='%s'" % (name, _raw(value).hex().upper().encode("ascii"))
+    else:
+        same = b"CAST(%s AS BINARY)=%s" % (name, literal(value, column))
+    if column.type in _MAY_BE_LARGE and isinstance(value, bytes | memoryview):
+        return b"LENGTH(%s)=%d AND %s" % (name, len(value), same)  # no CAST of what is above max_allowed_packet
+    return same
+
+
+def is_empty_enum(value: Value, column: Column) -> bool:
+    """ENUM's error value '' (number 0), which strict mode would refuse."""
+    return column.type == "enum" and value == 0
+
+
+def quote(name: str) -> bytes:
+    return b"`" + name.replace("`", "``").encode() + b"`"
+
+
+def _raw(value: Value) -> bytes:
+    assert isinstance(value, bytes | memoryview)
+    return bytes(value)
+
+
+def _bytes_literal(raw: bytes) -> bytes:
+    if len(raw) <= LONGEST_HEX:
+        return b"X'%s'" % raw.hex().encode("ascii")
+    return _quoted(raw, b"_binary")
+
+
+def _text_literal(text: str) -> bytes:
+    return _quoted(text.encode())
+
+
+def _quoted(raw: bytes, introducer: bytes = b"") -> bytes:
+    """Within a utf8mb4 statement without NO_BACKSLASH_ESCAPES: a byte above 0x7f never hides the quote behind it, and a
+    zero byte is one like others (manual: mysql_real_escape_string).
+    """
+    return b"".join((introducer, b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'"))

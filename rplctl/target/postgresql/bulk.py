@@ -1,0 +1,225 @@
+"""Rows of one connection to PostgreSQL: a few by parameters, many by COPY, with the counts that design D2 wants.
+
+Invariant: a statement that hits another number of rows than it is given raises CountMismatch; what it did is then
+rolled back by the caller. Text of COPY comes in pieces of bytes (`postgresql_values.copy_lines`), whoever made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import psycopg
+
+from rplctl.schema.model import TableModel
+from rplctl.schema.postgresql_type import table
+from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
+from rplctl.target.postgresql import rows as rows_sql
+from rplctl.target.postgresql.large import has_large, in_pieces
+from rplctl.target.postgresql.values import LargeBytes, copy_lines, parameters
+
+MOST_PATTERNS = 50  # of NULLs in the rows of a table without a key
+Parameters = dict[str, str | LargeBytes | None]
+
+
+class RowWriter:
+    """`driver`: the connection of now. `may_stage`: whether its transaction may use temporary tables."""
+
+    def __init__(self, driver: Callable[[], psycopg.Connection[Any]], may_stage: Callable[[], bool]) -> None:
+        self._driver = driver
+        self._may_stage = may_stage
+        self._stages: dict[tuple[str, str, tuple[int, ...]], str] = {}
+
+    def forget_stages(self) -> None:
+        """A transaction begins, or its tables change: staged tables went with the last one, or have other types."""
+        self._stages.clear()
+
+    def refuse_present(self, model: TableModel, keys: Sequence[Row]) -> None:
+        if not keys:
+            return
+        if not self._is_staged(len(keys)):
+            found = sum(
+                self._count(f"SELECT count(*) FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+                for where, values in self._key_groups(model, keys)
+            )
+        else:
+            found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), keys)))
+        _expect(f"{model.qualified_name}: keys that must be absent", found, 0)
+
+    def delete(self, model: TableModel, keys: Sequence[Row]) -> None:
+        if not keys:
+            return
+        if self._is_staged(len(keys)):
+            found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), keys)))
+        else:
+            found = sum(
+                self.run(f"DELETE FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+                for where, values in self._key_groups(model, keys)
+            )
+        _expect(f"delete from {model.qualified_name}", found, len(keys))
+
+    def insert(self, model: TableModel, rows: RowSet) -> None:
+        found = 0
+        if rows.columns and not rows_sql.leaves_out_computed(model, rows.columns) and self._is_many(len(rows.rows)):
+            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), self._lines(model, rows))
+        elif rows.columns and self._is_staged(len(rows.rows)):
+            found = self.run(rows_sql.insert_staged(model, rows.columns, self._staged(model, *_parts(rows))))
+        else:
+            size = max(1, min(rows_sql.ROWS_BY_PARAMETER, rows_sql.MOST_PARAMETERS // max(len(rows.columns), 1)))
+            size = size if rows.columns else 1
+            for at in range(0, len(rows.rows), size):
+                piece = rows.rows[at : at + size]
+                sql = rows_sql.insert_rows(model, rows.columns, len(piece))
+                found += self.run(sql, self._parameters(model, rows.columns, piece))
+        _expect(f"insert into {model.qualified_name}", found, len(rows.rows))
+
+    def update_by_key(self, model: TableModel, update: RowSet) -> None:
+        key, width = key_of(model), len(update.columns)
+        what = f"update of {model.qualified_name}"
+        if self._is_staged(len(update.rows)) and not set(update.columns) & set(key):
+            staged = self._staged(model, update.columns + key, update.rows)
+            return _expect(what, self.run(rows_sql.update_staged(model, update.columns, staged)), len(update.rows))
+        sql = rows_sql.update_row(model, update.columns, rows_sql.by_key(model, width))
+        values = [self._parameters(model, update.columns + key, [row]) for row in update.rows]
+        if any(has_large(row.values()) for row in values):
+            return _expect(what, sum(self.run(sql, row) for row in values), len(update.rows))
+        with self._driver().cursor() as cursor:  # in their order: a key is left before it is taken
+            cursor.executemany(sql.encode(), values)
+            _expect(what, cursor.rowcount, len(update.rows))
+
+    def remove_encoded(self, model: TableModel, bulk: BulkRows) -> None:
+        """Keys that must be absent are; those to delete go."""
+        if bulk.absent:
+            found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), bulk.absent)))
+            _expect(f"{model.qualified_name}: keys that must be absent", found, 0)
+        if bulk.deletes:
+            found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), bulk.deletes)))
+            _expect(f"delete from {model.qualified_name}", found, len(bulk.deletes))
+
+    def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
+        """Rows of a table without a key, and how many of each. One pass over the table for all that have NULLs in the
+        same columns: by IS NOT DISTINCT FROM no two tables are joined but row by row.
+        """
+        staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
+        self.run(f"ANALYZE {staged}")
+        tests = ", ".join(f"c{i} IS NULL" for i in range(width))
+        patterns = self._driver().execute(f"SELECT {tests} FROM {staged} GROUP BY {tests}".encode()).fetchall()
+        if len(patterns) > MOST_PATTERNS:
+            raise CountMismatch(f"{len(patterns)} ways to have NULLs")
+        expected = self._count(f"SELECT sum(c{width}) FROM {staged}")
+        found = sum(self.run(rows_sql.delete_copies(model, nulls, staged)) for nulls in patterns)
+        _expect(f"delete from {model.qualified_name}", found, expected)
+
+    def update_encoded(self, model: TableModel, rows: EncodedRows, *, may_delete: bool) -> None:
+        """`may_delete`: rows that trade values of another unique key may be deleted and inserted."""
+        if not rows:
+            return
+        staged = self._staged(model, rows.columns, rows)
+        width = len(rows.columns) - len(key_of(model))
+        self.run("SAVEPOINT rplctl_update")
+        try:
+            if width:
+                found = self.run(rows_sql.update_staged(model, rows.columns[:width], staged))
+            else:  # nothing but the key: the rows are there, that is all
+                found = self._count(rows_sql.count_staged(model, staged))
+            _expect(f"update of {model.qualified_name}", found, len(rows))
+        except psycopg.errors.UniqueViolation:
+            if not may_delete:
+                raise
+            self.run("ROLLBACK TO SAVEPOINT rplctl_update")
+            _expect(
+                f"delete from {model.qualified_name}", self.run(rows_sql.delete_staged(model, staged, width)), len(rows)
+            )
+            inserted = self.run(rows_sql.insert_staged(model, rows.columns, staged))
+            _expect(f"insert into {model.qualified_name}", inserted, len(rows))
+        self.run("RELEASE SAVEPOINT rplctl_update")
+
+    def insert_encoded(self, model: TableModel, rows: EncodedRows) -> None:
+        if rows:
+            found = self._copy(table(model), rows_sql.select_list(model, rows.columns), [rows.view])
+            _expect(f"insert into {model.qualified_name}", found, len(rows))
+
+    def run_change(self, change: RowChange, model: TableModel) -> int:
+        if change.kind is ChangeKind.INSERT:
+            assert change.after is not None
+            sql = rows_sql.insert_rows(model, change.after.columns, 1)
+            return self.run(sql, self._parameters(model, change.after.columns, change.after.rows))
+        assert change.before is not None
+        if change.kind is ChangeKind.DELETE:
+            where, values = self.where(model, change.before, 0)
+            return self.run(f"DELETE FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
+        assert change.after is not None
+        where, values = self.where(model, change.before, len(change.after.columns))
+        sql = rows_sql.update_row(model, change.after.columns, where)
+        return self.run(sql, self._parameters(model, change.after.columns, change.after.rows) | values)
+
+    def where(self, model: TableModel, image: RowSet, first: int) -> tuple[str, Parameters]:
+        """By key when the image holds it, else by the whole image and only one row, as the server does."""
+        at = {column: i for i, column in enumerate(image.columns)}
+        row, key = image.rows[0], key_of(model)
+        if key and all(column in at for column in key):
+            values = self._parameters(model, key, [tuple(row[at[column]] for column in key)], first)
+            return rows_sql.by_key(model, first), values
+        nulls = [value is None for value in row]
+        where = rows_sql.by_row(model, image.columns, nulls, first)
+        values = self._parameters(model, image.columns, [row], first)
+        return where, {name: value for name, value in values.items() if value is not None}
+
+    def _is_many(self, count: int) -> bool:
+        return count > rows_sql.ROWS_BY_PARAMETER
+
+    def _is_staged(self, count: int) -> bool:
+        return self._is_many(count) and self._may_stage()
+
+    def run(self, sql: str, values: Parameters | None = None) -> int:
+        if values is None or not has_large(values.values()):
+            return self._driver().execute(sql.encode(), values).rowcount
+        with in_pieces(self._driver(), sql, values) as (sql, sent):
+            return self._driver().execute(sql.encode(), sent).rowcount
+
+    def _count(self, sql: str, values: Parameters | None = None) -> int:
+        found = self._driver().execute(sql.encode(), values).fetchone()
+        return int(found[0]) if found else 0
+
+    def _key_groups(self, model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[str, Parameters]]:
+        for at in range(0, len(keys), rows_sql.ROWS_BY_PARAMETER):
+            piece = keys[at : at + rows_sql.ROWS_BY_PARAMETER]
+            yield rows_sql.where_keys(model, len(piece)), self._parameters(model, key_of(model), piece)
+
+    def _parameters(self, model: TableModel, columns: Sequence[int], rows: Iterable[Row], first: int = 0) -> Parameters:
+        kinds = [model.columns[c] for c in columns]
+        texts = (text for row in rows for text in parameters(row, kinds))
+        return {f"c{number}": text for number, text in enumerate(texts, first)}
+
+    def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> str:
+        """Rows in a temporary table of their columns' types; its name. The next of the same columns replace them."""
+        asked = (model.database, model.name, columns)
+        if (name := self._stages.get(asked)) is not None:
+            self.run(f"TRUNCATE {name}")
+        else:
+            name = self._stages[asked] = f"rplctl_stage_{len(self._stages)}"
+            self.run(rows_sql.stage(model, columns, name))
+        names = ", ".join(f"c{i}" for i in range(len(columns)))
+        lines = [rows.view] if isinstance(rows, EncodedRows) else self._lines(model, RowSet(columns, list(rows)))
+        self._copy(name, names, lines)
+        return name
+
+    def _lines(self, model: TableModel, rows: RowSet) -> Iterator[bytes]:
+        return copy_lines([model.columns[c] for c in rows.columns], rows.rows)
+
+    def _copy(self, name: str, columns: str, lines: Iterable[bytes | memoryview]) -> int:
+        """COPY's text lines into a table; the number of rows."""
+        with self._driver().cursor() as cursor:
+            with cursor.copy(rows_sql.copy_into(name, columns).encode()) as copy:
+                for piece in lines:
+                    copy.write(piece)
+            return cursor.rowcount
+
+
+def _parts(rows: RowSet) -> tuple[tuple[int, ...], Sequence[Row]]:
+    return rows.columns, rows.rows
+
+
+def _expect(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise CountMismatch(f"{what}: {found} rows, expected {expected}")

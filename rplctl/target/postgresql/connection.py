@@ -1,0 +1,196 @@
+"""Connections to a PostgreSQL target: what every one of them is set to, and the server's errors as MySQL's numbers.
+
+Invariant: a committed position survives a crash of the server (synchronous_commit is never off), values are read and
+written as the source prints them (UTC, ISO dates), a password is never sent readable unless the connection is verified,
+and no error text of ours holds a statement: it would hold data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
+
+from rplctl.errors import ConfigError, TargetError
+from rplctl.event.large_text import LargeText
+from rplctl.handshake import Protection
+from rplctl.target.base import watch_connections
+from rplctl.target.postgresql.values import LargeBytes
+
+_SETTINGS = {
+    "timezone": "UTC",
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "standard_conforming_strings": "on",
+    "lock_timeout": "50s",  # as innodb_lock_wait_timeout
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "client_connection_check_interval": "1s",  # a killed applier's statement ends, its locks with it
+}
+_SESSION = (
+    "SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES "
+    + ", ".join(f"('{name}', '{value}')" for name, value in _SETTINGS.items())
+    + ") AS wanted (known_as, value) ON lower(name) = known_as"
+    " WHERE name <> 'client_connection_check_interval' OR version() ~ 'linux'"
+    " UNION ALL SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') = 'off'"
+)
+# a server that vanished is noticed within half a minute, although a statement may take hours
+_KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+_FIRST_LIBPQ_TO_REFUSE = 160000
+_VERIFYING = ("verify-ca", "verify-full")
+_GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
+_DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
+_LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
+
+# SQLSTATE, or its class → (MySQL's number, worth trying again, hint)
+_STATES: dict[str, tuple[int, bool, str]] = {
+    "23505": (1062, False, ""),
+    "23503": (1452, False, ""),
+    "23502": (1048, False, ""),
+    "23514": (4025, False, ""),
+    "40P01": (1213, True, ""),
+    "40001": (1213, True, ""),
+    "55P03": (1205, True, "another session holds a lock on the target's rows"),
+    "57014": (1317, False, ""),
+    "42P01": (1146, False, ""),
+    "3F000": (1049, False, ""),
+    "3D000": (1049, False, "make the database: createdb -E UTF8 NAME"),
+    "42703": (1054, False, ""),
+    "42P07": (
+        1050,
+        False,
+        "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
+    ),
+    "42501": (1142, False, _GRANT),
+    "25006": (1290, False, "the target is a standby or read-only: make it writable, then rplctl start"),
+    "53100": (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
+    "53300": (1040, True, "raise max_connections on the target"),
+    "28P01": (1045, False, "check the target's user and password: rplctl init --target-password-file FILE"),
+    "28000": (1045, False, "check the target's user and pg_hba.conf; a readable password needs sslmode=verify-full"),
+    "54000": (1071, False, _LONG_KEY),
+    "54011": (1117, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
+    "22001": (1406, False, ""),
+    "22003": (1264, False, ""),
+    "22007": (1292, False, _DATE),
+    "22008": (1292, False, _DATE),
+    "22021": (1366, False, ""),
+    "22P02": (1366, False, ""),
+    "2BP01": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
+    "0A000": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
+}
+_REFUSALS = {
+    "authentication failed": "28P01",
+    "no pg_hba.conf": "28000",
+    "cleartext password": "28000",
+    "does not exist": "3D000",
+}
+_MAY_PASS = frozenset(
+    {"28P01", "28000"}
+)  # at the door: an account that is repaired lets us in; a missing database stops
+_CLASSES: dict[str, tuple[int, bool, str]] = {
+    "08": (2013, True, ""),
+    "57": (2013, True, ""),  # shutdown, crash, starting up
+    "58": (1030, False, "look at the target's disk and log"),
+}
+
+
+class _LargeBytesDumper(psycopg.adapt.Dumper):
+    """Parameters of many megabytes, in the protocol's binary form."""
+
+    format = psycopg.pq.Format.BINARY
+    oid = psycopg.adapters.types["bytea"].oid
+
+    def dump(self, obj: LargeBytes) -> bytes | memoryview:
+        assert not isinstance(obj.raw, LargeText)  # goes in pieces
+        return obj.raw
+
+
+def open_engine(url: str) -> Engine:
+    """An engine whose sessions are set as above. Options of libpq go behind the question mark of the URL."""
+    parsed = with_driver(make_url(url))
+    options: dict[str, Any] = {"connect_timeout": 10, "application_name": "rplctl", "client_encoding": "UTF8"}
+    options |= {name: value for name, value in _KEEPALIVE.items() if name not in parsed.query} | _password_rule(parsed)
+    engine = create_engine(parsed, connect_args=options, hide_parameters=True, pool_pre_ping=True)
+    watch_connections(engine)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: psycopg.Connection[Any], _record: object) -> None:
+        # a prepared statement keeps its parameters' types although the column's may change
+        connection.prepare_threshold = None
+        connection.adapters.register_dumper(LargeBytes, _LargeBytesDumper)
+        connection.execute(_SESSION.encode())
+        connection.commit()
+
+    return engine
+
+
+def _password_rule(url: URL) -> dict[str, str]:
+    """No readable password unless TLS has verified who gets it (design D14); libpq knows the rule since 16. Raises
+    ConfigError with an older one.
+    """
+    if str(url.query.get("sslmode")) in _VERIFYING or "require_auth" in url.query:
+        return {}
+    if psycopg.pq.version() < _FIRST_LIBPQ_TO_REFUSE:
+        raise ConfigError(
+            f"libpq {psycopg.pq.version() // 10000} would tell any server the target's password readable",
+            hint="pip install 'psycopg[binary]', which brings a newer one, or put ?sslmode=verify-full behind the URL",
+        )
+    return {"require_auth": "!password"}
+
+
+def protection(connection: Any) -> Protection:
+    """Of an engine's connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    parameters = driver.info.get_parameters()
+    address = driver.info.hostaddr  # '' on a Unix socket
+    is_remote = bool(address) and not ip_address(address.partition("%")[0]).is_loopback
+    encrypted = bool(driver.pgconn.ssl_in_use)
+    return Protection(is_remote, encrypted, encrypted and parameters.get("sslmode") in _VERIFYING)
+
+
+def with_driver(url: URL) -> URL:
+    """postgresql:// and postgres:// mean psycopg 3, the only driver whose COPY and errors we know."""
+    return url.set(drivername="postgresql+psycopg")
+
+
+def target_error(error: psycopg.Error) -> TargetError:
+    """MySQL's number where the meaning is the same, the server's text; `transient` when trying again may help."""
+    state = error.sqlstate or ""
+    text = error.diag.message_primary or str(error).strip() or type(error).__name__
+    if not state and isinstance(error, psycopg.OperationalError):
+        return _unreachable(str(error).strip())
+    errno, transient, hint = _STATES.get(state) or _CLASSES.get(state[:2]) or (1105, False, "")
+    if state == "23503" and "still referenced" in (error.diag.message_detail or ""):
+        errno = 1451
+    return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
+
+
+def _unreachable(text: str) -> TargetError:
+    """Errors of connecting have no SQLSTATE: only the text tells a wrong password from a server that is away."""
+    for words, state in _REFUSALS.items():
+        if words in text:
+            errno, _, hint = _STATES[state]
+            may_pass = state in _MAY_PASS
+            return TargetError(f"the target says: {text}", errno=errno, transient=may_pass, hint=hint)
+    return TargetError(f"Lost connection to the target: {text}", errno=2013, transient=True)
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Errors of the driver, bare or wrapped by SQLAlchemy, become TargetError."""
+    try:
+        yield
+    except DBAPIError as error:
+        cause = error.orig
+        raise (target_error(cause) if isinstance(cause, psycopg.Error) else TargetError(str(cause))) from None
+    except psycopg.Error as error:
+        raise target_error(error) from None

@@ -1,0 +1,74 @@
+"""What MySQL would say of a row that PostgreSQL refuses: its number, the key or column, the value."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+
+from rplctl.errors import TargetError
+from rplctl.schema.model import Key, TableModel
+from rplctl.schema.plan import AlterStep, DdlPlan
+from rplctl.schema.postgresql_alter import filled_columns
+from rplctl.schema.postgresql_type import DATED, index_of, is_odd_date, table
+from rplctl.schema.sqlite_type import quote
+from rplctl.target.base import RowChange, RowSet, describe_key
+from rplctl.target.postgresql.connection import target_error
+
+
+def no_record(image: RowSet | None, model: TableModel) -> TargetError:
+    return TargetError(f"Can't find record in '{model.name}'", errno=1032, position=describe_key(image, model))
+
+
+def change_error(error: psycopg.Error | TargetError, change: RowChange, model: TableModel) -> TargetError:
+    """The error of one change, with the row it is about."""
+    image = change.after or change.before
+    assert image is not None
+    if isinstance(error, TargetError):
+        error.position = error.position or describe_key(image, model)
+        return error
+    if isinstance(error, errors.UniqueViolation):
+        key = _violated(model, error.diag.constraint_name or "")
+        at = {column: i for i, column in enumerate(image.columns)}
+        names = [column.name for column in model.columns]
+        columns = [names.index(name) for name in (key.columns if key else ())]
+        entry = "-".join(str(image.rows[0][at[c]]) for c in columns if c in at)
+        return TargetError(f"Duplicate entry '{entry}' for key '{key.name if key else 'PRIMARY'}'", errno=1062)
+    if isinstance(error, errors.NotNullViolation):
+        return TargetError(f"Column '{error.diag.column_name}' cannot be null", errno=1048)
+    found = target_error(error)
+    if found.errno == 1292 and (odd := _odd_date(image, model)) is not None:
+        column, text = model.columns[odd[0]], odd[1]
+        return TargetError(
+            f"Incorrect {column.type} value: '{text}' for column '{column.name}': PostgreSQL has no such date",
+            errno=1292,
+            position=describe_key(image, model),
+            hint=f"on the target: ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text; "
+            "then rplctl start",
+        )
+    found.position = found.position or describe_key(image, model)
+    return found
+
+
+def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
+    """The error of a statement; a date that a conversion made is told with the columns it may be of."""
+    for step in plan.steps:
+        if isinstance(step, AlterStep) and error.errno == 1292:
+            filled = filled_columns(step, plan.context, original_names=True)
+            names = [f"'{one.column.name}'" for one in filled if one.column.type in DATED and not one.is_unchanged]
+            text = f"ALTER TABLE {step.old.qualified_name}: column {' or '.join(names)}: {error.message}"
+            return TargetError(text, errno=error.errno, hint=error.hint)
+    return error
+
+
+def _violated(model: TableModel, index: str) -> Key | None:
+    """The unique key of that index; the primary key's has a name that PostgreSQL chose."""
+    named = next((key for key in model.keys if key.is_unique and index_of(model, key) == index), None)
+    return named or model.primary_key
+
+
+def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:
+    """(column, text) of the first date that is in no calendar."""
+    pairs = zip(image.columns, image.rows[0], strict=True)
+    return next(
+        ((c, value) for c, value in pairs if isinstance(value, str) and is_odd_date(value, model.columns[c])), None
+    )

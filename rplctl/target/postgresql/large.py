@@ -1,0 +1,60 @@
+"""Large parameters of a statement to PostgreSQL piece by piece: each becomes a large object that the statement reads.
+
+The protocol has a parameter in one message, which the driver would hold twice. Invariant: the large objects live in the
+statement's transaction only. (Manual: "Server-Side Functions" of Large Objects; every role may use them.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+
+from rplctl.event.large_text import LargeText
+from rplctl.target.postgresql import values as postgresql_values
+from rplctl.target.postgresql.values import LargeBytes
+
+_PIECE: Final = 4 << 20
+
+Parameters = Mapping[str, str | LargeBytes | None]
+
+
+def has_large(values: Iterable[str | LargeBytes | None]) -> bool:
+    return any(isinstance(value, LargeBytes) and _is_large(value) for value in values)
+
+
+def _is_large(value: LargeBytes) -> bool:
+    return isinstance(value.raw, LargeText) or len(value.raw) > postgresql_values.LARGEST_PARAMETER
+
+
+@contextmanager
+def in_pieces(driver: psycopg.Connection[Any], sql: str, values: Parameters) -> Iterator[tuple[str, Parameters]]:
+    """The statement and its parameters, to be executed within the block: large ones have been sent by then."""
+    objects: dict[str, str] = {}
+    for name, value in values.items():
+        if isinstance(value, LargeBytes) and _is_large(value):
+            objects[name] = _sent(driver, value.raw)
+            read = f"lo_get(%({name})s::oid)"
+            sql = sql.replace(
+                f"%({name})s", f"convert_from({read}, 'UTF8')" if isinstance(value.raw, LargeText) else read
+            )
+    yield sql, {**values, **objects}
+    for oid in objects.values():
+        driver.execute(b"SELECT lo_unlink(%s::oid)", (oid,))
+
+
+def _sent(driver: psycopg.Connection[Any], value: bytes | memoryview | LargeText) -> str:
+    """The large object's number."""
+    found = driver.execute(b"SELECT lo_from_bytea(0, ''::bytea)").fetchone()
+    assert found is not None
+    oid, at = str(found[0]), 0
+    for piece in value if isinstance(value, LargeText) else _pieces(memoryview(value)):
+        driver.execute(b"SELECT lo_put(%s::oid, %s::int8, %s)", (oid, str(at), LargeBytes(piece)))
+        at += len(piece)
+    return oid
+
+
+def _pieces(view: memoryview) -> Iterator[memoryview]:
+    return (view[at : at + _PIECE] for at in range(0, len(view), _PIECE))

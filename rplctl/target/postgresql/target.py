@@ -1,0 +1,354 @@
+"""PostgreSQL: a schema per source database, COPY for many rows, DDL in the position's transaction.
+
+Invariant: data and position commit together, DDL included, and nothing is applied without the advisory lock that this
+connection holds for its channel (design D4). Foreign keys are checked at COMMIT: net changes come table by table. Where
+the source ran without them they rest here too (session_replication_role), if the target's user may say so.
+Values: see `schema/postgresql_type.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import TwoPhaseTransaction
+
+from rplctl.errors import LockBusy, TargetError
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.postgresql import emit
+from rplctl.schema.postgresql_alter import guards
+from rplctl.schema.postgresql_type import table
+from rplctl.schema.sqlite_type import quote
+from rplctl.target.base import (
+    CountMismatch,
+    EncodedRows,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    bag_of,
+    inserts_together,
+    is_severed,
+    key_of,
+    no_such_table,
+    sever,
+)
+from rplctl.target.postgresql import rows as rows_sql
+from rplctl.target.postgresql.bulk import RowWriter
+from rplctl.target.postgresql.connection import mapped_errors, target_error
+from rplctl.target.postgresql.errors import change_error, ddl_error, no_record
+
+LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
+BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks
+_BEGIN = "SET CONSTRAINTS ALL DEFERRED"
+_FOREIGN_KEYS_OFF = "; SET LOCAL session_replication_role = replica"
+_IS_ALL_THERE_IS = b"""
+SELECT relkind = 'r' AND NOT relhassubclass AND NOT EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid)
+AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
+AND %s = (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
+FROM pg_class AS c WHERE oid = to_regclass(%s)"""
+_GRANT = "GRANT SET ON PARAMETER session_replication_role TO the target's user: the source ran without foreign keys"
+
+
+class PostgresqlTarget:
+    """See target.base.Target."""
+
+    kind = "postgresql"
+    has_transactional_ddl = True
+    executes_statements = False
+    takes_frames = False
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+        self._fenced: str | None = None
+        self._fence_holder = 0  # the connection that had the lock last
+        self._may_rest_foreign_keys = self._may_make_tables = False
+        self.bulk_rows = 0
+        self._foreign_keys_wanted = True
+        self._rows = RowWriter(lambda: self._driver, self._may_stage)
+
+    # connection and transaction
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None:
+            with mapped_errors():
+                self._connection = self.engine.connect()
+            try:
+                self._greet()
+                if self._fenced is not None:
+                    self._take_fence(self._fenced)
+            except BaseException:
+                self.reconnect()  # never one without the lock
+                raise
+        return self._connection
+
+    @property
+    def _driver(self) -> psycopg.Connection[Any]:
+        driver: Any = self.connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        return driver
+
+    def _may_stage(self) -> bool:
+        """A transaction that is to be prepared (two-phase commit) may not have touched a temporary table."""
+        return self._may_make_tables and not isinstance(self.connection.get_transaction(), TwoPhaseTransaction)
+
+    def _greet(self) -> None:
+        """What the server can, before the first transaction. Raises TargetError for a database that is not UTF-8."""
+        info = self._driver.info
+        encoding = info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise TargetError(
+                f"the target's database is encoded in {encoding}: it cannot hold every text",
+                errno=1267,
+                hint="createdb -E UTF8 -T template0 NAME, then rplctl init --target URL",
+            )
+        may = "has_parameter_privilege('session_replication_role', 'SET')" if info.server_version >= 150000 else "false"
+        with mapped_errors():
+            sql = (
+                f"SELECT current_setting('is_superuser') = 'on' OR {may},"
+                " has_database_privilege(current_database(), 'TEMP')"
+            )
+            found = self._driver.execute(sql.encode()).fetchone()
+            self._driver.commit()
+        self._may_rest_foreign_keys, self._may_make_tables = found or (False, False)
+        self.bulk_rows = BULK_ROWS if self._may_make_tables else 0
+
+    def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
+        self._foreign_keys_wanted = foreign_keys
+        self._rows.forget_stages()
+        try:
+            with mapped_errors():
+                if xid:  # what check_table looked at began a transaction, and PREPARE needs one of its own
+                    self._driver.rollback()
+                self.connection.begin_twophase(xid) if xid else self.connection.begin()
+                rests = not foreign_keys and self._may_rest_foreign_keys  # known once it is connected
+                self._driver.execute((_BEGIN + (_FOREIGN_KEYS_OFF if rests else "")).encode())
+        except TargetError:
+            self.rollback()
+            raise
+
+    def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        if self._may_rest_foreign_keys:
+            self._rows.run(f"SET LOCAL session_replication_role = {'origin' if wanted else 'replica'}")
+        return self._may_rest_foreign_keys
+
+    def commit(self) -> None:
+        transaction = self.connection.get_transaction()
+        assert transaction is not None
+        try:
+            with mapped_errors():
+                transaction.commit()
+        except TargetError as error:
+            if error.errno in (1451, 1452):
+                what = "add or update a child row" if error.errno == 1452 else "delete or update a parent row"
+                hint = "" if self._foreign_keys_wanted else _GRANT
+                said = error.message.removeprefix("the target says: ")
+                raise TargetError(f"Cannot {what}: a foreign key constraint fails ({said})", errno=error.errno,
+                                  hint=hint) from error  # fmt: skip
+            raise
+
+    def rollback(self) -> None:
+        if self._connection is None:
+            return
+        if self._connection.invalidated or self._driver.closed:
+            return self.reconnect()  # the server has rolled back
+        with mapped_errors():
+            if (transaction := self._connection.get_transaction()) is not None:
+                transaction.rollback()
+            else:
+                self._driver.rollback()  # what `check_table` began
+
+    def fence(self, channel: str) -> None:
+        self._fenced, self._fence_holder = channel, 0
+        self.reconnect()  # from now on every connection begins with the lock
+        _ = self.connection
+
+    def _take_fence(self, channel: str) -> None:
+        """Our connection of before, which a network fault may have left open on the server, is ended first."""
+        number = int.from_bytes(hashlib.sha256(f"rplctl:{channel}".encode()).digest()[:8], "big", signed=True)
+        driver = self._driver
+        try:
+            driver.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid = %s"
+                " AND (classid::bigint << 32) | objid::bigint = %s AND granted",
+                (self._fence_holder, number),
+            )
+            driver.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'".encode())
+            driver.execute(f"SELECT pg_advisory_lock({number})".encode())
+            driver.commit()
+        except errors.LockNotAvailable:
+            driver.rollback()
+            raise LockBusy(
+                f"another applier of channel '{channel}' is connected to the target (advisory lock {number})",
+                channel=channel,
+                hint="stop it there, or give this channel another name: the target keeps one position per channel",
+            ) from None
+        except psycopg.Error as error:
+            raise target_error(error) from None
+        self._fence_holder = driver.info.backend_pid
+
+    def reconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()  # locks and settings go with it
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        self.reconnect()
+        self.engine.dispose()
+
+    def interrupt(self) -> None:
+        if self._connection is not None:
+            driver: Any = self._connection.connection.driver_connection
+            try:
+                driver.cancel_safe(timeout=2)
+            except psycopg.Error:
+                return  # a server that is away works on nothing of ours
+
+    def sever(self) -> None:
+        sever(self.engine)
+
+    def is_idle(self) -> bool:
+        """A rollback is done at once here."""
+        return not is_severed(self.engine)
+
+    # what there is
+
+    def check_table(self, model: TableModel) -> None:
+        name = table(model)
+        sql = b"SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+        with mapped_errors():
+            present = {row[0] for row in self._driver.execute(sql, (name,))}
+        if not present:
+            raise no_such_table(model.database, model.name)
+        for number, column in enumerate(model.columns):
+            if column.name not in present:
+                raise TargetError(
+                    f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
+                    f'{name} has no column "{column.name}" (it has {", ".join(sorted(present))})',
+                    errno=1677,
+                    hint=f"add the column to {name}, or rebuild the table from the source",
+                )
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        self._rows.forget_stages()
+        try:
+            self._execute_ddl(plan, catalog)
+        except TargetError as error:
+            raise ddl_error(error, plan) from None
+
+    def _execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        with mapped_errors():
+            for guard in guards(plan):
+                if self._driver.execute(guard.query.encode()).fetchone() is not None:
+                    raise TargetError(guard.message, errno=1846, hint=guard.hint)
+            for statement in emit(plan, catalog):
+                self._driver.execute(statement.encode())
+
+    # net changes
+
+    def takes_bags(self, model: TableModel) -> bool:
+        with mapped_errors():
+            found = self._driver.execute(_IS_ALL_THERE_IS, (len(model.columns), table(model))).fetchone()
+        return bool(found and found[0])
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
+        work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
+        try:
+            for chunk, model in work:
+                if chunk.bulk is not None and chunk.takes_copies(model):
+                    with bag_of(chunk, model, psycopg.Error, target_error):
+                        self._remove_copies(model, chunk.bulk.deletes, models)
+                    continue
+                if chunk.bulk is not None:
+                    self._rows.remove_encoded(model, chunk.bulk)
+                self._rows.refuse_present(model, chunk.absent)
+                self._rows.delete(model, chunk.deletes)
+            for chunk, model in work:
+                if chunk.bulk is not None:
+                    may_delete = not self._acts(model, models)
+                    self._rows.update_encoded(model, chunk.bulk.updates, may_delete=may_delete)
+                for update in chunk.updates:
+                    self._update(model, update, models)
+            for chunk, model in work:
+                with bag_of(chunk, model, psycopg.Error, target_error):
+                    if chunk.bulk is not None:
+                        self._rows.insert_encoded(model, chunk.bulk.inserts)
+                    for insert in chunk.inserts:
+                        self._rows.insert(model, insert)
+            for chunk, model in work:
+                self._apply_in_order(model, chunk.ordered)
+        except psycopg.IntegrityError as error:
+            raise CountMismatch(str(error)) from error
+        except psycopg.Error as error:
+            raise target_error(error) from error
+
+    def _apply_in_order(self, model: TableModel, changes: Sequence[RowChange]) -> None:
+        """Of a table without a key: inserts that follow each other at once, all else row by row."""
+        for change in inserts_together(changes):
+            if isinstance(change, RowSet):
+                self._rows.insert(model, change)
+            elif self._rows.run_change(change, model) != 1:
+                raise no_record(change.before, model)
+
+    def _remove_copies(
+        self, model: TableModel, rows: EncodedRows, models: Mapping[tuple[str, str], TableModel]
+    ) -> None:
+        if self._acts(model, models):
+            raise CountMismatch("others hang on them")
+        self._rows.remove_copies(model, rows)
+
+    def _update(self, model: TableModel, update: RowSet, models: Mapping[tuple[str, str], TableModel]) -> None:
+        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        if sum(key.is_unique for key in model.keys) < 2:
+            return self._rows.update_by_key(model, update)
+        self._rows.run("SAVEPOINT rplctl_update")
+        try:
+            self._rows.update_by_key(model, update)
+        except errors.UniqueViolation:
+            key, width = key_of(model), len(update.columns)
+            if set(update.columns) & set(key) or width + len(key) != len(model.columns) or self._acts(model, models):
+                raise  # not whole rows, or rows that others hang on: the applier goes on one transaction at a time
+            self._rows.run("ROLLBACK TO SAVEPOINT rplctl_update")
+            self._rows.delete(model, [row[width:] for row in update.rows])
+            self._rows.insert(model, RowSet(update.columns + key, update.rows))
+        self._rows.run("RELEASE SAVEPOINT rplctl_update")
+
+    def _acts(self, model: TableModel, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        """Whether a DELETE would take rows of other tables along."""
+        if not self._foreign_keys_wanted and self._may_rest_foreign_keys:
+            return False
+        return any(
+            (key.ref_database, key.ref_table) == (model.database, model.name) and key.acts
+            for other in models.values()
+            for key in other.foreign_keys
+        )
+
+    # one change
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        """An error ends the transaction; who wants to go on after it sets a savepoint before."""
+        try:
+            found = self._rows.run_change(change, model)
+        except (psycopg.Error, TargetError) as error:
+            raise change_error(error, change, model) from error
+        if found != 1:
+            raise no_record(change.before, model)
+
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        where, values = self._rows.where(model, image, 0)
+        name = rows_sql.escaped(quote(model.columns[column].name))
+        sql = f"SELECT {name}::text FROM {rows_sql.escaped(table(model))} WHERE {where}"
+        with mapped_errors():
+            found = self._driver.execute(sql.encode(), values).fetchone()
+        if found is None:
+            raise no_record(image, model)
+        value: Value = found[0]
+        return value

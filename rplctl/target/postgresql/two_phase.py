@@ -1,0 +1,117 @@
+"""PREPARE TRANSACTION on PostgreSQL: what two-phase commit asks besides the transaction's own connection (WL#3970).
+
+Facts it stands on: prepared transactions belong to no connection and keep their locks through every crash; COMMIT
+PREPARED runs outside a transaction, in the database it was prepared in, by its owner; `max_prepared_transactions` is 0
+unless somebody set it.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import TwoPhaseTransaction
+from sqlalchemy.exc import DBAPIError
+
+from rplctl.errors import ConfigError, LockBusy
+from rplctl.target.postgresql.connection import mapped_errors
+
+OWNER_GONE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.02
+_LOCK = 0x72706C63  # "rplc"; the object id is the prefix's checksum
+_NO_SUCH_GID = "42704"
+
+
+def prepare(connection: Connection) -> None:
+    """PREPARE TRANSACTION for the transaction begun with `begin_twophase`. Raises TargetError."""
+    transaction = connection.get_transaction()
+    assert isinstance(transaction, TwoPhaseTransaction)
+    with mapped_errors():
+        transaction.prepare()
+
+
+def prepared_xids(engine: Engine, prefix: str) -> list[str]:
+    """Prepared transactions of this database whose name begins with `prefix`. Raises TargetError."""
+    with _alone(engine) as connection:
+        rows = connection.exec_driver_sql("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
+        return [gid for gid in rows.scalars() if gid.startswith(prefix)]
+
+
+def commit_prepared(engine: Engine, xid: str) -> None:
+    """COMMIT PREPARED; gone already is done already. Raises TargetError."""
+    _end(engine, "COMMIT", xid)
+
+
+def rollback_prepared(engine: Engine, xid: str) -> None:
+    """ROLLBACK PREPARED; as `commit_prepared`."""
+    _end(engine, "ROLLBACK", xid)
+
+
+def _end(engine: Engine, verb: str, xid: str) -> None:
+    with _alone(engine) as connection:
+        try:
+            connection.exec_driver_sql(f"{verb} PREPARED '{xid}'")
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", "") != _NO_SUCH_GID:
+                raise
+
+
+def check(engine: Engine) -> list[str]:
+    """What weakens two-phase commit on this server. Raises ConfigError when it cannot be had at all."""
+    with _alone(engine) as connection:
+        slots = int(str(connection.exec_driver_sql("SHOW max_prepared_transactions").scalar()))
+        fsync, commit = (
+            connection.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")
+        )
+    if slots == 0:
+        raise ConfigError(
+            "commit_mode=xa: prepared transactions are disabled on the target (max_prepared_transactions is 0)",
+            hint="ALTER SYSTEM SET max_prepared_transactions = 10, restart PostgreSQL; or commit_mode=auto",
+        )
+    weak = {"fsync is off": fsync == "off", "synchronous_commit is off": commit == "off"}
+    return [f"{what}: a power cut may take prepared data away" for what, is_so in weak.items() if is_so]
+
+
+def claim(connection: Connection, prefix: str) -> None:
+    """Mark that connection as this instance's, so that a later start knows whom to end. Not inside a transaction."""
+    deadline = time.monotonic() + OWNER_GONE_SECONDS
+    got = False
+    while not got:
+        with mapped_errors():
+            got = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_LOCK}, {_object(prefix)})").scalar())
+            connection.commit()
+        if time.monotonic() > deadline:
+            raise LockBusy("another connection of this instance's channel is still at work on the target")
+
+
+def evict(engine: Engine, prefix: str) -> None:
+    """End the connection that a predecessor left (stopped or cut off, not gone), and wait until it is gone.
+
+    The caller holds the channel's lock on this host, so nobody else of this instance can be at work.
+    """
+    sql = (
+        "SELECT pid, pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        f" AND classid = {_LOCK} AND objid::bigint = {_object(prefix) & 0xFFFFFFFF}"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    deadline = time.monotonic() + OWNER_GONE_SECONDS
+    with _alone(engine) as connection:
+        while owner := connection.exec_driver_sql(sql).first():
+            if time.monotonic() > deadline:
+                raise LockBusy(f"the target's backend {owner[0]} is this channel's old one and does not end")
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _object(prefix: str) -> int:
+    number = zlib.crc32(prefix.encode())
+    return number - (1 << 32) if number >> 31 else number
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[Connection]:
+    """A connection without a transaction: COMMIT PREPARED is refused in one."""
+    with mapped_errors(), engine.connect() as plain:
+        yield plain.execution_options(isolation_level="AUTOCOMMIT")

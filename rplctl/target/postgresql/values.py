@@ -1,0 +1,142 @@
+"""Neutral column values → the text that PostgreSQL reads, for COPY and for parameters alike.
+
+Pure and without a driver, so that Spark tasks may import it. A column's form is chosen once for a whole batch of rows:
+
+    BIT                  its digits, as many as the column is wide
+    FLOAT, DOUBLE        shortest digits that give the same number back
+    DATE … TIMESTAMP     as the source prints them (TIMESTAMP in UTC); the zero date is -infinity
+    BINARY … VECTOR      \\x and hex
+    all else             as the source prints it
+
+COPY's text format: columns end with a tab, rows with a line feed, NULL is \\N; backslash, tab, line feed and carriage
+return are escaped. (Manual of PostgreSQL: COPY, Text Format.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rplctl.errors import TargetError
+from rplctl.event.large_text import LargeText, checked_text
+from rplctl.schema.model import INTEGER_BITS, Column
+from rplctl.schema.postgresql_type import DATED, ZERO_DATE, is_zero_date
+from rplctl.target.base import Row, Value
+
+LARGEST_HEX = 1 << 20  # bytes; longer ones are sent as bytes
+LARGEST_PARAMETER = 16 << 20  # characters or bytes; longer ones are sent in pieces
+MOST_MESSAGE_BYTES = (1 << 30) - (1 << 16)  # PostgreSQL ends the connection at longer ones
+ROWS_PER_PIECE = 2000  # rows of COPY text that are in memory at a time
+
+_UNESCAPED = frozenset({*INTEGER_BITS, "year", "bit", "decimal", "float", "double", "time", "uuid", "inet4", "inet6"})
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+@dataclass(frozen=True, slots=True)
+class LargeBytes:
+    """Bytes that go as they are: in hex half of what PostgreSQL takes would fit, and memory would hold all twice."""
+
+    raw: bytes | memoryview | LargeText  # text only where it is more than LARGEST_PARAMETER
+
+
+def parameter(value: Value, column: Column) -> str | None:
+    """One value as the text of a parameter, whose type PostgreSQL takes from where it stands. Raises TargetError."""
+    if value is None:
+        return None
+    text = _text_of(column)(value)
+    if "\0" in text or not _is_encodable(text):
+        raise _unstorable(text, column)
+    return text
+
+
+def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[str | LargeBytes | None]:
+    """As `parameter`, of a row; large values as bytes. Raises TargetError, 1153 for what no message holds."""
+    sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
+    if sum(sizes) > MOST_MESSAGE_BYTES:
+        raise TargetError(
+            "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL takes no row of 1 GB",
+            errno=1153,
+            hint="leave the table out (replicate_ignore_table) or use another kind of target",
+        )
+    for value, column in zip(values, columns, strict=True):
+        if isinstance(value, bytes | memoryview) and len(value) > LARGEST_HEX:
+            yield LargeBytes(value)
+        elif isinstance(value, LargeText) and len(value) > LARGEST_PARAMETER:
+            for piece in value:
+                if b"\0" in bytes(piece):
+                    raise _unstorable(str(piece, "utf-8"), column)
+            yield LargeBytes(value)
+        else:
+            text = parameter(value, column)
+            is_large = text is not None and len(text) > LARGEST_PARAMETER
+            yield LargeBytes(checked_text(text)) if is_large and text is not None else text
+
+
+def copy_lines(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[bytes]:
+    """Rows as COPY text, in pieces. Raises TargetError 1366 for text that PostgreSQL cannot hold."""
+    for start in range(0, len(rows), ROWS_PER_PIECE):
+        piece = rows[start : start + ROWS_PER_PIECE]
+        cells = [_cells(column, values) for column, values in zip(columns, zip(*piece, strict=True), strict=True)]
+        yield ("\n".join(map("\t".join, zip(*cells, strict=True))) + "\n").encode()
+
+
+def _cells(column: Column, values: Sequence[Value]) -> list[str]:
+    """One column of several rows, escaped."""
+    to_text = _text_of(column)
+    texts = ["\\N" if value is None else to_text(value) for value in values]
+    if column.type in _UNESCAPED or column.type in DATED:
+        return texts
+    joined = "".join(texts)
+    if "\0" in joined or not _is_encodable(joined):
+        raise _unstorable(next(t for t in texts if "\0" in t or not _is_encodable(t)), column)
+    if "\\" not in joined and not any(c in joined for c in "\t\n\r"):
+        return texts
+    return ["\\N" if value is None else to_text(value).translate(_ESCAPES) for value in values]
+
+
+def _text_of(column: Column) -> Callable[[Value], str]:
+    kind = column.type
+    if kind == "bit":
+        return _bits(column.length or 1)
+    if kind in DATED:
+        return _date_text
+    if kind in ("float", "double"):
+        return repr
+    return _plain_text
+
+
+def _plain_text(value: Value) -> str:
+    return "\\x" + value.hex() if isinstance(value, bytes | memoryview) else str(value)
+
+
+def _bits(width: int) -> Callable[[Value], str]:
+    def digits(value: Value) -> str:
+        assert isinstance(value, int)
+        return f"{value:0{width}b}"
+
+    return digits
+
+
+def _date_text(value: Value) -> str:
+    text = str(value)
+    return ZERO_DATE if is_zero_date(text) else text
+
+
+def _is_encodable(text: str) -> bool:
+    """False for half a surrogate pair, which MySQL's ucs2 can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unstorable(text: str, column: Column) -> TargetError:
+    what = "the character NUL" if "\0" in text else "half a surrogate pair"
+    return TargetError(
+        f"Incorrect string value: {text[:40]!r} for column '{column.name}': PostgreSQL's text cannot hold {what}",
+        errno=1366,
+        hint="correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or "
+        "leave the table out "
+        "(replicate_ignore_table)",
+    )

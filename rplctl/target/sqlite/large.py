@@ -1,0 +1,92 @@
+"""Large bytes and texts into SQLite piece by piece: room for them in the statement's row, then what they are.
+
+Invariant: nobody sees the zeros in between. Both happen in the applier's transaction, and where something is computed
+from the column (indexes, checks, generated columns, triggers) it is bound as all other values are. SQLite makes the
+room for bytes without holding it where the columns behind are empty, so that a row of 1 GB takes memory for a piece;
+zeros that are text, and those before a column, it holds twice. (Manual: zeroblob(), "Open A BLOB For Incremental I/O",
+which is for text, too.)
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rplctl.event.large_text import LargeText
+from rplctl.schema.model import TableModel
+from rplctl.schema.naming import physical_name
+from rplctl.schema.sqlite_type import quote, row_number
+from rplctl.target.base import Row, Value
+
+MOST_BOUND: Final = 16 << 20
+_PIECE: Final = 1 << 20
+_TIED: Final = """
+SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+UNION ALL SELECT 1 FROM pragma_encoding WHERE encoding <> 'UTF-8'
+UNION ALL SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3)
+UNION ALL SELECT 1 FROM pragma_index_list(?1) l, pragma_index_xinfo(l.name) x
+WHERE l.partial OR x.cid = -2 OR x.name = ?2 COLLATE NOCASE
+"""
+sqlite3.register_adapter(LargeText, str)  # where it is bound
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the parameters ?1 … of a statement are: values of `columns`; in an UPDATE those of the `key` are behind."""
+
+    model: TableModel
+    columns: tuple[int, ...]
+    key: tuple[int, ...] = ()
+
+
+def execute_rows(driver: sqlite3.Connection, sql: str, rows: Sequence[Row], place: Place | None) -> int:
+    """An INSERT, UPDATE or DELETE for each of the rows; how many it hit."""
+    if place is None or set(place.columns) & set(place.key) or not any(_is_large(v) for row in rows for v in row):
+        return driver.executemany(sql, rows).rowcount
+    return sum(_execute(driver, sql, row, place) for row in rows)
+
+
+def _execute(driver: sqlite3.Connection, sql: str, row: Row, place: Place) -> int:
+    model, columns = place.model, place.columns
+    name = physical_name(model.database, model.name)
+    large: dict[int, memoryview | LargeText] = {}
+    for number, (column, value) in enumerate(zip(columns, row, strict=False)):
+        if not isinstance(value, memoryview | LargeText) or not _is_large(value):
+            continue
+        if not _is_tied(driver, name, model, column):
+            large[number] = value
+            zeros = f"zeroblob(?{number + 1})"
+            zeros = f"CAST({zeros} AS TEXT)" if isinstance(value, LargeText) else zeros
+            sql = re.sub(rf"\?{number + 1}\b", zeros, sql)
+    values = tuple(len(large[number]) if number in large else value for number, value in enumerate(row))
+    cursor = driver.execute(sql, values)
+    if not large or cursor.rowcount != 1:
+        return cursor.rowcount
+    rowid = cursor.lastrowid
+    if place.key:
+        where = " AND ".join(f"{quote(model.columns[c].name)}=?" for c in place.key)
+        found = f"SELECT {row_number(model.columns)} FROM {quote(name)} WHERE {where}"
+        (rowid,) = driver.execute(found, row[len(columns) :]).fetchone()
+    assert rowid is not None
+    for number, value in large.items():
+        with driver.blobopen(name, model.columns[columns[number]].name, rowid) as blob:
+            for piece in _pieces(value):
+                blob.write(piece)
+    return 1
+
+
+def _pieces(value: memoryview | LargeText) -> Iterable[memoryview]:
+    if isinstance(value, LargeText):
+        return value
+    return (value[at : at + _PIECE] for at in range(0, len(value), _PIECE))
+
+
+def _is_tied(driver: sqlite3.Connection, name: str, model: TableModel, column: int) -> bool:
+    return bool(model.checks) or driver.execute(_TIED, (name, model.columns[column].name)).fetchone() is not None
+
+
+def _is_large(value: Value) -> bool:
+    return isinstance(value, memoryview | LargeText) and len(value) > MOST_BOUND

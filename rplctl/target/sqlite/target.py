@@ -1,0 +1,364 @@
+"""SQLite, the embedded default target: one file for data, positions and table models.
+
+Invariant: data and position commit together, DDL included. Python's sqlite3 would commit before DDL by itself, so the
+driver's own transaction handling is off (`isolation_level=None`) and BEGIN/COMMIT are ours. WAL keeps readers from
+waiting; everything lives in one file because a commit over ATTACHed WAL databases is not atomic (reliability map 0.1).
+synchronous=FULL: a committed position survives a power cut.
+
+Names: MySQL's `db`.`t` is the table "db__t". Values: see `schema/sqlite.py` for the type policy.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+
+from rplctl.errors import TargetError
+from rplctl.schema.generated import integer_expressions
+from rplctl.schema.model import TableModel
+from rplctl.schema.naming import physical_name
+from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.sqlite import emit, guards, table
+from rplctl.schema.sqlite_type import quote, row_number
+from rplctl.target.base import (
+    ChangeKind,
+    CountMismatch,
+    Row,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Value,
+    bag_of,
+    has_one_unique_key,
+    inserts_together,
+    key_of,
+    no_such_table,
+)
+from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
+from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
+from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, no_record, target_error
+from rplctl.target.sqlite.large import Place, execute_rows
+from rplctl.target.sqlite.lock import BEGIN, begin_when_unlocked
+
+CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
+BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
+STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
+
+
+def open_engine(url: str) -> Engine:
+    """An engine on the file; a new file is created 0600 (it may hold the stored password)."""
+    path = make_url(url).database
+    if not path or path == ":memory:":
+        raise TargetError("a SQLite target needs a file", hint="write sqlite:////absolute/path/target.db")
+    _make_file(path)
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
+
+    @event.listens_for(engine, "do_connect")
+    def _refuse_a_new_file(*_: object) -> None:
+        """It was made above: where it is gone, its file system is, and an empty one must not take its place."""
+        if not os.path.exists(path):
+            raise TargetError(f"the target's file {path} is no longer there", errno=1017, transient=True, hint=GONE)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA cache_size=-{CACHE_BYTES >> 10}")
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get(BEGIN, "BEGIN"))
+
+    return engine
+
+
+def _make_file(path: str) -> None:
+    """Create it 0600 where it is missing. One that is there is not opened: with the first descriptor that a process
+    closes go all fcntl locks that SQLite holds on the file in it, and a reader may lose its write-ahead log.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        reason = "Is a directory" if os.path.isdir(path) else "Permission denied"
+        if not os.path.isfile(path) or not os.access(path, os.R_OK | os.W_OK):
+            raise TargetError(
+                f"cannot open the target {path}: {reason}", errno=1017, transient=True, hint=GONE
+            ) from None
+    except OSError as error:
+        text = f"cannot open the target {path}: {error.strerror}"
+        raise TargetError(text, errno=1017, transient=True, hint=GONE) from error
+
+
+class SqliteTarget:
+    """See target.base.Target."""
+
+    kind = "sqlite"
+    has_transactional_ddl = True
+    executes_statements = False
+    bulk_rows = 0
+    takes_frames = False
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+        self._statements: dict[tuple[object, ...], str] = {}
+        self._interrupted = False
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None:
+            self._connection = self.engine.connect()
+            self._driver.set_progress_handler(lambda: self._interrupted, STEPS_BETWEEN_CHECKS)
+        return self._connection
+
+    @property
+    def _driver(self) -> sqlite3.Connection:
+        driver: Any = self.connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        return driver
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        connection = self.connection
+        driver = self._driver
+        # `foreign_keys` is ignored inside a transaction, so it is set before; violations count at COMMIT only, because
+        # net changes come table by table and not in the source's order.
+        driver.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
+        with mapped_errors():
+            begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
+        driver.execute("PRAGMA defer_foreign_keys=ON")
+
+    def commit(self) -> None:
+        transaction = self.connection.get_transaction()
+        assert transaction is not None
+        forget_foreign_keys(self._driver)
+        with mapped_errors():
+            transaction.commit()
+
+    def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
+        with mapped_errors():
+            follow_foreign_keys(self._driver, wanted, models.values())
+        return True
+
+    def rollback(self) -> None:
+        self._interrupted = False
+        if self._connection is not None and (transaction := self._connection.get_transaction()) is not None:
+            with mapped_errors():
+                transaction.rollback()
+
+    def fence(self, channel: str) -> None:
+        """Nothing: SQLite has one writer at a time, and the position is compared in its transaction."""
+
+    def reconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.engine.dispose()
+
+    def interrupt(self) -> None:
+        """Seen between two steps of SQLite's machine: `sqlite3_interrupt` would miss the many short statements."""
+        self._interrupted = True
+
+    def sever(self) -> None:
+        """There is nothing to wait for but its locks."""
+        self.interrupt()
+
+    def is_idle(self) -> bool:
+        """Always: the rollback was here."""
+        return True
+
+    def check_table(self, model: TableModel) -> None:
+        name = physical_name(model.database, model.name)
+        present = {row[1] for row in self._driver.execute(f"PRAGMA table_info({quote(name)})")}
+        if not present:
+            raise no_such_table(model.database, model.name)
+        for number, column in enumerate(model.columns):
+            if column.name not in present:
+                raise TargetError(
+                    f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
+                    f'"{name}" has no column "{column.name}" (it has {", ".join(sorted(present))})',
+                    errno=1677,
+                    hint=f'add the column to "{name}", or rebuild the table from the source',
+                )
+
+    def takes_bags(self, model: TableModel) -> bool:
+        return is_all_there_is(self._driver, physical_name(model.database, model.name), len(model.columns))
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
+        work = [(chunk, models[chunk.database, chunk.table]) for chunk in chunks]
+        try:
+            for chunk, model in work:
+                if chunk.takes_copies(model):
+                    with bag_of(chunk, model, sqlite3.Error, target_error):
+                        remove_copies(self._driver, model, chunk.deletes)
+                    continue
+                self._expect(self._delete(model), chunk.absent, 0)
+                self._expect(self._delete(model), chunk.deletes, len(chunk.deletes))
+            for chunk, model in work:
+                for update in chunk.updates:
+                    self._update(model, update, chunk.has_views)
+            for chunk, model in work:
+                with bag_of(chunk, model, sqlite3.Error, target_error):
+                    for insert in chunk.inserts:
+                        self._insert_rows(model, insert, chunk.has_views)
+            for chunk, model in work:
+                self._apply_in_order(model, chunk)
+        except sqlite3.IntegrityError as error:
+            raise CountMismatch(str(error)) from error
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+
+    def _apply_in_order(self, model: TableModel, chunk: TableChunk) -> None:
+        for change in inserts_together(chunk.ordered):
+            if isinstance(change, RowSet):
+                self._insert_rows(model, change, chunk.has_views)
+            else:
+                self.apply_change(change, model)
+
+    def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
+        place = Place(model, rows.columns) if has_views else None
+        self._expect(self._insert(model, rows.columns), rows.rows, len(rows.rows), place)
+
+    def _expect(self, sql: str, rows: Sequence[Row], count: int, place: Place | None = None) -> None:
+        if rows and (found := execute_rows(self._driver, sql, rows, place)) != count:
+            raise CountMismatch(f"{sql}: {found} rows, expected {count}")
+
+    def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
+        """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
+        driver, key = self._driver, key_of(model)
+        place = Place(model, update.columns, key) if has_views else None
+        sql, count = self._update_by_key(model, update.columns), len(update.rows)
+        if has_one_unique_key(model):
+            self._expect(sql, update.rows, count, place)
+            return
+        driver.execute("SAVEPOINT rplctl_update")  # SQLite keeps a copy of every page that changes in it
+        try:
+            self._expect(sql, update.rows, count, place)
+        except sqlite3.IntegrityError:
+            if len(update.columns) + len(key) != len(model.columns):
+                raise  # not whole rows, or rows that move: the applier goes on one transaction at a time
+            driver.execute("ROLLBACK TO rplctl_update")
+            self._expect(self._delete(model), [row[len(update.columns) :] for row in update.rows], count)
+            self._expect(self._insert(model, update.columns + key), update.rows, count)
+        driver.execute("RELEASE rplctl_update")
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        try:
+            found = self._run_change(change, model)
+        except sqlite3.IntegrityError as error:
+            raise integrity_error(error, change, model) from error
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+        if found != 1:
+            raise no_record(change.before, model)
+
+    def _run_change(self, change: RowChange, model: TableModel) -> int:
+        if change.kind is ChangeKind.INSERT:
+            assert change.after is not None
+            place = Place(model, change.after.columns)
+            return execute_rows(self._driver, self._insert(model, place.columns), change.after.rows, place)
+        assert change.before is not None
+        where, parameters = self._where(model, change.before)
+        name = table(model)
+        if change.kind is ChangeKind.DELETE:
+            return self._driver.execute(f"DELETE FROM {name} WHERE {where}", parameters).rowcount
+        assert change.after is not None
+        sql = f"UPDATE {name} SET {_assignments(model, change.after.columns)} WHERE {where}"
+        return self._driver.execute(sql, change.after.rows[0] + parameters).rowcount
+
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        where, parameters = self._where(model, image)
+        sql = f"SELECT {quote(model.columns[column].name)} FROM {table(model)} WHERE {where}"
+        try:
+            found = self._driver.execute(sql, parameters).fetchone()
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+        if found is None:
+            raise no_record(image, model)
+        value: Value = found[0]
+        return value
+
+    def _where(self, model: TableModel, image: RowSet) -> tuple[str, Row]:
+        """By key when the image holds it, else by the whole image and only one row, as the server does."""
+        at = {column: i for i, column in enumerate(image.columns)}
+        key = key_of(model)
+        if key and all(column in at for column in key):
+            return _equal(model, key), tuple(image.rows[0][at[column]] for column in key)
+        terms = [f"{quote(model.columns[i].name)} IS ?" for i in image.columns]
+        # in brackets: SQLite takes no chain of more than 1,000 terms
+        match = " AND ".join(f"({' AND '.join(terms[at : at + 100])})" for at in range(0, len(terms), 100))
+        row = row_number(model.columns)
+        return f"{row} IN (SELECT {row} FROM {table(model)} WHERE {match} LIMIT 1)", image.rows[0]
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        try:
+            for guard in guards(plan):
+                if self._driver.execute(guard.query).fetchone() is not None:
+                    raise TargetError(guard.message, errno=1846, hint=guard.hint)
+            for statement in emit(plan, catalog):
+                self._driver.execute(statement)
+        except sqlite3.Error as error:
+            raise target_error(error) from error
+
+    # SQL texts, one per table and set of columns
+
+    def _cached(self, key: tuple[object, ...], make: Callable[[], str]) -> str:
+        if (sql := self._statements.get(key)) is None:
+            sql = self._statements[key] = make()
+        return sql
+
+    def _delete(self, model: TableModel) -> str:
+        return self._cached(
+            ("delete", model),
+            lambda: f"DELETE FROM {table(model)} WHERE {_equal(model, key_of(model))}",
+        )
+
+    def _update_by_key(self, model: TableModel, columns: tuple[int, ...]) -> str:
+        def make() -> str:
+            key = key_of(model)
+            return f"UPDATE {table(model)} SET {_assignments(model, columns)} WHERE {_equal(model, key)}"
+
+        return self._cached(("update", model, columns), make)
+
+    def _insert(self, model: TableModel, columns: tuple[int, ...]) -> str:
+        def make() -> str:
+            name = table(model)
+            values = _values(model, columns)
+            names = ", ".join(quote(model.columns[i].name) for i in values)
+            marks = ", ".join(values.values())
+            return f"INSERT INTO {name} ({names}) VALUES ({marks})" if columns else f"INSERT INTO {name} DEFAULT VALUES"
+
+        return self._cached(("insert", model, columns), make)
+
+
+def _values(model: TableModel, columns: Sequence[int]) -> dict[int, str]:
+    """Column → its parameter, or the expression of a generated column that the source left out of the image."""
+    given = {column: f"?{number}" for number, column in enumerate(columns, 1)}
+    computed = {}
+    for column, expression in integer_expressions(model).items():
+        if column not in given and not given.keys().isdisjoint(expression):
+            parts = (p if isinstance(p, str) else given.get(p, quote(model.columns[p].name)) for p in expression)
+            computed[column] = f"({' '.join(parts)})"
+    return given | computed
+
+
+def _assignments(model: TableModel, columns: Sequence[int]) -> str:
+    return ", ".join(f"{quote(model.columns[c].name)}={value}" for c, value in _values(model, columns).items())
+
+
+def _equal(model: TableModel, columns: tuple[int, ...]) -> str:
+    return " AND ".join(f"{quote(model.columns[i].name)}=?" for i in columns)

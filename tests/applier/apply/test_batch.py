@@ -1,0 +1,145 @@
+"""A batch into the target: whole, exact, and stopped at the very transaction that does not fit (design D2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rplctl.demo
+from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.plan import Batch, plan_batches
+from rplctl.demo.checksum import sqlite_checksum
+from rplctl.errors import TargetError
+from rplctl.event.scan import GroupKind
+from rplctl.relay_log.reader import RelayGroups
+from tests.applier.demo_log import demo_groups
+from tests.applier.instance import Instance
+
+FILES = ("binlog.000001", "binlog.000002", "binlog.000003")
+
+
+def batches_between(groups: RelayGroups, start: int, stop: int) -> Iterator[Batch]:
+    for batch in plan_batches(groups, stop):
+        if batch.last > start:
+            yield Batch(batch.kind, groups, max(batch.first, start), batch.last)
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Instance]:
+    made = Instance(tmp_path)
+    yield made
+    made.target.close()
+
+
+def assert_equals_source(instance: Instance) -> None:
+    driver = instance.target.connection.connection.driver_connection
+    for table in rplctl.demo.source_state().tables:
+        name = f"{table.database}__{table.name}"
+        found = sqlite_checksum(driver, name, table.columns, table.primary_key)  # type: ignore[arg-type]
+        assert found == (table.rows, table.sha256), name
+
+
+def test_the_recorded_source_is_reproduced_to_the_byte(instance: Instance) -> None:
+    for name in FILES:
+        instance.apply(demo_groups(name))
+    assert_equals_source(instance)
+    assert instance.applier.info.exec_position == demo_groups(FILES[-1]).end_source
+    assert instance.applier.info.gtid_executed.startswith("0-")
+
+
+def test_a_restart_between_any_two_batches_goes_on_where_it_was(instance: Instance) -> None:
+    for name in FILES:
+        groups = demo_groups(name)
+        for stop in range(len(groups.scan) // 3, len(groups.scan) + 1, len(groups.scan) // 3):
+            at = instance.applier.info.relay_log_position
+            done = (
+                int(np.searchsorted(groups.scan.end, at.log_pos, side="right")) if at.log_name == groups.log_name else 0
+            )
+            for batch in batches_between(groups, done, stop):
+                instance.applier.apply(batch)
+            instance.applier = instance.reopen()
+        for batch in batches_between(groups, stop, len(groups.scan)):
+            instance.applier.apply(batch)
+    assert_equals_source(instance)
+
+
+def test_many_transactions_take_one_job(instance: Instance) -> None:
+    groups = demo_groups()
+    instance.apply(groups)
+    ddl = int((groups.scan.kind == GroupKind.QUERY).sum())
+    assert int((groups.scan.kind == GroupKind.ROWS).sum()) > 50
+    assert instance.pipeline.jobs <= ddl + 1
+
+
+def test_a_row_that_is_missing_on_the_target_stops_at_its_transaction(instance: Instance) -> None:
+    instance.apply(demo_groups(FILES[0]))
+    instance.execute("DELETE FROM shop__customers WHERE id = (SELECT max(id) FROM shop__customers)")
+    before = instance.applier.info.exec_position
+    with pytest.raises(TargetError) as caught:
+        for name in FILES[1:]:
+            instance.apply(demo_groups(name))
+    assert caught.value.errno == 1032
+    assert "rows_v1 event on table shop.customers; Can't find record in 'customers'" in caught.value.message
+    stopped = instance.applier.info.exec_position
+    assert not stopped.is_before(before)
+    assert instance.reopen().info.exec_position == stopped
+
+
+def test_a_long_batch_that_does_not_fit_is_halved_and_stops_at_the_same_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not gone through in order from its start: that takes minutes where there are 100,000 transactions."""
+    stops, in_order = [], []
+    walk = BatchApplier._in_order
+
+    def noted(applier: BatchApplier, batch: Batch) -> int:
+        in_order.append(batch.last - batch.first)
+        return walk(applier, batch)
+
+    monkeypatch.setattr(BatchApplier, "_in_order", noted)
+    for most in (1000, 4):
+        monkeypatch.setattr("rplctl.applier.apply.batch.MOST_IN_ORDER", most)
+        instance = Instance(tmp_path / str(most))
+        instance.apply(demo_groups(FILES[0]))
+        instance.execute("DELETE FROM shop__customers WHERE id = (SELECT max(id) FROM shop__customers)")
+        with pytest.raises(TargetError) as caught:
+            for name in FILES[1:]:
+                instance.apply(demo_groups(name))
+        stops.append((caught.value.errno, caught.value.message, instance.applier.info.exec_position))
+        instance.target.close()
+    assert stops[0] == stops[1]
+    assert in_order[0] > 4 >= max(in_order[1:])
+
+
+def test_a_row_that_is_there_already_stops_with_everything_before_it_committed(instance: Instance) -> None:
+    groups = demo_groups(FILES[0])
+    kinds = groups.scan.kind
+    half = int(np.flatnonzero(kinds == GroupKind.ROWS)[40])
+    instance.apply(groups, half)
+    last = instance.query("SELECT max(id) FROM shop__customers")[0][0]
+    columns = [row[1] for row in instance.query("PRAGMA table_info(shop__customers)")]
+    copied = {"id": "id + 1", "email": "'x' || email"}
+    values = ", ".join(copied.get(column, f'"{column}"') for column in columns)
+    instance.execute(f"INSERT INTO shop__customers SELECT {values} FROM shop__customers WHERE id = {last}")
+    with pytest.raises(TargetError) as caught:
+        for name in FILES:
+            rest = demo_groups(name)
+            start = half if name == FILES[0] else 0
+            for batch in batches_between(rest, start, len(rest.scan)):
+                instance.applier.apply(batch)
+    assert caught.value.errno == 1062
+    assert f"Duplicate entry '{last + 1}' for key 'PRIMARY'" in caught.value.message
+    assert "Write_rows_v1 event on table shop.customers" in caught.value.message
+
+
+def test_the_position_never_goes_back_for_events_that_hold_no_transaction(instance: Instance) -> None:
+    groups = demo_groups(FILES[0])
+    instance.apply(groups)
+    end = instance.applier.info
+    first_real = int(np.flatnonzero(groups.scan.kind != GroupKind.CONTROL)[0])
+    instance.apply(groups, first_real)
+    assert instance.applier.info == end
+    assert instance.reopen().info.exec_position == end.exec_position

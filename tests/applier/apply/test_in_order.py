@@ -1,0 +1,240 @@
+"""Groups carried out event by event: recorded DDL, savepoints, XA, statements and cascades, in the source's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rplctl.applier.apply.in_order import wants_foreign_keys
+from rplctl.applier.decode.row_stream import read_run
+from rplctl.applier.plan import plan_batches
+from rplctl.commit import prepared as prepared_store
+from rplctl.commit.prepared import take_prepared
+from rplctl.errors import RplError, TargetError
+from rplctl.event.scan import GroupKind
+from tests.applier.demo_log import groups_of
+from tests.applier.instance import Instance
+from tests.applier.scenario import apply_in_order, numbers_of, scenario
+from tests.replica import new_log
+from tests.servers import MariadbServer
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Instance]:
+    made = Instance(tmp_path)
+    yield made
+    made.target.close()
+
+
+def tables(instance: Instance) -> set[str]:
+    return {name for (name,) in instance.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def test_ddl_between_rows_is_carried_out_at_its_place(instance: Instance) -> None:
+    groups = scenario("ddl")
+    assert apply_in_order(instance, groups) == 7
+    assert instance.query("SELECT id, price, name FROM ddl__goods ORDER BY id") == [
+        (1, "1.50", "ONE"),
+        (2, "1.50", "TWO"),
+        (3, "2.25", "three"),
+    ]
+    assert tables(instance) >= {"ddl__goods", "ddl__emptied"} and not tables(instance) & {"ddl__items", "ddl__gone"}
+    assert instance.query("SELECT * FROM ddl__emptied") == []
+    assert instance.applier.info.exec_position == groups.scan.end_position
+
+
+def test_models_follow_the_ddl_and_survive_a_restart_at_any_group(instance: Instance) -> None:
+    groups = scenario("ddl")
+    for number in range(len(groups.scan)):
+        apply_in_order(instance, groups, number, number + 1)
+        before = instance.applier.catalog
+        instance.applier = instance.reopen()
+        assert instance.applier.catalog == before
+    assert set(before.tables) == {("ddl", "goods"), ("ddl", "emptied")}
+    assert [column.name for column in before.tables["ddl", "goods"].columns] == ["id", "price", "name"]
+
+
+def test_ordered_and_bulk_leave_the_same(tmp_path: Path) -> None:
+    for name in ("ddl", "cascades", "savepoints"):
+        bulk, ordered = Instance(tmp_path / f"{name}-bulk"), Instance(tmp_path / f"{name}-ordered")
+        groups = scenario(name)
+        bulk.apply(groups)
+        apply_in_order(ordered, groups)
+        for table in sorted(table for table in tables(bulk) if table.startswith(f"{name}__")):
+            assert bulk.query(f"SELECT * FROM {table} ORDER BY 1") == ordered.query(f"SELECT * FROM {table} ORDER BY 1")
+        assert bulk.applier.info == ordered.applier.info
+        bulk.target.close()
+        ordered.target.close()
+
+
+def test_rows_after_a_savepoint_are_taken_back_by_rollback_to(instance: Instance) -> None:
+    groups = scenario("savepoints")
+    assert len(numbers_of(groups, GroupKind.ORDERED)) == 2
+    apply_in_order(instance, groups)
+    assert instance.query("SELECT * FROM savepoints__items ORDER BY id") == [
+        (1, "kept"),
+        (2, "instead"),
+        (3, "three"),
+        (4, "four"),
+    ]
+    assert instance.query("SELECT * FROM savepoints__journal") == [(1,)]  # MyISAM on the source: kept there too
+
+
+@pytest.mark.parametrize("piece_bytes", [prepared_store.PIECE_BYTES, 33])
+def test_prepared_rows_are_not_visible_before_xa_commit_and_wait_over_a_restart(
+    instance: Instance, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepared_store, "PIECE_BYTES", piece_bytes)
+    groups = scenario("xa")
+    prepared, _, end_dropped, end_kept = numbers_of(groups, GroupKind.XA)
+    apply_in_order(instance, groups, 0, prepared + 1)
+    assert instance.query("SELECT * FROM xa__items") == []
+    apply_in_order(instance, groups, prepared + 1, end_dropped + 1)
+    assert instance.query("SELECT * FROM xa__items") == [(2, "between")]
+    instance.applier = instance.reopen()
+    apply_in_order(instance, groups, end_dropped + 1, end_kept + 1)
+    assert instance.query("SELECT * FROM xa__items ORDER BY id") == [(1, "prepared"), (2, "between")]
+    apply_in_order(instance, groups, end_kept + 1)
+    assert instance.query("SELECT id FROM xa__items ORDER BY id") == [(1,), (2,), (4,)]
+    with instance.target.engine.connect() as connection:
+        for name in ("kept", "dropped"):
+            assert take_prepared(connection, "", f"X'{name.encode().hex()}',X'',1", None) is None
+
+
+def test_xa_commit_of_what_was_prepared_before_the_channel_began_stops(instance: Instance) -> None:
+    groups = scenario("xa")
+    prepared, _, _, end_kept = numbers_of(groups, GroupKind.XA)
+    apply_in_order(instance, groups, 0, prepared)
+    with pytest.raises(RplError, match="XAER_NOTA: Unknown XID: XA COMMIT X'6b657074',X'6272616e6368',7") as caught:
+        apply_in_order(instance, groups, end_kept, end_kept + 1)
+    assert caught.value.errno == 1397 and "skip" in caught.value.hint
+    assert instance.applier.info.exec_position == groups.scan.source_position(prepared - 1)
+
+
+def test_a_statement_event_stops_with_1666_and_the_way_out(instance: Instance) -> None:
+    groups = scenario("statements")
+    (statement,) = numbers_of(groups, GroupKind.STATEMENT)
+    with pytest.raises(RplError, match="the source logged a statement instead of rows") as caught:
+        apply_in_order(instance, groups)
+    assert caught.value.errno == 1666
+    assert "binlog_format=ROW" in caught.value.hint and "rplctl skip" in caught.value.hint
+    assert caught.value.position.isdecimal()
+    assert instance.query("SELECT name FROM statements__items") == [("a row",)]
+    assert instance.applier.info.exec_position == groups.scan.source_position(statement - 1)
+
+
+def test_a_skipped_statement_lets_the_rows_behind_it_through(instance: Instance) -> None:
+    groups = scenario("statements")
+    (statement,) = numbers_of(groups, GroupKind.STATEMENT)
+    apply_in_order(instance, groups, 0, statement)
+    apply_in_order(instance, groups, statement + 1)
+    assert instance.query("SELECT name FROM statements__items") == [("a row",), ("after it",)]
+
+
+def test_a_view_stops_the_channel_unless_the_operator_says_skip(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    groups = scenario("unreplicated")
+    stopping = Instance(tmp_path / "stop")
+    with pytest.raises(RplError, match="This view statement has no meaning for the target: CREATE .*VIEW") as caught:
+        stopping.apply(groups)
+    assert caught.value.errno == 1235 and "on_unsupported_ddl=skip" in caught.value.hint
+    assert caught.value.position.isdecimal()
+    stopping.target.close()
+    skipping = Instance(tmp_path / "skip", on_unsupported_ddl="skip")
+    skipping.apply(groups)
+    assert skipping.query("SELECT * FROM unreplicated__items") == [(1, "ONE")]  # the trigger's work is in the row
+    notes = [record.getMessage() for record in caplog.records if "skipped at" in record.getMessage()]
+    assert len(notes) == 2 and "VIEW" in notes[0] and "TRIGGER" in notes[1]
+    skipping.target.close()
+
+
+def test_a_cascade_runs_before_the_rows_that_came_after_it(instance: Instance) -> None:
+    groups = scenario("cascades")
+    apply_in_order(instance, groups)
+    assert instance.query("SELECT * FROM cascades__parents ORDER BY id") == [(1,), (3,)]
+    assert instance.query("SELECT * FROM cascades__children ORDER BY id") == [(10, 1), (20, 3), (99, 999)]
+
+
+def test_foreign_keys_are_checked_as_the_source_did(instance: Instance) -> None:
+    groups = scenario("cascades")
+    unchecked = numbers_of(groups, GroupKind.ROWS)[-1]
+    ddl = numbers_of(groups, GroupKind.QUERY)[0]
+
+    def wanted(number: int) -> bool:
+        begin, end = int(groups.scan.start[number]), int(groups.scan.end[number])
+        assert groups.format_description is not None
+        return wants_foreign_keys(read_run(groups.data, begin, end, groups.format_description))
+
+    assert wanted(unchecked - 1)
+    assert not wanted(unchecked)  # SET foreign_key_checks=0
+    assert not wanted(ddl)  # tables may be rebuilt
+
+
+def test_the_offender_is_named_as_mysql_does_and_its_whole_transaction_is_undone(instance: Instance) -> None:
+    groups = scenario("savepoints")
+    last = numbers_of(groups, GroupKind.ORDERED)[-1]
+    apply_in_order(instance, groups, 0, last)
+    instance.execute("INSERT INTO savepoints__items VALUES (4, 'in the way')")
+    with pytest.raises(TargetError) as caught:
+        apply_in_order(instance, groups, last, last + 1)
+    assert caught.value.errno == 1062
+    assert caught.value.message.startswith(
+        "Could not execute Write_rows_v1 event on table savepoints.items; Duplicate entry '4' for key 'PRIMARY'"
+    )
+    assert "handler error HA_ERR_FOUND_DUPP_KEY; the event's end_log_pos " in caught.value.message
+    assert caught.value.message.endswith(caught.value.position)
+    assert instance.query("SELECT count(*) FROM savepoints__items WHERE id = 3") == [(0,)]
+    assert instance.reopen().info.exec_position == groups.scan.source_position(last - 1)
+
+
+def test_a_bulk_batch_that_does_not_fit_is_gone_through_in_order(instance: Instance) -> None:
+    groups = scenario("cascades")
+    rows = numbers_of(groups, GroupKind.ROWS)
+    batches = list(plan_batches(groups, len(groups.scan)))
+    assert any(
+        batch.first <= rows[0] and batch.last > rows[-1] for batch in batches
+    )  # one bulk batch, refused (cascade)
+    instance.apply(groups)
+    assert instance.query("SELECT id FROM cascades__children ORDER BY id") == [(10,), (20,), (99,)]
+
+
+ACCOUNTS = (
+    "CREATE USER u@h IDENTIFIED BY 'Se-cret-1'",
+    "ALTER USER u@h IDENTIFIED BY 'Se-cret-2'",
+    "GRANT ALL ON *.* TO u@h",
+    "REVOKE ALL PRIVILEGES, GRANT OPTION FROM u@h",
+    "CREATE ROLE r",
+    "GRANT r TO u@h",
+    "SET DEFAULT ROLE r FOR u@h",
+    "SET PASSWORD FOR u@h = PASSWORD('Se-cret-3')",
+    "RENAME USER u@h TO v@h",
+    "DROP ROLE r",
+    "DROP USER v@h",
+    "FLUSH PRIVILEGES",
+)
+
+
+@pytest.mark.mariadb
+def test_users_and_grants_are_passed_over_with_a_note_and_without_their_passwords(
+    mariadb: MariadbServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = new_log(mariadb)
+    mariadb.sql("DROP DATABASE IF EXISTS accounts; CREATE DATABASE accounts; CREATE TABLE accounts.t (a INT)")
+    for statement in ACCOUNTS:
+        mariadb.sql(statement)
+    mariadb.sql("INSERT INTO accounts.t VALUES (1)")
+    groups = groups_of(mariadb.data / log)
+    passing = Instance(tmp_path / "pass", groups)
+    passing.apply(groups)
+    assert passing.query("SELECT * FROM accounts__t") == [(1,)]
+    passing.target.close()
+    notes = [record.getMessage() for record in caplog.records if "the target has no users" in record.getMessage()]
+    assert len(notes) == 9 and "Se-cret" not in caplog.text  # SET and FLUSH say nothing of tables anywhere
+    stopping = Instance(tmp_path / "stop", groups, on_unsupported_ddl="stop_all")
+    with pytest.raises(RplError, match="This user statement has no meaning") as caught:
+        stopping.apply(groups)
+    assert caught.value.errno == 1235 and "Se-cret" not in caught.value.message
+    stopping.target.close()

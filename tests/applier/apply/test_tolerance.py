@@ -1,0 +1,133 @@
+"""replica_exec_mode and replica_skip_errors on SQLite: what is overwritten, what is passed over, what stops still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rplctl.applier.apply.tolerance import PassedOver, Tolerance
+from rplctl.commit.tables import create_own_tables
+from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
+from rplctl.schema.model import Column, Key, KeyPart, TableModel
+from rplctl.target import open_target
+from rplctl.target.base import ChangeKind, RowChange, RowSet, Target
+
+COLUMNS = (Column("id", "int", nullable=False), Column("code", "int"), Column("name", "varchar"))
+KEYS = (Key("PRIMARY", "primary", (KeyPart("id"),)), Key("code", "unique", (KeyPart("code"),)))
+MODEL = TableModel("d", "t", COLUMNS, keys=KEYS)
+Values = tuple[int, int | None, str]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[Target]:
+    made = open_target(f"sqlite:///{tmp_path / 't.db'}")
+    create_own_tables(made.engine)
+    with made.engine.begin() as connection:
+        connection.exec_driver_sql('CREATE TABLE "d__t" (id INTEGER PRIMARY KEY, code UNIQUE, name, extra DEFAULT 7)')
+        connection.exec_driver_sql("INSERT INTO d__t VALUES (1, 10, 'one', 70), (2, 20, 'two', 80), (3, NULL, 'x', 90)")
+    made.begin(foreign_keys=True)
+    yield made
+    made.rollback()
+    made.close()
+
+
+def row(*values: object) -> RowSet:
+    return RowSet((0, 1, 2), [values])  # type: ignore[list-item]
+
+
+def rows(target: Target) -> list[tuple[object, ...]]:
+    return [tuple(r) for r in target.connection.exec_driver_sql("SELECT id, code, name, extra FROM d__t ORDER BY id")]
+
+
+@pytest.mark.parametrize(
+    ("inserted", "expected"),
+    [
+        ((1, 11, "new"), [(1, 11, "new", 70), (2, 20, "two", 80)]),  # its key: columns of the target's own stay
+        ((4, 20, "new"), [(1, 10, "one", 70), (4, 20, "new", 80)]),  # another unique key
+        ((1, 20, "new"), [(1, 20, "new", 80)]),  # both: one is changed, the other gone
+        ((1, None, "new"), [(1, None, "new", 70), (2, 20, "two", 80)]),  # NULL equals nothing
+    ],
+)
+def test_an_insert_takes_the_place_of_all_rows_with_one_of_its_keys(
+    target: Target, inserted: Values, expected: list[tuple[object, ...]]
+) -> None:
+    change = RowChange(ChangeKind.INSERT, None, row(*inserted))
+    with pytest.raises(TargetError, match="Duplicate entry"):
+        Tolerance().apply_row(target, change, MODEL)
+    found = Tolerance(idempotent=True).apply_row(target, change, MODEL)
+    assert found is not None and found.errno == 1062
+    assert [r for r in rows(target) if r[0] != 3] == expected
+    assert (3, None, "x", 90) in rows(target)
+
+
+@pytest.mark.parametrize(
+    ("change", "errno"),
+    [
+        (RowChange(ChangeKind.UPDATE, row(9, 9, "x"), row(9, 9, "y")), 1032),
+        (RowChange(ChangeKind.DELETE, row(9, 9, "x"), None), 1032),
+        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(1, 20, "taken")), 1062),
+    ],
+)
+def test_what_does_not_fit_is_passed_over_and_told(target: Target, change: RowChange, errno: int) -> None:
+    before = rows(target)
+    found = Tolerance(idempotent=True).apply_row(target, change, MODEL)
+    assert found is not None and found.errno == errno
+    assert rows(target) == before
+
+
+def test_a_change_that_fits_is_none_and_other_errors_stop_in_idempotent_mode_too(target: Target) -> None:
+    mode = Tolerance(idempotent=True)
+    assert mode.apply_row(target, RowChange(ChangeKind.DELETE, row(1, 10, "one"), None), MODEL) is None
+    target.connection.exec_driver_sql('ALTER TABLE "d__t" RENAME TO gone')
+    with pytest.raises(TargetError) as caught:
+        mode.apply_row(target, RowChange(ChangeKind.INSERT, None, row(5, 5, "x")), MODEL)
+    assert caught.value.errno == 1146
+
+
+def test_skip_errors_are_a_list_all_or_off() -> None:
+    assert error_numbers("off") == frozenset() and error_numbers("ALL") is None
+    assert error_numbers("1062, 1032") == frozenset({1062, 1032})
+    as_mysql_9_says = {1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146}
+    assert error_numbers("ddl_exist_errors,1062") == frozenset(as_mysql_9_says | {1062})
+    for wrong in ("", "0", "65536", "off,1062", "1062,all", "-1", "1e3", "duplicate"):
+        with pytest.raises(ValueError, match=r".*"):
+            error_numbers(wrong)
+
+
+def test_what_may_go_away_and_a_damaged_log_are_never_passed_over() -> None:
+    everything = Tolerance(ignored=None)
+    assert everything.ignores(TargetError("x", errno=1062)) and everything.ignores(RplError("x"))
+    assert not everything.ignores(TargetError("x", errno=1205, transient=True))
+    assert not everything.ignores(RelayLogError("x", errno=1594)) and not everything.ignores(LockBusy("x"))
+    some = Tolerance(ignored=frozenset({1062}))
+    assert some.ignores(TargetError("x", errno=1062)) and not some.ignores(TargetError("x", errno=1032))
+    assert not Tolerance().ignores(TargetError("x", errno=1062))
+
+
+def test_many_are_counted_and_the_first_shown() -> None:
+    passed = PassedOver()
+    for number in range(25):
+        passed.add(TargetError(f"row {number}", errno=1032 if number % 2 else 1062), f"{number}")
+    assert (passed.count, len(passed.messages)) == (25, 10)
+    assert passed.messages[3] == "passed over at 3: row 3 (1032)"
+    assert "25 errors passed over in this batch (1032: 12, 1062: 13)" in passed.summary()
+
+
+def test_a_row_without_a_key_is_found_as_mysql_57_prints_its_json(target: Target) -> None:
+    model = TableModel("d", "k", (Column("n", "int"), Column("j", "json")))
+    target.connection.exec_driver_sql('CREATE TABLE "d__k" (n INT, j TEXT)')
+    target.connection.exec_driver_sql("INSERT INTO d__k VALUES (1, '[3]'), (2, '[3.0]'), (2, '[3]')")
+
+    def moved(n: int, text: str) -> RowChange:
+        return RowChange(ChangeKind.UPDATE, RowSet((0, 1), [(n, text)]), RowSet((0, 1), [(n, "[]")]))
+
+    Tolerance().apply_row(target, moved(1, "[3.0]"), model)
+    Tolerance().apply_row(target, moved(2, "[3.0]"), model)
+    found = [tuple(r) for r in target.connection.exec_driver_sql("SELECT n, j FROM d__k ORDER BY n, j")]
+    assert found == [(1, "[]"), (2, "[3]"), (2, "[]")]
+    for change in (moved(1, "[3.0]"), moved(2, "[4.0]")):
+        with pytest.raises(TargetError) as raised:
+            Tolerance().apply_row(target, change, model)
+        assert raised.value.errno == 1032 and ".0]" in raised.value.position

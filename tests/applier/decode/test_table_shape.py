@@ -1,0 +1,54 @@
+"""A table map that does not fit its model stops with both shown; one that fits is read by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rplctl.applier.decode.table_shape import check_shape, formats_of
+from rplctl.errors import RplError
+from rplctl.event.table_map import ColumnType, TableMap
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, plan_ddl
+
+DDL = "CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, name VARCHAR(20) CHARACTER SET latin1, kind ENUM('a','b'))"
+MODEL: TableModel = Catalog().after(plan_ddl(DDL, "shop", DdlContext(), Catalog())).tables["shop", "t"]
+MAP = TableMap(
+    7,
+    0,
+    "shop",
+    "t",
+    (ColumnType.LONGLONG, ColumnType.VARCHAR, ColumnType.STRING),
+    (0, 20, 0xF701),
+    (False, True, True),
+)
+
+
+def test_what_the_map_leaves_out_comes_from_the_model() -> None:
+    check_shape(MAP, MODEL)
+    key, name, kind = formats_of(MAP, MODEL)
+    assert key.unsigned
+    assert name.charset == "latin1"
+    assert kind.labels == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("table_map", "words"),
+    [
+        (
+            replace(MAP, type_codes=MAP.type_codes[:2], metadata=(0, 20), nullable=(False, True)),
+            "2 columns without names",
+        ),
+        (replace(MAP, column_names=("id", "name", "sort")), "id, name, sort"),
+        (replace(MAP, type_codes=(ColumnType.LONG, *MAP.type_codes[1:])), "column 0 `id` is bigint in the model, LONG"),
+    ],
+    ids=["fewer columns", "other names", "other type"],
+)
+def test_a_map_of_another_shape_is_refused_and_both_are_shown(table_map: TableMap, words: str) -> None:
+    with pytest.raises(RplError) as caught:
+        check_shape(table_map, MODEL)
+    assert caught.value.errno == 1677
+    assert words in caught.value.message
+    assert "load-schema" in caught.value.hint

@@ -1,0 +1,76 @@
+"""What a task hands back: the same chunks after encoding, spool files that are ours alone, errors as values."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rplctl.applier.spark import pipeline
+from rplctl.applier.spark.pipeline import Split, chunks_of, decode_chunks, encode_chunks, pieces_of, run_split
+from rplctl.event.scan import GroupKind
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, RowChange, RowSet, TableChunk
+from tests.applier.demo_log import FOLDER, demo_groups
+
+CHUNK = TableChunk(
+    "shop",
+    "t",
+    absent=[(1,)],
+    deletes=[(2, "x")],
+    updates=[RowSet((1, 2), [("Zoë", None, 7), (b"\x00\xff", 1.5, 8)])],
+    inserts=[RowSet((0,), [(2**70,)])],
+    ordered=[RowChange(ChangeKind.UPDATE, RowSet((0,), [(1,)]), RowSet((0,), [(2,)]))],
+    change_count=6,
+    foreign_keys_off=True,
+)
+
+
+NONE = EncodedRows((), 0, b"")
+ENCODED = replace(
+    CHUNK, bulk=BulkRows(NONE, EncodedRows((0,), 1, b"1\n"), EncodedRows((1, 0), 2, b"a\t2\nb\t3\n", bytes(16)), NONE)
+)
+
+
+def test_chunks_come_back_as_they_were() -> None:
+    chunks = [CHUNK, ENCODED, CHUNK]
+    assert decode_chunks(b"".join(pieces_of(encode_chunks(chunks)))) == chunks
+
+
+def first_rows_split(spool: Path) -> Split:
+    groups = demo_groups()
+    number = int((groups.scan.kind == GroupKind.ROWS).argmax())
+    assert groups.format_description is not None
+    return Split(
+        str(FOLDER / "binlog.000001"),
+        int(groups.scan.start[number]),
+        int(groups.scan.end[number]),
+        (),
+        groups.format_description,
+        str(spool),
+    )
+
+
+def test_an_unknown_table_is_an_error_value_with_the_way_out(tmp_path: Path) -> None:
+    result = run_split(first_rows_split(tmp_path), Catalog())
+    assert result.error is not None
+    assert result.error["errno"] == 1146
+    assert "load-schema" in result.error["hint"]
+
+
+def test_a_large_result_goes_to_a_private_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "SPOOL_THRESHOLD", 10)
+    monkeypatch.setattr(pipeline, "net_chunks", lambda *_, **__: [CHUNK, ENCODED])
+    os.umask(old := os.umask(0))
+    try:
+        result = run_split(first_rows_split(tmp_path / "spool"), Catalog())
+    finally:
+        os.umask(old)
+    assert result.spooled is not None
+    path = Path(result.spooled)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert chunks_of(result) == [CHUNK, ENCODED]

@@ -1,0 +1,107 @@
+"""Spark starts where `pip install` is all there is, listens on nothing but loopback, and keeps its files private."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rplctl.applier.spark.session import spark_settings
+from rplctl.config import Config
+
+JOB = """
+import json, os, sys
+from pathlib import Path
+from rplctl.applier.spark import open_session
+from rplctl.channel import Channel
+from rplctl.config import Config
+
+folder = Path(sys.argv[1])
+context = open_session(Config(datadir=folder), Channel("", folder))
+result = context.parallelize(range(8), 4).map(lambda value: value * value).collect()
+
+# /proc/net lists the sockets of the whole machine: keep those of the JVM, by inode
+def command_of(process):
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:  # ended meanwhile
+        return b""
+jvm = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdecimal() and p.name != str(os.getpid())
+           and b"SparkSubmit" in command_of(p) and str(folder).encode() in command_of(p))
+def link(path):
+    try:
+        return os.readlink(path)
+    except FileNotFoundError:  # closed meanwhile
+        return ""
+inodes = {link(f)[8:-1] for f in Path(f"/proc/{jvm}/fd").iterdir() if link(f).startswith("socket:[")}
+tables = [Path(f"/proc/{jvm}/net/{name}") for name in ("tcp", "tcp6")]
+addresses = {line.split()[1].rpartition(":")[0] for table in tables if table.exists()
+             for line in table.read_text().splitlines()[1:]
+             if line.split()[3] == "0A" and line.split()[9] in inodes}
+spark_folder = folder / "run/@/spark"
+print(json.dumps({"result": result, "addresses": sorted(addresses), "mode": oct(spark_folder.stat().st_mode & 0o777),
+                  "java": os.environ["JAVA_HOME"], "files": sorted(p.name[:6] for p in spark_folder.iterdir()),
+                  "unix": any(p.is_socket() for p in spark_folder.iterdir())}))
+context.stop()
+"""
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+
+
+def run_job(folder: Path, environment: dict[str, str]) -> dict[str, object]:
+    command = [sys.executable, "-c", JOB, str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.spark
+def test_a_job_runs_on_a_machine_without_java(tmp_path: Path) -> None:
+    bin_folder = tmp_path / "bin"  # what Spark's start script needs, and no java
+    bin_folder.mkdir()
+    for program in ("bash", "dirname", "ps", "uname"):
+        (bin_folder / program).symlink_to(f"/bin/{program}")
+    instance = tmp_path / ("of a long name, " * 8)
+    found = run_job(instance, {"PATH": str(bin_folder)})
+    assert found["result"] == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert found["java"] == str(instance / "run/@/java")
+    assert found["mode"] == "0o700"
+    assert found["unix"], "workers are not spoken to by TCP, though the folder's name is too long for a socket's"
+    files = found["files"]
+    assert isinstance(files, list)
+    assert {"blockm", "log4j2", "spark-", "liblz4"} <= set(files), "the JVM's temporary files are here too"
+    addresses = found["addresses"]
+    assert isinstance(addresses, list)
+    assert addresses, "the JVM listens somewhere"
+    assert set(addresses) <= LOOPBACK
+
+
+def test_settings_hold_no_secret_and_no_target(tmp_path: Path) -> None:
+    config = Config(datadir=tmp_path, target="mysql+pymysql://rpl:pa55@db/shop")
+    text = json.dumps(spark_settings(config, tmp_path, "crm"))
+    assert "pa55" not in text
+    assert "pymysql" not in text
+    assert "rplctl applier 'crm'" in text
+
+
+def test_no_task_runs_twice_at_once_and_one_that_died_runs_again(tmp_path: Path) -> None:
+    settings = spark_settings(Config(datadir=tmp_path), tmp_path, "crm")
+    assert settings["spark.speculation"] == "false"
+    assert int(settings["spark.task.maxFailures"]) > 1 and settings["spark.master"].endswith(",4]")
+
+
+def test_a_cluster_master_is_passed_on_and_not_tied_to_loopback(tmp_path: Path) -> None:
+    settings = spark_settings(Config(datadir=tmp_path, spark_master="spark://boss:7077"), tmp_path, "")
+    assert settings["spark.master"] == "spark://boss:7077"
+    assert "spark.driver.host" not in settings
+    local = spark_settings(Config(datadir=tmp_path), tmp_path, "")
+    assert local["spark.master"].startswith("local[")
+    assert (local["spark.driver.host"], local["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
+
+
+def test_importing_the_module_does_not_import_pyspark() -> None:
+    code = "import sys, rplctl.applier.spark; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

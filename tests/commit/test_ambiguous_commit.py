@@ -1,0 +1,49 @@
+"""Asking on after a lost answer: until there is one, or with an error that nobody tries again by himself."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.commit.ambiguous_commit import until_answered
+from rplctl.errors import TargetError
+
+AWAY = TargetError("Can't connect", errno=2003, transient=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rplctl.commit.ambiguous_commit.PAUSE_S", 0.001)
+
+
+def test_it_asks_until_the_target_is_back() -> None:
+    answers = [AWAY, AWAY, None]
+
+    def ask() -> str:
+        if error := answers.pop(0):
+            raise error
+        return "durable"
+
+    assert until_answered(ask) == "durable" and not answers
+
+
+def test_a_target_that_stays_away_is_an_error_that_only_the_next_start_settles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rplctl.commit.ambiguous_commit.ASKED_FOR_S", 0.05)
+
+    def ask() -> None:
+        raise AWAY
+
+    with pytest.raises(TargetError, match="whether it is durable could not be read: Can't connect") as caught:
+        until_answered(ask)
+    assert (caught.value.errno, caught.value.transient) == (2003, False) and "rplctl start" in caught.value.hint
+
+
+def test_an_error_that_is_no_absence_is_not_asked_again() -> None:
+    asked = []
+
+    def ask() -> None:
+        asked.append(1)
+        raise TargetError("no such table", errno=1146)
+
+    with pytest.raises(TargetError) as caught:
+        until_answered(ask)
+    assert (len(asked), caught.value.errno) == (1, 1146)

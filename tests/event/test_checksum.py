@@ -1,0 +1,56 @@
+"""Many events are verified at once as they would be one by one, and the first wrong one is named."""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from rplctl.event.checksum import RESIDUE, append_checksum, verify_events
+
+
+def events(count: int, seed: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Of lengths from the shortest to 70 kB; (bytes, offsets)."""
+    chosen = random.Random(seed)
+    made = []
+    for _ in range(count):
+        body = bytearray(chosen.randbytes(19 + chosen.choice([0, 1, 7, 230, 70_000 * chosen.randrange(2)])))
+        body[4], body[9:13] = 30, (len(body) + 4).to_bytes(4, "little")
+        made.append(append_checksum(bytes(body)))
+    assert all(zlib.crc32(event) == RESIDUE for event in made)
+    return np.frombuffer(b"".join(made), np.uint8), np.cumsum([0, *map(len, made)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_good_events_are_good_wherever_they_begin(seed: int) -> None:
+    data, offsets = events(50, seed)
+    for first in (0, 1, 49, 50):
+        assert verify_events(data, offsets[first:]) == -1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_bit_anywhere_is_found_in_its_event(seed: int) -> None:
+    data, offsets = events(40, seed)
+    chosen = random.Random(seed)
+    broken = data.copy()
+    number = chosen.randrange(40)
+    at = chosen.randrange(int(offsets[number]) + 5, int(offsets[number + 1]))
+    broken[at] ^= 1 << chosen.randrange(8)
+    assert verify_events(broken, offsets) == number
+
+
+def test_events_that_trade_their_places_are_good_and_with_each_others_checksums_are_not() -> None:
+    data, offsets = events(2, 3)
+    first, second = data[: offsets[1]], data[offsets[1] :]
+    swapped = np.concatenate([second, first])
+    assert verify_events(swapped, np.array([0, len(second), len(swapped)])) == -1
+    mixed = np.concatenate([first[:-4], second[-4:], second[:-4], first[-4:]])
+    assert verify_events(mixed, offsets) == 0
+
+
+def test_an_event_too_short_for_a_checksum_is_wrong() -> None:
+    data, offsets = events(1, 1)
+    assert verify_events(np.concatenate([data, data[:20]]), np.array([0, len(data), len(data) + 20])) == 1

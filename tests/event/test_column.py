@@ -1,0 +1,82 @@
+"""The width of a column's cells and what a column is, from the table map and from the table's model."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.errors import BinlogFormatError
+from rplctl.event.column import ColumnFormat, cell_layout, column_formats
+from rplctl.event.table_map import ColumnType, TableMap
+
+
+def table_map(**logged: object) -> TableMap:
+    codes = (ColumnType.LONG, ColumnType.STRING, ColumnType.VARCHAR)
+    return TableMap(1, 0, "db", "t", tuple(map(int, codes)), (0, 0xF701, 40), (True,) * 3, **logged)  # type: ignore[arg-type]
+
+
+KNOWN = [
+    ColumnFormat(0, unsigned=True),
+    ColumnFormat(0, charset="latin1", labels=("a", "é")),
+    ColumnFormat(0, charset="utf8mb4", sql_type="varchar"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fmt", "layout"),
+    [
+        (ColumnFormat(ColumnType.STRING, 0xFE00 | 200), (1, 0)),
+        (ColumnFormat(ColumnType.STRING, 0xEEFC), (2, 0)),  # CHAR(255) of utf8mb4: 1020 bytes
+        (ColumnFormat(ColumnType.VARCHAR, 255), (1, 0)),
+        (ColumnFormat(ColumnType.VARCHAR, 256), (2, 0)),
+        (ColumnFormat(ColumnType.BIT, 1 << 8 | 1), (0, 2)),
+        (ColumnFormat(ColumnType.NEWDECIMAL, 10 << 8 | 2), (0, 5)),
+        (ColumnFormat(ColumnType.DATETIME2, 3), (0, 7)),
+        (ColumnFormat(ColumnType.DATETIME), (0, 8)),
+        (ColumnFormat(ColumnType.DATETIME, sql_type="datetime(3)"), (0, 7)),
+        (ColumnFormat(ColumnType.STRING, 0xF802), (0, 2)),
+        (ColumnFormat(ColumnType.JSON, 4), (4, 0)),
+    ],
+)
+def test_cell_layout(fmt: ColumnFormat, layout: tuple[int, int]) -> None:
+    assert cell_layout(fmt) == layout
+
+
+@pytest.mark.parametrize(
+    ("code", "metadata"),
+    [(ColumnType.DECIMAL, 0), (99, 0), (ColumnType.BLOB, 5), (ColumnType.NEWDECIMAL, 5 << 8 | 6)]
+    + [(ColumnType.TIME2, 7), (ColumnType.BIT, 9 << 8), (ColumnType.STRING, 0xF709), (ColumnType.TYPED_ARRAY, 0)]
+    + [(ColumnType.BIT, 255), (ColumnType.BIT, 8 << 8 | 1), (ColumnType.BIT, 0), (ColumnType.STRING, 0xF703)],
+)
+def test_metadata_that_no_server_writes_stops(code: int, metadata: int) -> None:
+    with pytest.raises(BinlogFormatError, match="Unknown column type"):
+        cell_layout(ColumnFormat(code, metadata))
+
+
+def test_the_table_model_fills_in_what_the_source_did_not_log() -> None:
+    number, enum, text = column_formats(table_map(), KNOWN)
+    assert (number.unsigned, enum.labels, text.charset, text.metadata) == (True, ("a", "é"), "utf8mb4", 40)
+
+
+def test_what_the_source_logged_wins() -> None:
+    logged = table_map(unsigned=(False,) * 3, charsets=(0, 8, 63), labels=(None, (b"\xe9",), None))
+    number, enum, text = column_formats(logged, KNOWN)
+    assert (number.unsigned, enum.labels, enum.charset, text.charset) == (False, ("é",), "latin1", "binary")
+
+
+@pytest.mark.parametrize("known", [("ä", "ö"), ("x", "y", "z"), None])
+def test_members_that_a_change_of_charset_left_in_the_old_one_are_the_known_ones(known: tuple[str, ...] | None) -> None:
+    """ALTER TABLE … CONVERT TO CHARACTER SET: MySQL 9 and MariaDB 10.11 go on logging the members of before."""
+    model = [*KNOWN[:1], ColumnFormat(0, charset="utf8mb4", labels=known), *KNOWN[2:]]
+    for collation, charset in ((45, "utf8mb4"), (7, "koi8r")):  # koi8r has other letters for the same bytes
+        logged = table_map(charsets=(0, collation, 45), labels=(None, (b"\xe4", b"\xf6"), None))
+        if known == ("ä", "ö"):
+            assert column_formats(logged, model)[1].labels == known
+        elif charset == "koi8r":  # not the known ones in any charset: what was logged
+            assert column_formats(logged, model)[1].labels == ("Д", "Ж")
+        else:
+            assert column_formats(logged, model)[1].labels is None
+
+
+def test_a_model_of_another_shape_stops() -> None:
+    with pytest.raises(BinlogFormatError, match="db.t has 2 columns, its table map 3"):
+        column_formats(table_map(), KNOWN[:2])

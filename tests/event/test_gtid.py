@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rplctl.errors import BinlogFormatError, UsageError
+from rplctl.event.events import PreviousGtids, parse_event
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.header import EventType
+from tests.event.logs import described, log
+
+A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+B = "4e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("", ""),
+        (" , ", ""),
+        (f"{A}:1", f"{A}:1"),
+        (f"{A.upper()}:1-5:7-7:6", f"{A}:1-7"),
+        (f"{A.replace('-', '')}:5-9", f"{A}:5-9"),
+        (f"{B}:1,\n{A}:3 - 4", f"{A}:3-4,{B}:1"),
+        (f"{A}:1-3:5,{A}:4", f"{A}:1-5"),
+        (f"{A}:9-5", ""),
+        (f"{A}:1:Tag_1:1-2:4:other:7", f"{A}:1:other:7:tag_1:1-2:4"),
+        (f"{A}:z:1,{A}:a:1,{A}:3", f"{A}:3:a:1:z:1"),
+        (f"{A}:1-9223372036854775806", f"{A}:1-9223372036854775806"),
+    ],
+)
+def test_a_set_is_printed_as_the_server_prints_it(text: str, printed: str) -> None:
+    assert str(MysqlGtidSet.parse(text)) == printed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        A,
+        f"{A}:",
+        f"{A}:0",
+        f"{A}:1-",
+        f"{A}:-1",
+        f"{A}:1;{B}:2",
+        f"{A[:-1]}:1",
+        f"{A}:tag",
+        f"{A}:1:tag",
+        f"{A}:t:u:1",
+        f"{A}:9223372036854775807",
+        f"{A}:1tag:1",
+        f"{A}:{'t' * 33}:1",
+        f"{A[:8]}{A[9:]}:1",
+        f"{A}:1 2",
+    ],
+)
+def test_a_malformed_set_is_error_1772_with_the_text(text: str) -> None:
+    with pytest.raises(UsageError, match="Malformed GTID set specification") as caught:
+        MysqlGtidSet.parse(text)
+    assert caught.value.errno == 1772
+    assert text in caught.value.message
+
+
+def test_previous_gtids_of_a_real_log_with_tags_are_read_and_written_back_byte_for_byte() -> None:
+    found = [(e, d) for e, d in described(log("mysql-tagged-next")) if e[4] == EventType.PREVIOUS_GTIDS]
+    ((event, description),) = found
+    parsed = parse_event(event, description)
+    assert isinstance(parsed, PreviousGtids)
+    assert str(parsed.gtids) == "ec97b2de-e55d-11f1-897b-02fc00000001:1:tag_a:1-2:zz:1"  # as @@gtid_executed showed it
+    assert parsed.gtids.encode() == event[19:-4]
+
+
+def test_a_set_without_tags_is_encoded_for_every_server() -> None:
+    encoded = MysqlGtidSet.parse(f"{A}:1-3:5").encode()
+    assert encoded[:24] == b"\1" + bytes(7) + bytes.fromhex(A.replace("-", ""))
+    assert encoded[24:] == b"".join(n.to_bytes(8, "little") for n in (2, 1, 4, 5, 6))
+    assert MysqlGtidSet().encode() == bytes(8)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\1" + bytes(7), b"\xff" * 8, bytes(9), b"\1" + bytes(23) + b"\1" + bytes(7) + bytes(16)]
+)
+def test_a_broken_encoding_stops(data: bytes) -> None:
+    with pytest.raises(BinlogFormatError):
+        MysqlGtidSet.decode(data)
+
+
+numbers = st.sets(st.tuples(st.sampled_from([A, B]), st.sampled_from(["", "t", "u"]), st.integers(1, 30)), max_size=40)
+
+
+def of(members: set[tuple[str, str, int]]) -> MysqlGtidSet:
+    result = MysqlGtidSet()
+    for server, tag, number in members:
+        result = result.add(server, number, tag)
+    return result
+
+
+@given(numbers, numbers)
+def test_set_operations_are_those_of_sets_of_numbers(
+    first: set[tuple[str, str, int]], second: set[tuple[str, str, int]]
+) -> None:
+    left, right = of(first), of(second)
+    assert left.union(right) == of(first | second)
+    assert left.subtract(right) == of(first - second)
+    assert left.is_subset_of(right) == (first <= second)
+    assert left.count() == len(first)
+    assert bool(left) == bool(first)
+    assert all(left.contains(server, number, tag) for server, tag, number in first)
+    assert MysqlGtidSet.parse(str(left)) == MysqlGtidSet.decode(left.encode()) == left
+    assert hash(MysqlGtidSet.parse(str(left))) == hash(left)
+
+
+def test_the_state_of_mariadb_is_one_transaction_per_domain() -> None:
+    state = MariadbGtidState.parse("1-2-7, 0-1-5")
+    assert str(state) == "0-1-5,1-2-7"
+    assert str(state.add(0, 9, 6)) == "0-9-6,1-2-7"
+    assert str(state.union(MariadbGtidState.parse("0-3-4,2-1-1"))) == "0-1-5,1-2-7,2-1-1"
+    assert state.contains(1, 7)
+    assert not state.contains(1, 8)
+    assert not state.contains(5, 1)
+    assert MariadbGtidState.parse("0-7-4").is_subset_of(state)
+    assert not MariadbGtidState.parse("0-1-6").is_subset_of(state)
+    assert not MariadbGtidState.parse("")
+    assert len({state, MariadbGtidState.parse("0-1-5,1-2-7")}) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["0-1", "0-1-x", "0-1-5,", "-1-2-3", "4294967296-1-1", "0-1-18446744073709551616", "0-+1-2"]
+)
+def test_a_malformed_state_is_error_1941(text: str) -> None:
+    with pytest.raises(UsageError, match="Could not parse GTID list") as caught:
+        MariadbGtidState.parse(text)
+    assert caught.value.errno == 1941
+
+
+def test_a_domain_twice_is_error_1943() -> None:
+    with pytest.raises(UsageError, match="duplicate domain id 0") as caught:
+        MariadbGtidState.parse("0-1-5,0-2-6")
+    assert caught.value.errno == 1943

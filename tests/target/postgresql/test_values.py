@@ -1,0 +1,51 @@
+"""Every value as the text that PostgreSQL reads, and what it has no text for."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.errors import TargetError
+from rplctl.schema.model import Column
+from rplctl.target.base import Value
+from rplctl.target.postgresql.values import copy_lines, parameter
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text"),
+    [
+        (Column("c", "bigint", unsigned=True), 2**64 - 1, "18446744073709551615"),
+        (Column("c", "bit", length=9), 5, "000000101"),
+        (Column("c", "float"), 0.10000000149011612, "0.10000000149011612"),
+        (Column("c", "date"), "0000-00-00", "-infinity"),
+        (Column("c", "datetime", length=3), "0000-00-00 00:00:00.000", "-infinity"),
+        (Column("c", "datetime"), "0000-00-00 00:00:01", "0000-00-00 00:00:01"),
+        (Column("c", "time"), "-838:59:59", "-838:59:59"),
+        (Column("c", "varbinary", length=9), b"\0\xff", "\\x00ff"),
+        (Column("c", "varchar", length=9), "0000-00-00", "0000-00-00"),
+        (Column("c", "text"), None, None),
+    ],
+)
+def test_a_parameter_is_the_text_that_postgresql_reads(column: Column, value: Value, text: str | None) -> None:
+    assert parameter(value, column) == text
+
+
+def test_copy_escapes_what_ends_columns_and_rows() -> None:
+    columns = [Column("a", "int"), Column("b", "text"), Column("c", "blob")]
+    rows: list[tuple[Value, ...]] = [(1, "x\ty\nz\\\r", b"\\"), (None, None, None), (2, "\\N", b"")]
+    assert b"".join(copy_lines(columns, rows)) == (b"1\tx\\ty\\nz\\\\\\r\t\\\\x5c\n\\N\t\\N\t\\N\n2\t\\\\N\t\\\\x\n")
+
+
+def test_copy_comes_in_pieces_and_no_rows_are_no_text() -> None:
+    pieces = list(copy_lines([Column("a", "int")], [(n,) for n in range(5000)]))
+    assert [piece.count(b"\n") for piece in pieces] == [2000, 2000, 1000]
+    assert list(copy_lines([Column("a", "int")], [])) == []
+
+
+@pytest.mark.parametrize("text", ["a\0b", "half \ud83d"])
+def test_text_that_postgresql_cannot_hold_names_its_column(text: str) -> None:
+    column = Column("note", "text")
+    for run in (lambda: parameter(text, column), lambda: list(copy_lines([column], [("fine",), (text,)]))):
+        with pytest.raises(TargetError) as caught:
+            run()
+        assert caught.value.errno == 1366
+        assert "'note'" in caught.value.message
