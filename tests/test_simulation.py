@@ -35,8 +35,9 @@ from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError
-from rplctl.event.header import BINLOG_MAGIC, EventType
+from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.scan import GroupKind
+from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver

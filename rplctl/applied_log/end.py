@@ -15,9 +15,10 @@ from rplctl.applied_log.files import BinaryLogFiles, existing_names
 from rplctl.applied_log.record import PositionRecord, parse_record
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, parse_format_description
-from rplctl.event.header import EventType, check_magic
+from rplctl.event.header import check_magic
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION, log_number
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.intact_end import intact_end

@@ -20,7 +20,8 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.cursor import open_event
 from rplctl.event.format_description import CHECKSUM_CRC32
-from rplctl.event.header import CHECKSUM_LENGTH, FLAG_IGNORABLE, HEADER_LENGTH, EventHeader, EventType, build_header
+from rplctl.event.header import CHECKSUM_LENGTH, FLAG_IGNORABLE, HEADER_LENGTH, EventHeader, build_header
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 

@@ -24,8 +24,9 @@ from rplctl.durable import private_folder, write_all
 from rplctl.event.events import build_rotate
 from rplctl.event.format_description import FormatDescription, build_format_description
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.event.header import BINLOG_MAGIC, EventType
+from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.jit import ByteArray
+from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.header import OWN_SERVER_VERSION
 from rplctl.relay_log.index import RelayLogIndex

@@ -20,9 +20,10 @@ from rplctl.event.events import parse_gtid
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid import Intervals, MariadbGtidState, MysqlGtidSet, Source
 from rplctl.event.gtid_event import MysqlGtid
-from rplctl.event.header import HEADER_LENGTH, EventType
+from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import Ints
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.source.replica_id import replica_name
 

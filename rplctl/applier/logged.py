@@ -33,27 +33,22 @@ from rplctl.config import Config
 from rplctl.errors import RelayLogError
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import CHECKSUM_LENGTH, EventType
+from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.jit import ByteArray
-from rplctl.event.payload import MARIADB_COMPRESSED, unfold_event, unfold_payload
+from rplctl.event.payload import unfold_event, unfold_payload
 from rplctl.event.relocate import relocated
 from rplctl.event.rows import Ints
 from rplctl.event.scan import GroupKind, event_offsets, scan_events
+from rplctl.event.types import COMPRESSED, GTIDS, LOG_EVENTS, EventType
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 from rplctl.target.base import Target
 
 _PIECE_BYTES = 32 << 20
-_GTIDS = np.array([EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID], np.uint8)
+_GTIDS = np.array(sorted(GTIDS), np.uint8)
 _NUMBERED = (EventType.GTID, EventType.GTID_TAGGED)
-_CONTROL = np.array(
-    [
-        *(EventType.FORMAT_DESCRIPTION, EventType.ROTATE, EventType.STOP, EventType.PREVIOUS_GTIDS),
-        *(EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.HEARTBEAT, EventType.HEARTBEAT_V2),
-    ],
-    np.uint8,
-)
-_COMPRESSED = np.array([EventType.TRANSACTION_PAYLOAD, *MARIADB_COMPRESSED], np.uint8)
+_CONTROL = np.array(sorted(LOG_EVENTS), np.uint8)
+_COMPRESSED = np.array(sorted(COMPRESSED), np.uint8)
 _OWN = OWN_DATABASE.encode()
 _NONE_GIVEN = Assigned("")
 _LOST_EVENTS = (1).to_bytes(2, "little")

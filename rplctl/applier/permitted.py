@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from rplctl.applier.apply.statements import STATEMENT_EVENTS
 from rplctl.applier.ddl_context import ddl_context
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.event.events import Query, parse_query
-from rplctl.event.header import EventType, parse_header
+from rplctl.event.header import parse_header
+from rplctl.event.types import STATEMENT_EVENTS, EventType
 from rplctl.info import RelayLogInfo
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, plan_ddl

@@ -18,8 +18,8 @@ import numpy as np
 from rplctl.applier.decode.row_stream import intact_events
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
-from rplctl.event.header import EventType
 from rplctl.event.scan import GroupKind, GroupScan
+from rplctl.event.types import GTIDS, EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
@@ -37,9 +37,7 @@ _GROUPED_KINDS = np.array([GroupKind.STATEMENT, GroupKind.ORDERED, GroupKind.ROL
 STATEMENTS_PER_COMMIT = 100  # of WL#3970's "10, 100": bounds how long STOP and the target's other users wait
 _XID_LENGTH = 27  # without the checksum
 _EMPTY_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROLLED_BACK])
-_BEGINNINGS = frozenset(  # of a transaction
-    {EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID, EventType.QUERY}
-)
+_BEGINNINGS = GTIDS | {EventType.QUERY}  # of a transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
 from rplctl.errors import LockBusy, RplError
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
 

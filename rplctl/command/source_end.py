@@ -16,7 +16,7 @@ import numpy as np
 
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 

@@ -19,16 +19,16 @@ from rplctl.event.checksum import verify_events
 from rplctl.event.column import column_formats
 from rplctl.event.distinct_ranges import distinct_ranges
 from rplctl.event.fields import EncodedText, TextForm, fields_of, row_ends
-from rplctl.event.header import EventType
 from rplctl.event.images import walk_images
 from rplctl.event.jit import byte_view
 from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
 from rplctl.event.net_change import net_changes
 from rplctl.event.packets import deframe
 from rplctl.event.relocate import relocated
-from rplctl.event.rows import ROWS_EVENT_TYPES, parse_rows_events
+from rplctl.event.rows import parse_rows_events
 from rplctl.event.scan import scan_events, scan_groups, split_rows
 from rplctl.event.table_map import parse_table_map
+from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 from rplctl.position import BinlogPosition
 
@@ -61,7 +61,7 @@ def run_kernels() -> None:
     deframe(np.zeros(1 << 10, np.uint8), 0, 0)
     starts, lengths = index.offsets[:-1] + 4, np.diff(index.offsets)
     relocated(data, starts[-1:], lengths[-1:], 4, has_checksum=True)
-    is_rows = np.flatnonzero(np.isin(index.type_codes, list(ROWS_EVENT_TYPES)))[:1]
+    is_rows = np.flatnonzero(np.isin(index.type_codes, list(PLAIN_ROWS)))[:1]
     is_map = np.flatnonzero(index.type_codes == EventType.TABLE_MAP)
     before = int(starts[is_map[is_map < is_rows[0]][-1]])
     split_rows(data, before, end, 1 << 10, description)

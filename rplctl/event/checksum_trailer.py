@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import zlib
 
-from rplctl.event.header import CHECKSUM_LENGTH, FLAG_BINLOG_IN_USE, HEADER_LENGTH, EventType, format_error
+from rplctl.event.header import CHECKSUM_LENGTH, FLAG_BINLOG_IN_USE, HEADER_LENGTH, format_error
+from rplctl.event.types import EventType
 
 _LENGTH_AT = slice(9, 13)
 _FLAGS_AT = 17

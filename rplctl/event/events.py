@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.event_classes import NEUTRAL
 from rplctl.event.format_description import (
     CHECKSUM_CRC32,
     FormatDescription,
@@ -28,13 +29,13 @@ from rplctl.event.header import (
     FLAG_IGNORABLE,
     HEADER_LENGTH,
     EventHeader,
-    EventType,
     build_header,
     format_error,
     parse_header,
 )
 from rplctl.event.query import ExecuteLoadQuery, Query, QueryContext, parse_execute_load, parse_query
 from rplctl.event.table_map import TableMap, parse_table_map
+from rplctl.event.types import CLASS_TABLE, EventType
 
 __all__ = [
     "Event",
@@ -193,7 +194,7 @@ def parse_event(event: bytes, description: FormatDescription) -> Event:
         return reader(body, header)
     if header.type_code == EventType.START_ENCRYPTION:
         raise encrypted_error(event)
-    if header.flags & FLAG_IGNORABLE:
+    if header.flags & FLAG_IGNORABLE or CLASS_TABLE[header.type_code] == NEUTRAL:
         return Ignorable(header.type_code)
     raise format_error("Event of a type that is not expected here", event)
 
@@ -320,7 +321,4 @@ _READERS: dict[int, Callable[[Cursor, EventHeader], Event]] = {
     EventType.BEGIN_LOAD_QUERY: lambda body, _: LoadBlock(body.unsigned(4), body.rest()),
     EventType.APPEND_BLOCK: lambda body, _: LoadBlock(body.unsigned(4), body.rest()),
     EventType.DELETE_FILE: lambda body, _: LoadBlock(body.unsigned(4), b""),
-    EventType.IGNORABLE: lambda _, h: Ignorable(h.type_code),
-    EventType.TRANSACTION_CONTEXT: lambda _, h: Ignorable(h.type_code),
-    EventType.VIEW_CHANGE: lambda _, h: Ignorable(h.type_code),
 }

@@ -22,15 +22,8 @@ from typing import Final
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.cursor import Cursor, open_event
-from rplctl.event.header import (
-    CHECKSUM_LENGTH,
-    FLAG_RELAY_LOG,
-    HEADER_LENGTH,
-    EventHeader,
-    EventType,
-    build_header,
-    format_error,
-)
+from rplctl.event.header import CHECKSUM_LENGTH, FLAG_RELAY_LOG, HEADER_LENGTH, EventHeader, build_header, format_error
+from rplctl.event.types import EventType
 
 CHECKSUM_OFF: Final = 0
 CHECKSUM_CRC32: Final = 1

@@ -30,6 +30,13 @@ from rplctl.event.event_classes import (
     STOP,
     TABLE_MAP,
     UNKNOWN,
+    XA_PREPARE,
+    XID,
+)
+from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, move_position
+from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
+from rplctl.event.jit import ByteArray, lean_kernel
+from rplctl.event.query_words import (
     WORD_BEGIN,
     WORD_COMMIT,
     WORD_ROLLBACK,
@@ -37,13 +44,8 @@ from rplctl.event.event_classes import (
     WORD_XA_END,
     WORD_XA_FINISH,
     WORD_XA_START,
-    XA_PREPARE,
-    XID,
     query_word,
 )
-from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, move_position
-from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
-from rplctl.event.jit import ByteArray, lean_kernel
 
 if TYPE_CHECKING:
     import numpy as np

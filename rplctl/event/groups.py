@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from rplctl.event.event_classes import CLASS_TABLE
 from rplctl.event.format_description import FormatDescription, encrypted_error, parse_format_description
 from rplctl.event.group_kernel import (
     BACKWARDS,
@@ -37,6 +36,7 @@ from rplctl.event.group_kernel import (
 )
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view
+from rplctl.event.types import CLASS_TABLE
 from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 from rplctl.event.cursor import Cursor, open_event
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import EventType, format_error, parse_header
+from rplctl.event.header import format_error, parse_header
+from rplctl.event.types import EventType
 
 _LOGICAL_CLOCK = 2
 _MARIADB_LENGTH = 19  # bytes; shorter ones are padded

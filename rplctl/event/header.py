@@ -1,8 +1,8 @@
-"""The first 19 bytes of every event, the type codes and the flags (binary log format v4).
+"""The first 19 bytes of every event, and the flags (binary log format v4).
 
     offset size field            (all little-endian)
     0      4    timestamp        seconds since 1970 on the source; 0 in artificial events
-    4      1    type code        EventType
+    4      1    type code        types.EventType
     5      4    server id
     9      4    event length     header, body and checksum
     13     4    end_log_pos      low 32 bits of the position after it; 0: artificial, or in a group of MariaDB >= 11.4
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
 from rplctl.errors import BinlogFormatError
+from rplctl.event.types import event_name
 
 HEADER_LENGTH: Final = 19
 CHECKSUM_LENGTH: Final = 4
@@ -42,66 +42,6 @@ _HEADER = struct.Struct("<IBIIIH")
 _DUMP_BYTES = 64
 
 
-class EventType(IntEnum):
-    """Type codes; names are those of the manuals. 160 and above are MariaDB's."""
-
-    UNKNOWN = 0
-    START_V3 = 1
-    QUERY = 2
-    STOP = 3
-    ROTATE = 4
-    INTVAR = 5
-    LOAD = 6
-    SLAVE = 7
-    CREATE_FILE = 8
-    APPEND_BLOCK = 9
-    EXEC_LOAD = 10
-    DELETE_FILE = 11
-    NEW_LOAD = 12
-    RAND = 13
-    USER_VAR = 14
-    FORMAT_DESCRIPTION = 15
-    XID = 16
-    BEGIN_LOAD_QUERY = 17
-    EXECUTE_LOAD_QUERY = 18
-    TABLE_MAP = 19
-    PRE_GA_WRITE_ROWS = 20
-    PRE_GA_UPDATE_ROWS = 21
-    PRE_GA_DELETE_ROWS = 22
-    WRITE_ROWS_V1 = 23
-    UPDATE_ROWS_V1 = 24
-    DELETE_ROWS_V1 = 25
-    INCIDENT = 26
-    HEARTBEAT = 27
-    IGNORABLE = 28
-    ROWS_QUERY = 29
-    WRITE_ROWS = 30
-    UPDATE_ROWS = 31
-    DELETE_ROWS = 32
-    GTID = 33
-    ANONYMOUS_GTID = 34
-    PREVIOUS_GTIDS = 35
-    TRANSACTION_CONTEXT = 36
-    VIEW_CHANGE = 37
-    XA_PREPARE = 38
-    PARTIAL_UPDATE_ROWS = 39
-    TRANSACTION_PAYLOAD = 40
-    HEARTBEAT_V2 = 41
-    GTID_TAGGED = 42
-    ANNOTATE_ROWS = 160
-    BINLOG_CHECKPOINT = 161
-    MARIADB_GTID = 162
-    GTID_LIST = 163
-    START_ENCRYPTION = 164
-    QUERY_COMPRESSED = 165
-    WRITE_ROWS_COMPRESSED_V1 = 166
-    UPDATE_ROWS_COMPRESSED_V1 = 167
-    DELETE_ROWS_COMPRESSED_V1 = 168
-    WRITE_ROWS_COMPRESSED = 169
-    UPDATE_ROWS_COMPRESSED = 170
-    DELETE_ROWS_COMPRESSED = 171
-
-
 @dataclass(frozen=True, slots=True)
 class EventHeader:
     timestamp: int
@@ -114,14 +54,6 @@ class EventHeader:
     @property
     def is_artificial(self) -> bool:
         return bool(self.flags & FLAG_ARTIFICIAL)
-
-
-def event_name(type_code: int) -> str:
-    """`QUERY`, or `type 99` for a code nobody defined."""
-    try:
-        return EventType(type_code).name
-    except ValueError:
-        return f"type {type_code}"
 
 
 def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> BinlogFormatError:

@@ -18,10 +18,11 @@ import zstandard
 from rplctl.event.cursor import Cursor, open_event
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.groups import GroupKind, scan_groups
-from rplctl.event.header import HEADER_LENGTH, EventType, format_error
+from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.inflate import MAX_INFLATED, inflate, inflated, plain_length
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import scan_events
+from rplctl.event.types import COMPRESSED_ROWS, MARIADB_COMPRESSED, EventType
 from rplctl.position import BinlogPosition
 
 _ZSTD: Final = 0
@@ -34,15 +35,6 @@ _MOST_HEAD_BYTES: Final = 1 << 18  # before a compressed record: a query's statu
 _MOST_FIELD_BYTES: Final = 64  # the fields' part of a payload event
 _PIECE_BYTES: Final = 1 << 20
 
-COMPRESSED_ROWS: Final[dict[int, EventType]] = {
-    EventType.WRITE_ROWS_COMPRESSED_V1: EventType.WRITE_ROWS_V1,
-    EventType.UPDATE_ROWS_COMPRESSED_V1: EventType.UPDATE_ROWS_V1,
-    EventType.DELETE_ROWS_COMPRESSED_V1: EventType.DELETE_ROWS_V1,
-    EventType.WRITE_ROWS_COMPRESSED: EventType.WRITE_ROWS,
-    EventType.UPDATE_ROWS_COMPRESSED: EventType.UPDATE_ROWS,
-    EventType.DELETE_ROWS_COMPRESSED: EventType.DELETE_ROWS,
-}
-MARIADB_COMPRESSED: Final = frozenset({EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS})
 _UPDATES = frozenset({EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS})
 _VERSION_2 = frozenset({EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS})
 

@@ -17,8 +17,9 @@ from rplctl.event.charset import charset_of, decode_text
 from rplctl.event.cursor import Cursor, open_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid_event import MariadbGtidExtra
-from rplctl.event.header import FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC, EventType, format_error, parse_header
+from rplctl.event.header import FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC, format_error, parse_header
 from rplctl.event.inflate import MAX_INFLATED, inflate
+from rplctl.event.types import EventType
 from rplctl.mask import masked
 
 _UTF8MB4 = 45

@@ -41,8 +41,6 @@ RELAXED_UNIQUE_CHECKS = 0x4
 COMPLETE_ROWS = 0x8
 CASCADES_LOGGED = 0x10  # MySQL 9.6: foreign keys are the SQL layer's; what they cascade to is logged
 
-ROWS_EVENT_TYPES = frozenset({23, 24, 25, 30, 31, 32, 39})
-
 
 @dataclass(frozen=True, slots=True)
 class RowsEvents:

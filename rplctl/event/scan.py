@@ -15,10 +15,11 @@ import numpy as np
 from rplctl.event.bytes_at import u16, u32
 from rplctl.event.format_description import encrypted_error
 from rplctl.event.groups import GroupKind, GroupScan, scan_groups
-from rplctl.event.header import HEADER_LENGTH, MAX_EVENT_LENGTH, EventType, format_error
+from rplctl.event.header import HEADER_LENGTH, MAX_EVENT_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.packets import Deframed, PacketEnd, deframe
 from rplctl.event.split import RowSplit, split_rows
+from rplctl.event.types import EventType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

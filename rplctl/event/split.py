@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rplctl.event.bytes_at import u16, u32
-from rplctl.event.event_classes import CLASS_TABLE, GTID, MARIADB_GTID, ROWS, TABLE_MAP, XID
+from rplctl.event.event_classes import GTID, MARIADB_GTID, ROWS, TABLE_MAP, XID
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import HEADER_LENGTH, EventType, format_error
+from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
+from rplctl.event.types import CLASS_TABLE, EventType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -26,7 +26,8 @@ from typing import Final
 
 from rplctl.event.cursor import Cursor, open_event
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import EventType, format_error
+from rplctl.event.header import format_error
+from rplctl.event.types import EventType
 
 
 class ColumnType(IntEnum):

@@ -8,12 +8,24 @@ not before the current one with those low 32 bits; one without it, unless artifi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from rplctl.event.bytes_at import u32
 from rplctl.event.jit import kernel
+from rplctl.event.types import EventType
 from rplctl.source.base import Bytes, EventBatch, Offsets
+
+# Plain numbers: a kernel compiles them as constants.
+_STOP: Final = int(EventType.STOP)
+_ROTATE: Final = int(EventType.ROTATE)
+_DESCRIPTION: Final = int(EventType.FORMAT_DESCRIPTION)
+_HEARTBEAT: Final = int(EventType.HEARTBEAT)
+_HEARTBEAT_V2: Final = int(EventType.HEARTBEAT_V2)
+_CHECKPOINT: Final = int(EventType.BINLOG_CHECKPOINT)
+_MARIADB_GTID: Final = int(EventType.MARIADB_GTID)
+_GTID_LIST: Final = int(EventType.GTID_LIST)
 
 
 @dataclass(slots=True)
@@ -115,17 +127,17 @@ def _run(  # noqa: PLR0913
     while i < len(offsets) - 1:
         at = offsets[i]
         kind = data[at + 4]
-        if kind == 4 or kind == 15 or kind == 27 or kind == 41:
+        if kind == _ROTATE or kind == _DESCRIPTION or kind == _HEARTBEAT or kind == _HEARTBEAT_V2:
             break
         end_log_pos = int(u32(data, at + 13))
         if end_log_pos != 0:
             position = _advance(position, end_log_pos)
         elif data[at + 17] & 0x20 == 0:
             position += offsets[i + 1] - at
-        if kind == 162 and offsets[i + 1] - at >= 32:
+        if kind == _MARIADB_GTID and offsets[i + 1] - at >= 32:
             domain = int(u32(data, at + 27))
             skipping = _contains(ignored_domains, domain) or (len(do_domains) > 0 and not _contains(do_domains, domain))
-        elif kind == 163 or kind == 161 or kind == 3:
+        elif kind == _GTID_LIST or kind == _CHECKPOINT or kind == _STOP:
             skipping = False
         drop = skipping or _contains(servers, int(u32(data, at + 5)))
         keep[i - first] = 0 if drop else 1

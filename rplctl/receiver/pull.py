@@ -18,8 +18,9 @@ from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.event.checksum import verify_events
 from rplctl.event.format_description import parse_format_description
-from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, EventType, parse_header
+from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, parse_header
 from rplctl.event.jit import Buffer
+from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition, is_log_name
 from rplctl.receiver.event_runs import EventFilter, follow, next_run

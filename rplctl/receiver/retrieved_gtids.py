@@ -7,6 +7,8 @@ header: GTID (33) u8 flags, 16 bytes uuid, i64 number; MARIADB_GTID (162) u64 se
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from rplctl.event.bytes_at import u32
@@ -14,8 +16,16 @@ from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import MariadbGtid, parse_gtid
 from rplctl.event.jit import kernel
+from rplctl.event.types import EventType
 from rplctl.source import EventBatch
 from rplctl.source.base import Bytes, Offsets
+
+# Plain numbers: a kernel compiles them as constants.
+_XID: Final = int(EventType.XID)
+_GTID: Final = int(EventType.GTID)
+_ANONYMOUS: Final = int(EventType.ANONYMOUS_GTID)
+_TAGGED: Final = int(EventType.GTID_TAGGED)
+_MARIADB: Final = int(EventType.MARIADB_GTID)
 
 
 class RetrievedGtids:
@@ -57,9 +67,9 @@ def _follows(data: Bytes, previous: int, at: int) -> bool:
     kind = data[at + 4]
     if data[previous + 4] != kind:
         return False
-    if kind == 162:
+    if kind == _MARIADB:
         return bool(u32(data, previous + 27) == u32(data, at + 27))
-    if kind != 33:
+    if kind != _GTID:
         return False
     for i in range(20, 36):
         if data[previous + i] != data[at + i]:
@@ -78,12 +88,12 @@ def _gtid_runs(  # noqa: PLR0913
     for i in range(first, stop):
         at = offsets[i]
         kind = data[at + 4]
-        if kind == 34 or kind == 16:
+        if kind == _ANONYMOUS or kind == _XID:
             transactions += 1
-        if kind != 33 and kind != 42 and kind != 162:
+        if kind != _GTID and kind != _TAGGED and kind != _MARIADB:
             continue
         transactions += 1
-        long_enough = offsets[i + 1] - at >= (44 if kind == 33 else 32)
+        long_enough = offsets[i + 1] - at >= (44 if kind == _GTID else 32)
         if runs > 0 and long_enough and _follows(data, offsets[ends[runs - 1]], at):
             ends[runs - 1] = i
             continue

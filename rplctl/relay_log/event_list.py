@@ -34,10 +34,11 @@ from rplctl.event.events import (
 )
 from rplctl.event.format_description import FormatDescription, parse_format_description
 from rplctl.event.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid
-from rplctl.event.header import HEADER_LENGTH, EventType, parse_header
+from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.event.scan import scan_events
 from rplctl.event.table_map import TableMap
+from rplctl.event.types import ROWS_EVENTS, SHOWN, EventType
 from rplctl.mask import masked
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file, read_start
@@ -85,7 +86,7 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
             header = parse_header(event)
             if header.type_code == EventType.FORMAT_DESCRIPTION:
                 description = parse_format_description(event)
-            type_name = _NAMES.get(header.type_code, "Unknown")
+            type_name = SHOWN.get(header.type_code, "Unknown")
             info = _info(event, description)
             yield ListedEvent(path.name, offset, type_name, header.server_id, header.end_log_pos, info)
 
@@ -101,11 +102,11 @@ def _wrong(path: Path, why: str) -> RelayLogError:
 
 def _info(event: bytes, description: FormatDescription) -> str:
     code = event[4]
-    if code in _ROWS:
+    if code in ROWS_EVENTS:
         table_id = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + 6], "little")
         flags = int.from_bytes(event[HEADER_LENGTH + 6 : HEADER_LENGTH + 8], "little")
         return f"table_id: {table_id}" + (" flags: STMT_END_F" if flags & 1 else "")
-    if code not in _NAMES or code == EventType.TRANSACTION_PAYLOAD:
+    if code not in SHOWN or code == EventType.TRANSACTION_PAYLOAD:
         return ""
     try:
         parsed = parse_event(event, description)
@@ -164,55 +165,4 @@ _TEXTS: dict[type[Event], Callable[[Any], str]] = {
     UserVar: _user_var,
     LoadBlock: lambda e: f";file_id={e.file_id};block_len={len(e.data)}",
     TableMap: lambda e: f"table_id: {e.table_id} ({e.database}.{e.table})",
-}
-
-_ROWS_NAMES: Final[dict[int, str]] = {
-    EventType.WRITE_ROWS_V1: "Write_rows_v1",
-    EventType.UPDATE_ROWS_V1: "Update_rows_v1",
-    EventType.DELETE_ROWS_V1: "Delete_rows_v1",
-    EventType.WRITE_ROWS: "Write_rows",
-    EventType.UPDATE_ROWS: "Update_rows",
-    EventType.DELETE_ROWS: "Delete_rows",
-    EventType.PARTIAL_UPDATE_ROWS: "Update_rows_partial",
-    EventType.WRITE_ROWS_COMPRESSED_V1: "Write_rows_compressed_v1",
-    EventType.UPDATE_ROWS_COMPRESSED_V1: "Update_rows_compressed_v1",
-    EventType.DELETE_ROWS_COMPRESSED_V1: "Delete_rows_compressed_v1",
-    EventType.WRITE_ROWS_COMPRESSED: "Write_rows_compressed",
-    EventType.UPDATE_ROWS_COMPRESSED: "Update_rows_compressed",
-    EventType.DELETE_ROWS_COMPRESSED: "Delete_rows_compressed",
-}
-_ROWS: Final = frozenset(_ROWS_NAMES)
-_NAMES: Final[dict[int, str]] = {
-    **_ROWS_NAMES,
-    EventType.QUERY: "Query",
-    EventType.STOP: "Stop",
-    EventType.ROTATE: "Rotate",
-    EventType.INTVAR: "Intvar",
-    EventType.APPEND_BLOCK: "Append_block",
-    EventType.DELETE_FILE: "Delete_file",
-    EventType.RAND: "RAND",
-    EventType.USER_VAR: "User var",
-    EventType.FORMAT_DESCRIPTION: "Format_desc",
-    EventType.XID: "Xid",
-    EventType.BEGIN_LOAD_QUERY: "Begin_load_query",
-    EventType.EXECUTE_LOAD_QUERY: "Execute_load_query",
-    EventType.TABLE_MAP: "Table_map",
-    EventType.INCIDENT: "Incident",
-    EventType.HEARTBEAT: "Heartbeat",
-    EventType.IGNORABLE: "Ignorable",
-    EventType.ROWS_QUERY: "Rows_query",
-    EventType.GTID: "Gtid",
-    EventType.ANONYMOUS_GTID: "Anonymous_Gtid",
-    EventType.PREVIOUS_GTIDS: "Previous_gtids",
-    EventType.TRANSACTION_CONTEXT: "Transaction_context",
-    EventType.VIEW_CHANGE: "View_change",
-    EventType.XA_PREPARE: "XA_prepare",
-    EventType.TRANSACTION_PAYLOAD: "Transaction_payload",
-    EventType.HEARTBEAT_V2: "Heartbeat",
-    EventType.GTID_TAGGED: "Gtid_tagged",
-    EventType.ANNOTATE_ROWS: "Annotate_rows",
-    EventType.BINLOG_CHECKPOINT: "Binlog_checkpoint",
-    EventType.MARIADB_GTID: "Gtid",
-    EventType.GTID_LIST: "Gtid_list",
-    EventType.QUERY_COMPRESSED: "Query_compressed",
 }

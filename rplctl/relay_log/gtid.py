@@ -18,9 +18,10 @@ import numpy as np
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 from rplctl.event.gtid_event import MysqlGtid, parse_gtid
-from rplctl.event.header import HEADER_LENGTH, EventType
+from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupScan
+from rplctl.event.types import EventType
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import READ_FAILURE, Place, follows
 from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_groups, mapped_file, read_start, walk

@@ -11,9 +11,9 @@ import numpy as np
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum import verify_events
 from rplctl.event.format_description import parse_format_description
-from rplctl.event.header import EventType
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from rplctl.relay_log.log_file import event_at, intact_lengths_end
 
 _STEP_BYTES = 64 << 20

@@ -29,16 +29,10 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.bytes_at import u32
 from rplctl.event.checksum_trailer import has_valid_checksum
 from rplctl.event.format_description import FormatDescription, parse_format_description
-from rplctl.event.header import (
-    FLAG_RELAY_LOG,
-    HEADER_LENGTH,
-    EventType,
-    check_magic,
-    format_error,
-    parse_header,
-)
+from rplctl.event.header import FLAG_RELAY_LOG, HEADER_LENGTH, check_magic, format_error, parse_header
 from rplctl.event.jit import ByteArray, byte_view, kernel
 from rplctl.event.scan import GroupScan, scan_groups
+from rplctl.event.types import EventType
 from rplctl.plain_file import open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 

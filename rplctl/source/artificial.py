@@ -17,10 +17,10 @@ from rplctl.event.header import (
     FLAG_BINLOG_IN_USE,
     HEADER_LENGTH,
     EventHeader,
-    EventType,
     build_header,
     parse_header,
 )
+from rplctl.event.types import EventType
 
 _CREATED_OFFSET = HEADER_LENGTH + 52
 _END_LOG_POS_OFFSET = 13

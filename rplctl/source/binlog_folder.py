@@ -19,8 +19,9 @@ from typing import Final
 import numpy as np
 
 from rplctl.errors import BinlogFormatError, SourceError
-from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, EventType, parse_header
+from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
 from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog

@@ -16,13 +16,13 @@ from rplctl.event.events import GtidList, PreviousGtids, parse_event
 from rplctl.event.format_description import FormatDescription, parse_format_description
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import MysqlGtid, parse_gtid
-from rplctl.event.header import EventType
 from rplctl.event.scan import scan_events
+from rplctl.event.types import GTIDS, EventType
 from rplctl.source.base import DumpStart, EventBatch, fatal_reading_binlog
 
 _HEAD_BYTES: Final = 64 << 10
 _MAX_HEAD_BYTES: Final = 64 << 20
-_GTIDS: Final = [EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID]
+_GTIDS: Final = sorted(GTIDS)
 _BETWEEN: Final = [
     EventType.ROTATE,
     EventType.FORMAT_DESCRIPTION,

@@ -12,8 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.event.header import FLAG_RELAY_LOG, HEADER_LENGTH, EventType, parse_header
+from rplctl.event.header import FLAG_RELAY_LOG, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION
 
 VERSION_SUFFIX: Final = "-rplctl"  # of the server version in such a log's FORMAT_DESCRIPTION

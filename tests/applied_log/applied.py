@@ -18,8 +18,8 @@ from rplctl.applier.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.event.header import EventType
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition

@@ -23,9 +23,9 @@ from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.events import parse_gtid
 from rplctl.event.gtid_event import MysqlGtid
-from rplctl.event.header import EventType
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 from tests.relay_log.stream import FakeSource, new_writer

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from rplctl.errors import BinlogFormatError, RplError
-from rplctl.event.header import EventType
 from rplctl.event.scan import event_offsets, scan_groups
+from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import demo_groups

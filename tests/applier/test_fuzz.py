@@ -24,8 +24,8 @@ from rplctl.applier.plan import plan_batches
 from rplctl.errors import RplError
 from rplctl.event.checksum_trailer import append_checksum, event_crc
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import EventType
 from rplctl.event.scan import GroupKind, scan_groups, split_rows
+from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.plan import Catalog

@@ -12,7 +12,7 @@ from rplctl.applier.permitted import _is_statement, check_permitted
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.event.format_description import build_format_description, parse_format_description
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl

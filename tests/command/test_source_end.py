@@ -15,7 +15,7 @@ from rplctl.command.source_end import SourceEnd, folder_end, source_end
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MysqlGtidSet
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.receiver.identity import replica_identity

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.format_description import FormatDescription, parse_format_description
-from rplctl.event.header import HEADER_LENGTH, EventHeader, EventType, build_header
+from rplctl.event.header import HEADER_LENGTH, EventHeader, build_header
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 
 DATA = Path(__file__).parent.parent / "data"
 BOUNDED = sorted(path.name.removesuffix(".bounds.xz") for path in (DATA / "binlog").glob("*.bounds.xz"))

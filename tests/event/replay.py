@@ -18,12 +18,12 @@ import numpy as np
 from rplctl.event.cells import cells_of, raw_cells
 from rplctl.event.column import ColumnFormat, column_formats
 from rplctl.event.format_description import FormatDescription, parse_format_description
-from rplctl.event.header import EventType
 from rplctl.event.images import Images, walk_images
 from rplctl.event.json import apply_diffs, parse_text, print_json
 from rplctl.event.payload import decompress_payload
-from rplctl.event.rows import ROWS_EVENT_TYPES, parse_rows_events
+from rplctl.event.rows import parse_rows_events
 from rplctl.event.table_map import TableMap, parse_table_map
+from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 
 DATA = Path(__file__).parents[1] / "data"
@@ -75,7 +75,7 @@ def replay(log: bytes, models: Models | None = None, skip: frozenset[str] = froz
         if event[4] == EventType.TABLE_MAP:
             table_map = parse_table_map(event, description)
             maps[table_map.table_id] = table_map
-        elif event[4] in ROWS_EVENT_TYPES:
+        elif event[4] in PLAIN_ROWS:
             data = np.frombuffer(event, np.uint8)
             code = np.array([event[4]], np.uint8)
             events = parse_rows_events(data, np.array([0]), np.array([len(event)]), code, description.checksum_length)

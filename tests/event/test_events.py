@@ -30,8 +30,9 @@ from rplctl.event.events import (
 )
 from rplctl.event.format_description import FormatDescription, build_format_description, parse_format_description
 from rplctl.event.gtid_event import MariadbGtid, MariadbGtidExtra, MariadbGtidFlag, MysqlGtid, Xid, parse_gtid
-from rplctl.event.header import BINLOG_MAGIC, FLAG_ARTIFICIAL, FLAG_IGNORABLE, EventType, parse_header
+from rplctl.event.header import BINLOG_MAGIC, FLAG_ARTIFICIAL, FLAG_IGNORABLE, parse_header
 from rplctl.event.query import ExecuteLoadQuery, parse_execute_load, parse_query
+from rplctl.event.types import EventType
 from tests.event.logs import BOUNDED, bounds, described, event, events, log, query
 
 MYSQL = parse_format_description(next(events(log("my97-torture-mixed"))))

@@ -9,7 +9,8 @@ import pytest
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum_trailer import append_checksum, event_crc, has_valid_checksum
 from rplctl.event.format_description import build_format_description, parse_format_description
-from rplctl.event.header import BINLOG_MAGIC, FLAG_RELAY_LOG, EventType, parse_header
+from rplctl.event.header import BINLOG_MAGIC, FLAG_RELAY_LOG, parse_header
+from rplctl.event.types import EventType
 from tests.event.logs import event, events, log
 
 MYSQL = next(events(log("my97-torture-mixed")))

@@ -14,11 +14,11 @@ from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.events import parse_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.event.header import EventType
 from rplctl.event.json import apply_diffs, parse_text, print_json
 from rplctl.event.packets import deframe
-from rplctl.event.payload import COMPRESSED_ROWS, expand_event
+from rplctl.event.payload import expand_event
 from rplctl.event.scan import scan_events, scan_groups, split_rows
+from rplctl.event.types import COMPRESSED_ROWS, EventType
 from rplctl.position import BinlogPosition
 from tests.event.logs import SMALL, described, log
 

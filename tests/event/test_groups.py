@@ -6,8 +6,9 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.events import build_rotate, parse_gtid
 from rplctl.event.format_description import build_format_description, parse_format_description
 from rplctl.event.groups import GroupKind, GroupScan, scan_groups
-from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, EventType, parse_header
+from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, parse_header
 from rplctl.event.packets import deframe
+from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from tests.event.logs import BOUNDED, DUMPS, bounds, event, events, log, positioned, query
 

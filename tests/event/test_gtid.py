@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rplctl.errors import BinlogFormatError, UsageError
 from rplctl.event.events import PreviousGtids, parse_event
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 from tests.event.logs import described, log
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

@@ -4,15 +4,8 @@ import pytest
 
 from rplctl.errors import BinlogFormatError
 from rplctl.event.cursor import Cursor, open_event
-from rplctl.event.header import (
-    FLAG_ARTIFICIAL,
-    EventHeader,
-    EventType,
-    build_header,
-    check_magic,
-    event_name,
-    parse_header,
-)
+from rplctl.event.header import FLAG_ARTIFICIAL, EventHeader, build_header, check_magic, parse_header
+from rplctl.event.types import EventType, event_name
 from tests.event.logs import BOUNDED, events, log
 
 ROTATE = bytes.fromhex("00000000 04 11130000 2f000000 00000000 2000")

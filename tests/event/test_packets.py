@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rplctl.errors import BinlogFormatError
-from rplctl.event.header import EventType
 from rplctl.event.packets import PacketEnd, deframe
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from tests.event.logs import DUMPS, FULL_PACKET, event, events, framed, log
 
 

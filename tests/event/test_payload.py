@@ -10,17 +10,10 @@ import zstandard
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.groups import GroupKind, scan_groups
-from rplctl.event.header import EventType
 from rplctl.event.inflate import inflate
-from rplctl.event.payload import (
-    COMPRESSED_ROWS,
-    decompress_payload,
-    expand_event,
-    payload_kind,
-    payload_size,
-    unfold_payload,
-)
+from rplctl.event.payload import decompress_payload, expand_event, payload_kind, payload_size, unfold_payload
 from rplctl.event.scan import scan_events
+from rplctl.event.types import COMPRESSED_ROWS, EventType
 from rplctl.position import BinlogPosition
 from tests.event.logs import described, event, events, log
 

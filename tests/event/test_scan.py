@@ -8,9 +8,10 @@ import pytest
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import append_checksum
-from rplctl.event.header import EventType, parse_header
+from rplctl.event.header import parse_header
 from rplctl.event.jit import ByteArray, byte_view, kernel
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from tests.event.logs import BOUNDED, SMALL, event, events, log
 
 

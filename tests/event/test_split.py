@@ -6,9 +6,10 @@ import pytest
 
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import parse_format_description
-from rplctl.event.header import EventType, parse_header
+from rplctl.event.header import parse_header
 from rplctl.event.scan import scan_events
 from rplctl.event.split import RowSplit, split_rows
+from rplctl.event.types import EventType
 from tests.event.logs import event, events, log
 
 DESCRIPTION = parse_format_description(next(events(log("my97-torture-mixed"))))

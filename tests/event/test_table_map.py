@@ -4,8 +4,8 @@ import pytest
 
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import EventType
 from rplctl.event.table_map import BINARY_COLLATION, ColumnType, TableMap, parse_table_map, real_type
+from rplctl.event.types import EventType
 from tests.event.logs import described, event, log
 
 MYSQL = FormatDescription(4, "9.7.4", 0, (), 1, is_mariadb=False)

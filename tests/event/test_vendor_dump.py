@@ -42,12 +42,13 @@ from rplctl.event.events import (
 )
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid_event import MariadbGtidExtra, MariadbGtidFlag, Xid
-from rplctl.event.header import EventType, parse_header
+from rplctl.event.header import parse_header
 from rplctl.event.images import walk_images
-from rplctl.event.payload import COMPRESSED_ROWS, expand_event
+from rplctl.event.payload import expand_event
 from rplctl.event.query import ExecuteLoadQuery
-from rplctl.event.rows import ROWS_EVENT_TYPES, parse_rows_events
+from rplctl.event.rows import parse_rows_events
 from rplctl.event.table_map import ColumnType, TableMap
+from rplctl.event.types import COMPRESSED_ROWS, PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 from rplctl.relay_log.event_list import events_of as listed_events
 from tests.event.logs import described, events
@@ -190,7 +191,7 @@ def _header_differences(theirs: list[DumpedEvent], ours: list[ReadEvent]) -> Ite
 
 def _content(vendor: str, dumped: DumpedEvent, event: ReadEvent, session: dict[str, str]) -> Iterator[str]:
     """Differences of one event; `session` is what the tool's output has set so far."""
-    if event.code in ROWS_EVENT_TYPES or event.code in COMPRESSED_ROWS:
+    if event.code in PLAIN_ROWS or event.code in COMPRESSED_ROWS:
         flags = int.from_bytes(event.raw[25:27], "little")
         table_id = int.from_bytes(event.raw[19:25], "little")
         said = re.match(rb"(\w+): table id (\d+)(?: flags: (.*))?$", dumped.text)
@@ -348,7 +349,7 @@ def row_differences(vendor: str, theirs: Dump, ours: list[ReadEvent]) -> Iterato
     for event in ours:
         if event.code == EventType.TABLE_MAP:
             event.remember(maps)
-        elif event.code in ROWS_EVENT_TYPES or event.code in COMPRESSED_ROWS:
+        elif event.code in PLAIN_ROWS or event.code in COMPRESSED_ROWS:
             yield from _event_differences(vendor, rows, event, maps)
     left = list(rows)
     if left:

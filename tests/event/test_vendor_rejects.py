@@ -16,10 +16,9 @@ import pytest
 from rplctl.errors import RplError
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.format_description import parse_format_description
-from rplctl.event.header import HEADER_LENGTH, EventType
-from rplctl.event.payload import COMPRESSED_ROWS
-from rplctl.event.rows import ROWS_EVENT_TYPES
+from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.table_map import TableMap
+from rplctl.event.types import COMPRESSED_ROWS, PLAIN_ROWS, EventType
 from tests.event.logs import events
 from tests.event.test_vendor_dump import read_events, recorded, rows_of
 from tests.private_server import ServerUnavailable
@@ -93,7 +92,7 @@ def we_reject(vendor: str, log: bytes) -> bool:
     maps: dict[int, TableMap] = {}
     try:
         for event in read_events(log):
-            if event.code in ROWS_EVENT_TYPES or event.code in COMPRESSED_ROWS:
+            if event.code in PLAIN_ROWS or event.code in COMPRESSED_ROWS:
                 for _, _, cells in rows_of(vendor, event, maps):
                     assert cells
             elif event.code != EventType.TRANSACTION_PAYLOAD:

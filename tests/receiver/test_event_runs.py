@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rplctl.event.header import FLAG_ARTIFICIAL, EventType
+from rplctl.event.header import FLAG_ARTIFICIAL
+from rplctl.event.types import EventType
 from rplctl.receiver.event_runs import EventFilter, follow, next_run
 from rplctl.source import EventBatch
 from tests.source.binlogs import description, event, mariadb_gtid, query, rotate

@@ -15,8 +15,8 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import SourceError
-from rplctl.event.header import EventType
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.pull import Pull

@@ -11,7 +11,8 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.format_description import build_format_description
-from rplctl.event.header import EventHeader, EventType, build_header
+from rplctl.event.header import EventHeader, build_header
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.header import artificial_rotate

@@ -9,8 +9,8 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.errors import RelayLogError
-from rplctl.event.header import EventType
 from rplctl.event.scan import GroupKind
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.log_file import cut_file

@@ -7,7 +7,8 @@ import zlib
 from pathlib import Path
 
 from rplctl.event.format_description import build_format_description
-from rplctl.event.header import BINLOG_MAGIC, EventHeader, EventType, build_header
+from rplctl.event.header import BINLOG_MAGIC, EventHeader, build_header
+from rplctl.event.types import EventType
 
 SERVER_ID = 4711
 

@@ -10,7 +10,8 @@ import pytest
 
 from rplctl.errors import RelayLogError, SourceError
 from rplctl.event.checksum import verify_events
-from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_USE, EventType, parse_header
+from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_USE, parse_header
+from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart
 from rplctl.source import receive_buffer as room

@@ -14,8 +14,8 @@ import pytest
 
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, SourceError
-from rplctl.event.header import EventType
 from rplctl.event.scan import Deframed, deframe
+from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceStream, open_source

@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MysqlGtidSet
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart
 from rplctl.source.binlog_folder import FolderStream

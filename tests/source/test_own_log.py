@@ -13,7 +13,7 @@ from rplctl.applied_log.writer import BinaryLogWriter
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.event.format_description import build_format_description, parse_format_description
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.source.base import DumpStart

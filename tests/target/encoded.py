@@ -9,7 +9,7 @@ from functools import partial
 from rplctl.event.fields import EncodedText, text_fields
 from rplctl.schema.model import TableModel
 from rplctl.target.base import COPIES, BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
-from rplctl.target.value_form import value_form
+from rplctl.target.registry import value_form
 
 
 def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, framed: bool = False) -> TableChunk:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
 from rplctl.applier.apply.savepoint_groups import apply_members
-from rplctl.applier.apply.statements import COMMIT_WAS_HERE, STATEMENT_EVENTS, StatementRunner
+from rplctl.applier.apply.statements import COMMIT_WAS_HERE, StatementRunner
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.applier.ddl_context import ddl_context
 from rplctl.applier.decode.event_range import spool_file
@@ -30,15 +30,15 @@ from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.gtid_event import Xid
-from rplctl.event.header import EventType, parse_header
+from rplctl.event.header import parse_header
 from rplctl.event.rows import (
     CASCADES_LOGGED,
     INSERT,
     NO_FOREIGN_KEY_CHECKS,
-    ROWS_EVENT_TYPES,
     RowsEvents,
     parse_rows_events,
 )
+from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.mask import masked
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import WAY_OUT
@@ -128,7 +128,7 @@ class OrderedRange:
         code = run.types[number]
         if code == EventType.TABLE_MAP:
             maps[_table_id(run, number)] = number
-        elif code in ROWS_EVENT_TYPES:
+        elif code in PLAIN_ROWS:
             self._tolerate(self._apply_rows, run, number, maps)
         elif code == EventType.QUERY:
             self._tolerate(self._apply_query, run, number)

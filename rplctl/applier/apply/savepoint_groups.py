@@ -15,7 +15,7 @@ from typing import Protocol
 from rplctl.applier.apply.statements import StatementRunner
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.errors import TargetError
-from rplctl.event.header import EventType
+from rplctl.event.types import EventType
 
 LOCK_WAIT_TIMEOUT = 1205
 

@@ -20,26 +20,15 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.charset import charset_of
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import EventType
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.event.rows import DELETE, INSERT, NO_FOREIGN_KEY_CHECKS, parse_rows_events
 from rplctl.event.table_map import TableMap, parse_table_map
+from rplctl.event.types import EventType
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import Statement, StatementTarget
 
-STATEMENT_EVENTS = frozenset(
-    {
-        EventType.INTVAR,
-        EventType.RAND,
-        EventType.USER_VAR,
-        EventType.BEGIN_LOAD_QUERY,
-        EventType.APPEND_BLOCK,
-        EventType.EXECUTE_LOAD_QUERY,
-        EventType.DELETE_FILE,
-    }
-)
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
 COMMIT_WAS_HERE = "rplctl_commit_was_here"  # the worklog's name, made private
 

@@ -22,10 +22,11 @@ from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter, is_own, menti
 from rplctl.errors import RplError
 from rplctl.event.events import parse_query
 from rplctl.event.format_description import CHECKSUM_OFF
-from rplctl.event.header import HEADER_LENGTH, EventType, format_error
+from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.query import parse_execute_load
 from rplctl.event.rows import Ints
 from rplctl.event.scan import scan_events
+from rplctl.event.types import EventType
 
 Mask = npt.NDArray[np.bool_]
 

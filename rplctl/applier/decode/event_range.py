@@ -23,12 +23,12 @@ from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum import verify_events
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
-from rplctl.event.header import EventType
 from rplctl.event.inflate import plain_sizes
 from rplctl.event.jit import ByteArray
-from rplctl.event.payload import MARIADB_COMPRESSED, payload_size, unfold_event, unfold_payload
+from rplctl.event.payload import payload_size, unfold_event, unfold_payload
 from rplctl.event.rows import Ints
 from rplctl.event.scan import event_offsets, scan_events
+from rplctl.event.types import MARIADB_COMPRESSED, EventType
 
 MAX_UNFOLDED = 64 << 30  # bytes
 

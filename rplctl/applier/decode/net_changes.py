@@ -43,7 +43,7 @@ from rplctl.target.base import (
     Value,
     key_of,
 )
-from rplctl.target.value_form import value_form
+from rplctl.target.registry import value_form
 
 _OPAQUE_TYPE = b"\x0f"
 FEW_REMOVALS = 3  # of a table without a key: as many are looked for one by one

@@ -19,17 +19,18 @@ from rplctl.event.checksum import verify_events
 from rplctl.event.column import ColumnFormat
 from rplctl.event.distinct_ranges import distinct_ranges
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
-from rplctl.event.header import HEADER_LENGTH, EventType
+from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.images import Images, first_columns, walk_images
 from rplctl.event.jit import ByteArray
-from rplctl.event.payload import COMPRESSED_ROWS, expand_event
-from rplctl.event.rows import ROWS_EVENT_TYPES, Ints, RowsEvents, parse_rows_events
+from rplctl.event.payload import expand_event
+from rplctl.event.rows import Ints, RowsEvents, parse_rows_events
 from rplctl.event.scan import event_offsets
 from rplctl.event.table_map import TableMap, parse_table_map
+from rplctl.event.types import COMPRESSED, PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import no_such_table
-from rplctl.target.value_form import value_form
+from rplctl.target.registry import value_form
 
 
 def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
@@ -39,14 +40,9 @@ def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]
     return table
 
 
-IS_ROWS = _is_one_of(ROWS_EVENT_TYPES)
-_ORDERED_TYPES = _is_one_of(
-    {
-        *(EventType.XA_PREPARE, EventType.INTVAR, EventType.RAND, EventType.USER_VAR),
-        *(EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.EXECUTE_LOAD_QUERY, EventType.DELETE_FILE),
-    }
-)
-_COMPRESSED_TYPES = _is_one_of({EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, *COMPRESSED_ROWS})
+IS_ROWS = _is_one_of(PLAIN_ROWS)
+_ORDERED_TYPES = _is_one_of(STATEMENT_EVENTS | {EventType.XA_PREPARE})
+_COMPRESSED_TYPES = _is_one_of(COMPRESSED)
 _ROWS_ONLY = (b"\0BEGIN", b"\0COMMIT")
 
 

@@ -15,8 +15,8 @@ from rplctl.applier.decode.row_stream import EventRun, read_run
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.events import parse_query
-from rplctl.event.header import EventType
 from rplctl.event.table_map import parse_table_map
+from rplctl.event.types import EventType
 from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import demo_groups
 from tests.applier.instance import Instance

@@ -19,10 +19,11 @@ from rplctl.applier.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.spark.pipeline import Split
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import HEADER_LENGTH, EventType
+from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.inflate import plain_sizes
-from rplctl.event.payload import MARIADB_COMPRESSED, expand_event, payload_size, unfold_event
+from rplctl.event.payload import expand_event, payload_size, unfold_event
 from rplctl.event.scan import scan_events
+from rplctl.event.types import MARIADB_COMPRESSED, EventType
 from rplctl.target.base import TableChunk
 from tests.applier.demo_log import groups_of
 from tests.applier.test_fidelity import apply_all, data_of, different, recorded, write_logs

@@ -7,8 +7,8 @@ from rplctl.applier.decode.net_changes import net_chunks
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.plan import BatchKind, plan_batches
 from rplctl.event.events import parse_query
-from rplctl.event.header import EventType
 from rplctl.event.scan import split_rows
+from rplctl.event.types import EventType
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.target.base import Row, TableChunk, key_of
 from tests.applier.demo_log import demo_groups

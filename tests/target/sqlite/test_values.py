@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rplctl.target.registry import value_form
 from rplctl.target.sqlite.values import LARGEST_INTEGER, storable
-from rplctl.target.value_form import value_form
 
 
 @pytest.mark.parametrize(

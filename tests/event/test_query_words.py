@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rplctl.event import event_classes as words
+from rplctl.event import event_classes
+from rplctl.event import query_words as words
 from rplctl.event.bytes_at import u16, u24, u32
-from rplctl.event.event_classes import CLASS_TABLE, query_word
 from rplctl.event.format_description import build_format_description, parse_format_description
 from rplctl.event.group_kernel import BACKWARDS, BAD_LENGTH, COLUMNS, ENCRYPTED, REGISTERS, TABLE_FULL, run_groups
 from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, description_checksum, move_position
-from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_RELAY_LOG, EventType
+from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_RELAY_LOG
+from rplctl.event.query_words import query_word
+from rplctl.event.types import CLASS_TABLE, EventType
 from tests.event.logs import event, events, log, positioned, query
 
 
@@ -69,7 +71,7 @@ def test_no_bytes_are_taken_for_a_word_they_do_not_spell(sql: bytes) -> None:
 
 def test_every_event_type_that_we_name_has_a_class_and_no_other_number_has() -> None:
     never_sent = {EventType.UNKNOWN, EventType.START_V3, EventType.SLAVE}
-    known = {code for code in range(256) if CLASS_TABLE[code] != words.UNKNOWN}
+    known = {code for code in range(256) if CLASS_TABLE[code] != event_classes.UNKNOWN}
     named = {int(code) for code in EventType}
     assert known <= named
     unclassed = {EventType(code).name for code in named - known}
@@ -96,31 +98,31 @@ GIB4 = 1 << 32
     [(4, 500, 500), (500, 500, 500), (GIB4 - 10, 90, GIB4 + 90), (7 * GIB4 + 5, 1000, 7 * GIB4 + 1000)],
 )
 def test_a_position_past_4_gib_is_carried_on(before: int, end_log_pos: int, after: int) -> None:
-    ok, registers = moved(event(EventType.XID, bytes(8), end_log_pos=end_log_pos), before, words.XID)
+    ok, registers = moved(event(EventType.XID, bytes(8), end_log_pos=end_log_pos), before, event_classes.XID)
     assert ok and registers[POSITION] == after
 
 
 def test_a_position_that_goes_back_is_refused_but_for_artificial_events() -> None:
     back = event(EventType.XID, bytes(8), end_log_pos=400)
-    assert moved(back, 500, words.XID) == (False, [500, 4, 0])
+    assert moved(back, 500, event_classes.XID) == (False, [500, 4, 0])
     artificial = event(EventType.HEARTBEAT, b"b.000001", end_log_pos=400, flags=FLAG_ARTIFICIAL)
-    assert moved(artificial, 500, words.CONTROL)[0]
+    assert moved(artificial, 500, event_classes.CONTROL)[0]
 
 
 def test_events_without_a_position_are_counted_by_their_length_until_one_has_it() -> None:
     """MariaDB 11.4 and later write 0 inside of groups."""
     inside = event(EventType.TABLE_MAP, bytes(30))
-    ok, registers = moved(inside, 500, words.TABLE_MAP, inexact=10)
+    ok, registers = moved(inside, 500, event_classes.TABLE_MAP, inexact=10)
     assert ok and (registers[POSITION], registers[INEXACT]) == (500, 10 + len(inside))
-    ok, registers = moved(event(EventType.XID, bytes(8), end_log_pos=900), 500, words.XID, inexact=99)
+    ok, registers = moved(event(EventType.XID, bytes(8), end_log_pos=900), 500, event_classes.XID, inexact=99)
     assert (registers[POSITION], registers[INEXACT]) == (900, 0)
 
 
 def test_a_rotate_sets_all_64_bits_and_our_own_events_set_nothing() -> None:
     turn = event(EventType.ROTATE, (5 * GIB4 + 4).to_bytes(8, "little") + b"b.000002", end_log_pos=77)
-    assert moved(turn, 500, words.ROTATE) == (True, [5 * GIB4 + 4, 4, 0])
+    assert moved(turn, 500, event_classes.ROTATE) == (True, [5 * GIB4 + 4, 4, 0])
     own = event(EventType.ROTATE, bytes(8) + b"relay-bin.000002", end_log_pos=77, flags=FLAG_RELAY_LOG)
-    assert moved(own, 500, words.ROTATE) == (True, [500, 4, 0])
+    assert moved(own, 500, event_classes.ROTATE) == (True, [500, 4, 0])
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_servers_before_5_6_1_have_no_checksums_whatever_their_last_bytes_say(
 ) -> None:
     data = build_format_description(1, 7, algorithm, version, relay_log=False)
     registers = np.array([4, 9, 0], np.int64)
-    move_position(view(data), registers, 0, words.DESCRIPTION)
+    move_position(view(data), registers, 0, event_classes.DESCRIPTION)
     assert registers[CHECKSUM] == description_checksum(view(data), 0, len(data)) == length
 
 
