@@ -6,22 +6,17 @@ There is no alembic.ini and no URL: the connection, its transaction and its lock
 from __future__ import annotations
 
 from alembic import context
-from sqlalchemy import text
 
 from rplctl.repository.install import VERSION_TABLE
 from rplctl.repository.layout import sweep
 from rplctl.repository.layout_columns import NAMES
-from rplctl.repository.tables import SCHEMA, schema_of
+from rplctl.repository.tables import schema_of
+from rplctl.target.registry import dialect_of
 
 connection = context.config.attributes["connection"]
 dialect = connection.dialect.name
 
-if dialect == "postgresql":
-    connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
-elif dialect in ("mysql", "mariadb"):
-    connection.execute(text(f"CREATE DATABASE IF NOT EXISTS {SCHEMA} CHARACTER SET utf8mb4"))
-    # an engine that the server lacks is an error, not silently another engine
-    connection.execute(text("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
+dialect_of(dialect).make_own_schema(connection)
 
 for name in NAMES:
     sweep(connection, name)

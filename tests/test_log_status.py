@@ -98,6 +98,9 @@ class FakeLog:
             raise TargetError(self._fails)
         return {"LSN": 7}
 
+    def copy_to(self, path: Path) -> bool:
+        return False
+
     def unlock(self) -> None:
         self.calls.append("unlock")
 

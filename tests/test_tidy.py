@@ -164,7 +164,7 @@ def reached_in_package(folder: Path) -> set[str]:
         name = wanted.pop()
         if name in siblings and name not in found:
             found.add(name)
-            wanted += imports(siblings[name])
+            wanted += imports(siblings[name]) | loaded_by_name(siblings[name])
     return found
 
 

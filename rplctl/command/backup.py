@@ -118,12 +118,10 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
 
 def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]]:
     """File in the backup → the channels that apply to it, of each target that is a SQLite file."""
-    from rplctl.target.engine_log import snapshot_of
-
     found = {}
     for target in logs:
         name = TARGET_FILE if target.is_default else f"target{Channel(target.channels[0], folder).suffix}.db"
-        if snapshot_of(target.log, folder / name):
+        if target.log.copy_to(folder / name):
             found[name] = target.channels
     return found
 

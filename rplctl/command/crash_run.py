@@ -232,7 +232,9 @@ def target_digest(engine: Engine) -> str:
     """Of all rows that the recorded log made."""
     from sqlalchemy import inspect, text
 
-    is_one_file = engine.dialect.name == "sqlite"
+    from rplctl.target import dialect_of
+
+    is_one_file = dialect_of(engine.dialect.name).is_one_file
     rows = {}
     with engine.connect() as connection:
         for name in TABLES:

@@ -101,9 +101,9 @@ class Scratch:
         """Says whether the database is there, which may be somebody's, and whether our tables are."""
         from sqlalchemy import inspect
 
-        from rplctl.commit.tables import SCHEMA
         from rplctl.repository.table import mapped_errors
         from rplctl.target import open_engine
+        from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
 
         engine = open_engine(self._config.target_url)
         with mapped_errors("crash-test", None), engine.connect() as connection:
@@ -124,13 +124,13 @@ class Scratch:
         """As before the walk."""
         from sqlalchemy import inspect, text
 
-        from rplctl.commit.tables import SCHEMA
-        from rplctl.target import open_engine
+        from rplctl.target import dialect_of, open_engine
+        from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
 
         engine = open_engine(self._config.target_url)
         self._roll_back_prepared(engine)
-        is_postgresql = engine.dialect.name == "postgresql"
-        what, more = ("SCHEMA", " CASCADE") if is_postgresql else ("DATABASE", "")
+        dialect = dialect_of(engine.dialect.name)
+        what, more = dialect.schema_word, " CASCADE" if dialect.schema_word == "SCHEMA" else ""
         with engine.begin() as connection:
             connection.execute(text(f"DROP {what} IF EXISTS {DATABASE}{more}"))
             if not self._has_own:
@@ -139,8 +139,7 @@ class Scratch:
             inspector = inspect(connection)
             for table in inspector.get_table_names(SCHEMA):
                 if any(column["name"] == "Channel_name" for column in inspector.get_columns(table, SCHEMA)):
-                    quoted = '"Channel_name"' if is_postgresql else "Channel_name"
-                    statement = text(f"DELETE FROM {SCHEMA}.{table} WHERE {quoted} = :name")
+                    statement = text(f"DELETE FROM {SCHEMA}.{table} WHERE {dialect.quoted('Channel_name')} = :name")
                     connection.execute(statement, {"name": CHANNEL})
         engine.dispose()
 

@@ -110,7 +110,8 @@ def _channels(config: Configs) -> list[str]:
 
 def _open_log(config: Config, whose: str) -> EngineLog | None:
     from rplctl.log_status import STORAGE_ENGINES, UNABLE_TO_COLLECT
-    from rplctl.target.engine_log import ACCESS_DENIED, access_denied, open_engine_log
+    from rplctl.target import open_engine_log
+    from rplctl.target.engine_log import ACCESS_DENIED, access_denied
 
     try:
         file = sqlite_file(config)

@@ -40,7 +40,7 @@ from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.source.replica_id import replica_server_id
-from rplctl.target import mapped_errors
+from rplctl.target import dialect_of, mapped_errors
 
 ER_LOCK_WAIT_TIMEOUT = 1205
 CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
@@ -190,9 +190,7 @@ class MarkerLedger:
         self._flush(last, force=True)
         try:
             with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
-                if connection.dialect.name == "sqlite":
-                    connection.exec_driver_sql(f"PRAGMA busy_timeout={CLOSE_PATIENCE_MS}")
-                    connection.rollback()
+                dialect_of(connection.dialect.name).wait_at_most(connection, CLOSE_PATIENCE_MS)
                 try:
                     with connection.begin():
                         self._in_step(connection, True)

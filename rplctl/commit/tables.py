@@ -32,11 +32,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateSchema
 
-from rplctl.repository.install import lock_installation
 from rplctl.repository.next_event import create_next_event_view
-from rplctl.target import mapped_errors
+from rplctl.target import dialect_of, mapped_errors
 
-SCHEMA = "rplctl"
 _LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 _OPTIONS: dict[str, Any] = {  # names of channels and tables are told apart bytewise
     f"{dialect}_{name}": value
@@ -47,7 +45,7 @@ _OPTIONS: dict[str, Any] = {  # names of channels and tables are told apart byte
 
 def own_schema(engine: Engine) -> str | None:
     """Where our tables live on that target: None is SQLite's only one."""
-    return None if engine.dialect.name == "sqlite" else SCHEMA
+    return dialect_of(engine.dialect.name).own_schema
 
 
 def commit_marker(schema: str | None) -> Table:
@@ -105,7 +103,7 @@ def create_own_tables(engine: Engine) -> None:
     """
     schema = own_schema(engine)
     with mapped_errors(engine.dialect.name), engine.begin() as connection:
-        lock_installation(connection)
+        dialect_of(connection.dialect.name).lock_installation(connection)
         if schema is not None:
             connection.execute(CreateSchema(schema, if_not_exists=True))
         for table in (commit_marker(schema), table_models(schema), prepared_xa(schema)):
@@ -122,9 +120,7 @@ def add_pieces(connection: Connection) -> None:
         return
     table = prepared_xa(own_schema(connection.engine))
     name = f"{table.schema}.{table.name}" if table.schema else table.name
-    if connection.dialect.name in ("mysql", "mariadb"):
-        key = "DROP PRIMARY KEY, ADD PRIMARY KEY (Channel_name, Xid, Piece)"
-        connection.execute(text(f"ALTER TABLE {name} ADD COLUMN Piece INT NOT NULL AFTER Xid, {key}"))
+    if dialect_of(connection.dialect.name).add_key_column(connection, name):
         return
     connection.execute(text(f"ALTER TABLE {name} RENAME TO {table.name}__old"))
     table.create(connection)

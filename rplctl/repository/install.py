@@ -10,14 +10,14 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
-from rplctl.errors import ConfigError, LockBusy, RplError
+from rplctl.errors import ConfigError, RplError
 from rplctl.repository.table import mapped_errors
-from rplctl.repository.tables import READ_ONLY, SCHEMA, schema_of
+from rplctl.repository.tables import READ_ONLY, schema_of
+from rplctl.target.registry import dialect_of
 
 VERSIONS = ("0001", "0002", "0003", "0004", "0005")  # the revisions in migrations/versions, the newest last
 SCHEMA_VERSION = VERSIONS[-1]
 VERSION_TABLE = "rplctl_version"
-_LOCK_NUMBER = 0x72706C63  # 'rplc'
 _ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
@@ -40,7 +40,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
         is_lost = version == SCHEMA_VERSION and _is_table_missing(engine)
         if version != SCHEMA_VERSION or is_lost:
             with engine.connect() as connection, connection.begin():
-                lock_installation(connection)
+                dialect_of(connection.dialect.name).lock_installation(connection)
                 if is_lost:  # dropped by hand: what is there stays as it is, from the first version on
                     schema = schema_of(engine.dialect.name)
                     connection.execute(text(f"DELETE FROM {f'{schema}.' if schema else ''}{VERSION_TABLE}"))
@@ -90,16 +90,6 @@ def _stored_version(engine: Engine) -> str | None:
                 text(f"SELECT version_num FROM {f'{schema}.' if schema else ''}{VERSION_TABLE}")
             )
             return version.scalar()
-
-
-def lock_installation(connection: Connection) -> None:
-    """One installer at a time; SQLite's transaction is that already. Raises LockBusy after a minute."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
-    elif connection.dialect.name in ("mysql", "mariadb"):
-        connection.detach()  # closed at the end, not pooled: the lock and env.py's sql_mode end with the session
-        if connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": f"{SCHEMA}.install"}).scalar() != 1:
-            raise LockBusy("another process is creating the repository tables", hint="try again")
 
 
 def _upgrade(connection: Connection, rep_engine: str) -> None:

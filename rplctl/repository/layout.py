@@ -16,10 +16,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, MetaData, Table, inspect, select, text
 
-from rplctl.repository.column_types import MYSQL
 from rplctl.repository.layout_columns import NAMES, Columns
 from rplctl.repository.next_event import drop_next_event_view
 from rplctl.repository.tables import schema_of
+from rplctl.target.registry import dialect_of
 
 WL2775, MYSQL_LAYOUT, OURS = "wl2775", "mysql", "rplctl"
 COMMENTS = dict(zip(NAMES, ("Master Information", "Relay Log Information"), strict=True))
@@ -49,17 +49,12 @@ def read_rows(connection: Connection, name: str) -> list[Row]:
 
 def create(connection: Connection, name: str, columns: Columns, rep_engine: str) -> Table:
     """CREATE TABLE with the server's comment, in that engine; everybody may read all but the password on PostgreSQL."""
-    dialect = connection.dialect.name
+    dialect = dialect_of(connection.dialect.name)
     options: dict[str, Any] = {"comment": COMMENTS[name.partition("__")[0]]}
-    if dialect in MYSQL:
-        options |= {f"{dialect}_engine": rep_engine or "InnoDB", f"{dialect}_default_charset": "utf8mb4"}
-        options |= {f"{dialect}_stats_persistent": "0"} if (rep_engine or "InnoDB").lower() == "innodb" else {}
-    if dialect == "postgresql" and rep_engine.upper() == "UNLOGGED":
-        options["prefixes"] = ["UNLOGGED"]
-    table = Table(name, MetaData(schema=schema_of(dialect)), *columns, **options)
+    options |= dialect.table_options(rep_engine)
+    table = Table(name, MetaData(schema=dialect.own_schema), *columns, **options)
     table.create(connection)
-    if dialect == "postgresql":
-        _let_everyone_read(connection, table)
+    dialect.let_everyone_read(connection, table)
     return table
 
 
@@ -72,10 +67,11 @@ def take_to(
 ) -> None:
     """Make the table anew with these columns and its converted rows; its engine stays unless another is given."""
     drop_next_event_view(connection)  # it would hold the table where DROP looks at dependents
-    rep_engine = rep_engine or engine_of(connection, name)
+    dialect = dialect_of(connection.dialect.name)
+    rep_engine = rep_engine or dialect.engine_of(connection, name)
     columns = columns_of(connection.dialect.name, rep_engine)[name]
     rows = [convert(row) for row in read_rows(connection, name)]
-    if connection.dialect.name not in MYSQL:
+    if not dialect.ddl_commits:
         connection.execute(text(f"DROP TABLE {_qualified(connection, name)}"))
         _insert(connection, create(connection, name, columns, rep_engine), rows)
         return
@@ -88,21 +84,14 @@ def take_to(
 
 def sweep(connection: Connection, name: str) -> None:
     """What a rebuild that was killed left behind: neither table was ever the only one."""
-    if connection.dialect.name in MYSQL:
+    if dialect_of(connection.dialect.name).ddl_commits:
         for suffix in (_NEW, _OLD):
             connection.execute(text(f"DROP TABLE IF EXISTS {_qualified(connection, name + suffix)}"))
 
 
 def engine_of(connection: Connection, name: str) -> str:
     """What `rep_engine` would have to be to get this table's engine; '' for the default."""
-    names = {"schema": schema_of(connection.dialect.name), "name": name}
-    if connection.dialect.name in MYSQL:
-        query = "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :name"
-        return str(connection.execute(text(query), names).scalar() or "")
-    if connection.dialect.name == "postgresql":
-        query = "SELECT relpersistence FROM pg_class WHERE oid = to_regclass(:schema || '.' || :name)"
-        return "UNLOGGED" if connection.execute(text(query), names).scalar() in ("u", b"u") else ""
-    return ""
+    return dialect_of(connection.dialect.name).engine_of(connection, name)
 
 
 def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
@@ -110,14 +99,6 @@ def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
         connection.execute(table.insert().values({column: row[column.name.lower()] for column in table.columns}))
     count = connection.execute(select(sa.func.count()).select_from(table)).scalar_one()
     assert count == len(rows), f"{count} of {len(rows)} rows arrived in {table.name}"
-
-
-def _let_everyone_read(connection: Connection, table: Table) -> None:
-    """REQ-1: "any user can read"; all but the password."""
-    readable = ", ".join(column.name for column in table.columns if column.name not in ("user_password", "password"))
-    connection.execute(text(f"GRANT USAGE ON SCHEMA {table.schema} TO PUBLIC"))
-    quoted = ", ".join(f'"{name}"' for name in readable.split(", "))
-    connection.execute(text(f"GRANT SELECT ({quoted}) ON {table.schema}.{table.name} TO PUBLIC"))
 
 
 def _qualified(connection: Connection, name: str) -> str:

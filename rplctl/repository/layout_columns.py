@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
 
 from rplctl.repository.column_types import ColumnTypes
 
@@ -26,7 +25,7 @@ def worklog_columns(dialect: str, rep_engine: str) -> dict[str, Columns]:
     """WL#2775, its spelling included."""
     t = ColumnTypes(dialect, rep_engine)
     unsigned, text, switch = t.unsigned, t.text, t.switch
-    seconds = mysql.FLOAT() if t.is_mysql else sa.Float(24)
+    seconds = t.short_seconds
     positions = [
         t.column("Master_log_name", text, null=False),
         t.column("Master_log_pos", unsigned, null=False),

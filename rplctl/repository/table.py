@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, Generic
 
 from sqlalchemy import (
@@ -48,6 +47,7 @@ from rplctl.repository.tables import (
     schema_of,
     table_exists,
 )
+from rplctl.target.registry import dialect_of
 
 _FIELDS = {field.column: field for field in RELAY_LOG_INFO.fields}
 _MOVING = {
@@ -55,7 +55,6 @@ _MOVING = {
     for name in ("Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "Gtid_executed")
 }
 _EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
-_MYSQL = ("mysql", "mariadb")
 # too many connections, shutdown, lock wait timeout, deadlock, and the client's "server is away"
 _TRANSIENT = frozenset({1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
 
@@ -130,7 +129,7 @@ class TableRepository(Generic[Info]):
     def is_transactional(self) -> bool:
         """Asked of the server each time: a super user may ALTER TABLE … ENGINE (REQ-1)."""
         with self._connect() as connection:
-            return is_crash_safe(connection, self._record)
+            return dialect_of(connection.dialect.name).is_crash_safe(connection, self._record.table)
 
     def _is_written_always(self) -> bool:
         if self._record is not RELAY_LOG_INFO:
@@ -196,7 +195,7 @@ class TableReader:
         self._dialect = engine.dialect.name
         with mapped_errors(engine.dialect.name, None):
             self._connection = engine.connect()
-            if self._dialect != "sqlite":
+            if not dialect_of(self._dialect).is_one_file:
                 self._connection = self._connection.execution_options(isolation_level="AUTOCOMMIT")
 
     def check(self, record: Record[Any], channel: str) -> bool:
@@ -339,32 +338,9 @@ def _sql_name(engine: Engine, record: Record[Any]) -> str:
     return f"{schema}.{record.table}" if schema else record.table
 
 
-def is_crash_safe(connection: Connection, record: Record[Any]) -> bool:
-    """True when the table's engine takes part in transactions and keeps its rows in a crash."""
-    dialect = connection.dialect.name
-    names = {"schema": schema_of(dialect), "table": record.table}
-    if dialect in _MYSQL:
-        query = (
-            "SELECT e.TRANSACTIONS FROM information_schema.TABLES t JOIN information_schema.ENGINES e"
-            " ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = :schema AND t.TABLE_NAME = :table"
-        )
-        return str(connection.execute(text(query), names).scalar()) == "YES"
-    if dialect == "postgresql":
-        query = (
-            "SELECT c.relpersistence FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = :schema AND c.relname = :table"
-        )
-        persistence = connection.execute(text(query), names).scalar()
-        return persistence in ("p", b"p")  # UNLOGGED rows do not outlive a crash
-    return True
-
-
 def is_file_missing(engine: Engine) -> bool:
-    """True for a SQLite file that is not there: asking it a question would create it."""
-    database = engine.url.database
-    if engine.dialect.name != "sqlite" or not database or database == ":memory:" or database.startswith("file:"):
-        return False
-    return not Path(database).exists()
+    """True for a database that is not there yet: asking it a question would create it (SQLite)."""
+    return dialect_of(engine.dialect.name).is_missing(engine)
 
 
 @contextmanager

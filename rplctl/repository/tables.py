@@ -16,19 +16,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from rplctl.repository.base import Info
 from rplctl.repository.fields import Field, Number, Seconds, Switch
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.target.registry import dialect_of
 
-SCHEMA = "rplctl"
 NUMBER_OF_LINES = "Number_of_lines"
 KEY = "Channel_name"
 READ_ONLY = {"rplctl_read_only": True}  # execution option: this transaction only reads (SQLite: no BEGIN IMMEDIATE)
 
 
 def schema_of(dialect: str) -> str | None:
-    return None if dialect == "sqlite" else SCHEMA
-
-
-def stored_name(dialect: str, name: str) -> str:
-    return name.lower() if dialect == "postgresql" else name
+    return dialect_of(dialect).own_schema
 
 
 @cache
@@ -39,9 +35,9 @@ def info_tables(dialect: str) -> dict[str, Table]:
 
 
 def _table(record: Record[Any], metadata: MetaData, dialect: str) -> Table:
-    columns = [Column(stored_name(dialect, NUMBER_OF_LINES), BigInteger, key=NUMBER_OF_LINES)]
+    columns = [Column(dialect_of(dialect).stored_name(NUMBER_OF_LINES), BigInteger, key=NUMBER_OF_LINES)]
     for field in record.fields:
-        name = stored_name(dialect, field.column)
+        name = dialect_of(dialect).stored_name(field.column)
         columns.append(Column(name, _type(field), key=field.column, primary_key=field.column == KEY))
     return Table(record.table, metadata, *columns)
 

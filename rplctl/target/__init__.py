@@ -1,8 +1,12 @@
-"""Target databases, one module per kind; `open_engine` and `open_target` choose by the URL.
+"""Target databases, one folder for each kind; `open_engine` and `open_target` choose by the URL (`registry`).
 
-    sqlite:///PATH                  sqlite.py       the embedded default
-    mysql://USER@HOST:PORT/         mysql.py        MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://, +pymysql
-    postgresql://USER@HOST:PORT/DB  postgresql.py   PostgreSQL ≥ 12; also postgres://, +psycopg, ?sslmode=verify-full …
+    sqlite:///PATH                  sqlite/         the embedded default
+    mysql://USER@HOST:PORT/         mysql/          MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://, +pymysql
+    postgresql://USER@HOST:PORT/DB  postgresql/     PostgreSQL ≥ 12; also postgres://, +psycopg, ?sslmode=verify-full …
+
+    registry     which kinds there are           dialect      what a kind says of itself
+    base         what a target must offer        value_form   in which form it wants values
+    own_types    types of our own tables         engine_log   where a target's log stands (WL#9452)
 
 SQLAlchemy is imported only when an engine is opened (design D16).
 """
@@ -12,102 +16,56 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from rplctl.errors import ConfigError
+from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from rplctl.handshake import Protection
     from rplctl.target.base import Target, TwoPhaseVerbs
+    from rplctl.target.engine_log import EngineLog
+
+__all__ = [
+    "dialect_of",
+    "mapped_errors",
+    "open_engine",
+    "open_engine_log",
+    "open_target",
+    "protection",
+    "target_kind",
+    "two_phase_verbs",
+]
 
 
 def open_engine(url: str) -> Engine:
     """An engine whose transactions are real ones on every kind (SQLite: DDL included). Raises ConfigError."""
-    kind = target_kind(url)
-    if kind == "sqlite":
-        from rplctl.target.sqlite import target as sqlite
-
-        return sqlite.open_engine(url)
-    if kind == "mysql":
-        from rplctl.target.mysql import connection as mysql_connection
-
-        return mysql_connection.open_engine(url)
-    if kind == "postgresql":
-        from rplctl.target.postgresql import connection as postgresql_connection
-
-        return postgresql_connection.open_engine(url)
-    raise _unknown(url)
+    return dialect_of(target_kind(url)).open_engine(url)
 
 
 def open_target(url: str) -> Target:
     """The target behind the URL, connected. Raises ConfigError, TargetError."""
-    kind = target_kind(url)
-    if kind == "sqlite":
-        from rplctl.target.sqlite import target as sqlite
-
-        return sqlite.SqliteTarget(open_engine(url))
-    if kind == "mysql":
-        from rplctl.target.mysql import target as mysql
-
-        return mysql.MysqlTarget(open_engine(url))
-    if kind == "postgresql":
-        from rplctl.target.postgresql import target as postgresql
-
-        return postgresql.PostgresqlTarget(open_engine(url))
-    raise _unknown(url)
+    dialect = dialect_of(target_kind(url))
+    return dialect.open_target(dialect.open_engine(url))
 
 
-def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
-    """What a kind of database has for two-phase commit, by SQLAlchemy's name of it; None when it cannot prepare."""
-    if dialect in ("mysql", "mariadb"):
-        from rplctl.target.mysql import two_phase as mysql_xa
+def open_engine_log(engine: Engine) -> EngineLog | None:
+    """The log of the database behind the engine; None when there is none yet (no SQLite file).
 
-        return mysql_xa
-    if dialect == "postgresql":
-        from rplctl.target.postgresql import two_phase as postgresql_xa
-
-        return postgresql_xa
-    return None
-
-
-def mapped_errors(dialect: str) -> AbstractContextManager[None]:
-    """For what runs on a target's connection outside of its module: its driver's errors become TargetError, with
-    MySQL's number and whether trying again may help. `dialect` as SQLAlchemy names it.
+    Raises TargetError 1227 without the privilege, and what connecting raises.
     """
-    if dialect == "postgresql":
-        from rplctl.target.postgresql import connection as postgresql_connection
-
-        return postgresql_connection.mapped_errors()
-    if dialect == "sqlite":
-        from rplctl.target.sqlite import errors as sqlite_error
-
-        return sqlite_error.mapped_errors()
-    from rplctl.target.mysql import connection as mysql_connection
-
-    return mysql_connection.mapped_errors()
+    return dialect_of(engine.dialect.name).open_log(engine)
 
 
 def protection(connection: Connection) -> Protection | None:
     """What protects a target's connection; None when there is no server."""
-    if connection.dialect.name == "postgresql":
-        from rplctl.target.postgresql import connection as postgresql_connection
-
-        return postgresql_connection.protection(connection)
-    if connection.dialect.name == "sqlite":
-        return None
-    from rplctl.target.mysql import connection as mysql_connection
-
-    return mysql_connection.protection(connection)
+    return dialect_of(connection.dialect.name).protection(connection)
 
 
-def target_kind(url: str) -> str:
-    """`sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`; drivers after a plus sign do not count."""
-    scheme = url.partition("://")[0].partition("+")[0]
-    return {"mariadb": "mysql", "postgres": "postgresql"}.get(scheme, scheme)
+def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
+    """What a kind of database has for two-phase commit; None when it cannot prepare."""
+    return dialect_of(dialect).two_phase
 
 
-def _unknown(url: str) -> ConfigError:
-    return ConfigError(
-        f"target '{target_kind(url)}' is not a kind of database that rplctl can apply to",
-        hint="write sqlite:///PATH, mysql://USER@HOST:PORT/ or postgresql://USER@HOST:PORT/DATABASE",
-    )
+def mapped_errors(dialect: str) -> AbstractContextManager[None]:
+    """For what runs on a target's connection outside of its folder. `dialect` as SQLAlchemy names it."""
+    return dialect_of(dialect).mapped_errors()

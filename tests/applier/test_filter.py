@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter, filtered_catalog
-from rplctl.commit.tables import SCHEMA
 from rplctl.config import Config
 from rplctl.schema.context import DdlContext
 from rplctl.schema.dump import load_catalog
+from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
 
 CONTEXT = DdlContext(server_version="10.11.19-MariaDB")
 

@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 from rplctl.errors import TargetError
-from rplctl.target import open_engine
+from rplctl.target import open_engine, open_engine_log
 from rplctl.target.engine_log import (
     EngineLog,
     access_denied,
-    innodb_status_figures,
-    open_engine_log,
-    snapshot_of,
 )
+from rplctl.target.mysql.engine_log import innodb_status_figures
 from tests.private_server import PrivateServer
 
 DENIED = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
@@ -73,7 +71,7 @@ def test_every_kind_of_target_says_where_its_log_is(request: pytest.FixtureReque
         after = figures(log)
         assert as_bytes(before["LSN"]) < as_bytes(after["LSN"])
         assert 0 < as_bytes(after["LSN_checkpoint"]) <= as_bytes(after["LSN"])
-        assert not snapshot_of(log, Path("/nowhere"))
+        assert not log.copy_to(Path("/nowhere"))
 
 
 def test_mysqls_own_row_has_the_same_engines(mysql: PrivateServer) -> None:
@@ -114,7 +112,7 @@ def test_sqlite_counts_the_frames_of_its_log_and_keeps_a_snapshot(tmp_path: Path
     assert int(after["LSN"]) > int(before["LSN"]) > 0 and before["WAL_salt"] == after["WAL_salt"]
     writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
     assert log.collect()["LSN_checkpoint"] == before["LSN"]  # our snapshot needs what came later to stay in the log
-    assert snapshot_of(log, tmp_path / "copy.db")
+    assert log.copy_to(tmp_path / "copy.db")
     log.unlock()
     copy = sqlite3.connect(tmp_path / "copy.db")
     assert copy.execute("SELECT count(*) FROM t").fetchall() == [(0,)]

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rplctl.errors import RplError
-from rplctl.schema import postgresql_type, sqlite
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.sqlite_type import quote
+from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, Target
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
@@ -49,21 +49,22 @@ class Cascade:
                 if column in integer_expressions(model):
                     continue
                 filled = " OR ".join(f"{quote(c.name)} IS NOT NULL" for c in model.columns if c.name.casefold() in keys)
-                asked = f"SELECT 1 FROM {_table(target, model)} WHERE {filled} LIMIT 1"
+                asked = f"SELECT 1 FROM {dialect_of(target.kind).table(model)} WHERE {filled} LIMIT 1"
                 if target.connection.exec_driver_sql(asked).first() is not None:
                     raise _unknown(model, model.columns[column].name, position)
 
     def refresh(self, target: Target) -> None:
-        differs = "IS NOT" if target.kind == "sqlite" else "IS DISTINCT FROM"
+        dialect = dialect_of(target.kind)
         for model, columns in self.stale:
             for column in columns:
                 if (parts := integer_expressions(model).get(column)) is None:
                     continue
-                cast = "" if target.kind == "sqlite" else "::numeric"
+                cast = dialect.exact_number
                 terms = (p if isinstance(p, str) else quote(model.columns[p].name) + cast for p in parts)
                 name, expression = quote(model.columns[column].name), f"({' '.join(terms)})"
                 target.connection.exec_driver_sql(
-                    f"UPDATE {_table(target, model)} SET {name} = {expression} WHERE {name} {differs} {expression}"
+                    f"UPDATE {dialect.table(model)} SET {name} = {expression}"
+                    f" WHERE {name} {dialect.differs} {expression}"
                 )
 
 
@@ -91,10 +92,6 @@ def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[
         words = _NAME.findall(column.generated or "")
         if keys & {(quoted or plain).replace("``", "`").casefold() for quoted, plain in words}:
             yield number
-
-
-def _table(target: Target, model: TableModel) -> str:
-    return sqlite.table(model) if target.kind == "sqlite" else postgresql_type.table(model)
 
 
 def _unknown(model: TableModel, column: str, position: str) -> RplError:

@@ -17,6 +17,7 @@ from rplctl.config import Config
 from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.event.json import text_of_57
 from rplctl.schema.model import TableModel
+from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
 
 # record changed, duplicate keys, not found, foreign keys of either side, a foreign key's own duplicates
@@ -97,7 +98,7 @@ class Tolerance:
         return None
 
     def _try(self, target: Target, change: RowChange, model: TableModel) -> None:
-        with undone_on_error(target, wanted=target.kind == "postgresql"):  # where an error ends the transaction
+        with undone_on_error(target, wanted=dialect_of(target.kind).error_ends_transaction):
             _apply(target, change, model)
 
     def _overwrite(self, target: Target, change: RowChange, model: TableModel) -> None:

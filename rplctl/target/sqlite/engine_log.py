@@ -74,7 +74,7 @@ class SqliteLog:
         figures["data_version"] = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
         return figures
 
-    def copy_to(self, path: Path) -> None:
+    def copy_to(self, path: Path) -> bool:
         """The locked snapshot as a database file of its own, 0600. Raises TargetError."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         copy = sqlite3.connect(path)
@@ -85,6 +85,7 @@ class SqliteLog:
             raise TargetError(f"{self._path} cannot be copied: {error}") from None
         finally:
             copy.close()
+        return True
 
     def close(self) -> None:
         self._connection.close()

@@ -1,0 +1,109 @@
+"""What a kind of target says of itself; one object for each kind, `DIALECT` in its folder's `dialect`.
+
+What most kinds have in common is said here. Invariant: who asks a dialect needs not know which one it is.
+"""
+
+# ruff: noqa: B027 - what a kind has no need of it leaves empty
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Table
+
+    from rplctl.handshake import Protection
+    from rplctl.schema.model import TableModel
+    from rplctl.target.base import Target, TwoPhaseVerbs
+    from rplctl.target.engine_log import EngineLog
+    from rplctl.target.own_types import OwnTypes
+
+OWN_SCHEMA = "rplctl"  # database or schema of rplctl's own tables
+
+
+class Dialect(ABC):
+    name: ClassVar[str]
+    own_schema: ClassVar[str | None] = OWN_SCHEMA  # None: beside the replicated tables
+    two_phase: TwoPhaseVerbs | None = None  # None: it cannot prepare
+    is_one_file: ClassVar[bool] = False  # a file of this machine, with one namespace for all tables
+    ddl_commits: ClassVar[bool] = False  # DDL commits by itself
+    error_ends_transaction: ClassVar[bool] = False  # but for a savepoint before it
+    to_crash_safe: ClassVar[str] = ""  # statement that makes `{table}` crash safe
+    schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
+
+    @abstractmethod
+    def open_engine(self, url: str) -> Engine:
+        """An engine whose transactions are real ones, DDL included where the kind can. Raises ConfigError."""
+
+    @abstractmethod
+    def open_target(self, engine: Engine) -> Target:
+        """Raises TargetError."""
+
+    @abstractmethod
+    def mapped_errors(self) -> AbstractContextManager[None]:
+        """The driver's errors become TargetError, with MySQL's number and whether trying again may help."""
+
+    @abstractmethod
+    def open_log(self, engine: Engine) -> EngineLog | None:
+        """Its own log (WL#9452); None when there is none yet. Raises TargetError 1227 without the privilege."""
+
+    def protection(self, connection: Connection) -> Protection | None:
+        """What protects the connection; None when there is no server."""
+        return None
+
+    # rplctl's own tables
+
+    @abstractmethod
+    def own_types(self, rep_engine: str = "") -> OwnTypes:
+        """Column types, for a table of the engine `rep_engine`."""
+
+    def stored_name(self, name: str) -> str:
+        """A column's name as it is written in SQL that nobody quotes."""
+        return name
+
+    def quoted(self, name: str) -> str:
+        """A column of `rplctl_…` tables, whose names are as declared."""
+        return name
+
+    def is_missing(self, engine: Engine) -> bool:
+        """There is no database yet, and asking it a question would make it."""
+        return False
+
+    def table_options(self, rep_engine: str) -> dict[str, Any]:
+        """SQLAlchemy's options of a repository table in that engine."""
+        return {}
+
+    def engine_of(self, connection: Connection, table: str) -> str:
+        """What `rep_engine` would have to be to get this table's engine; '' for the default."""
+        return ""
+
+    def is_crash_safe(self, connection: Connection, table: str) -> bool:
+        """Whether the own table takes part in transactions and keeps its rows in a crash."""
+        return True
+
+    def let_everyone_read(self, connection: Connection, table: Table) -> None:
+        """REQ-1: any user can read; all but the password. For kinds where that can be said in SQL once."""
+
+    def make_own_schema(self, connection: Connection) -> None:
+        """What holds the own tables, before they are created."""
+
+    def lock_installation(self, connection: Connection) -> None:
+        """One installer at a time, until the transaction or the session ends. Raises LockBusy after a minute."""
+
+    def add_key_column(self, connection: Connection, table: str) -> bool:
+        """`Piece` into the key of rplctl_prepared_xa in one ALTER; False: make the table anew in the transaction."""
+        return False
+
+    def wait_at_most(self, connection: Connection, milliseconds: int) -> None:
+        """For a lock, on a connection that is thrown away after it."""
+
+    # what foreign keys leave behind (applier/apply/cascade_refresh.py); StatementTargets do that themselves
+
+    def table(self, model: TableModel) -> str:
+        """The replicated table's quoted name."""
+        raise NotImplementedError
+
+    differs: ClassVar[str] = "IS DISTINCT FROM"
+    exact_number: ClassVar[str] = ""  # cast behind an operand, so that a sum of integers is exact

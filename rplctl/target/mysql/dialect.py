@@ -1,0 +1,96 @@
+"""MySQL and MariaDB: servers of the source's own kind, whose DDL commits by itself."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.dialects import mysql
+
+from rplctl.errors import LockBusy
+from rplctl.handshake import Protection
+from rplctl.target.dialect import OWN_SCHEMA, Dialect
+from rplctl.target.engine_log import EngineLog
+from rplctl.target.mysql import two_phase
+from rplctl.target.mysql.connection import mapped_errors, open_engine, protection
+from rplctl.target.mysql.engine_log import open_mysql_log
+from rplctl.target.mysql.target import MysqlTarget
+from rplctl.target.own_types import OwnTypes
+
+_MEMORY: Final = "MEMORY"  # the engine without TEXT: there texts are VARCHAR, long enough for settings
+_UTF8: Final[dict[str, Any]] = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
+
+
+class MysqlDialect(Dialect):
+    name = "mysql"
+    two_phase = two_phase
+    ddl_commits = True
+    to_crash_safe = "ALTER TABLE {table} ENGINE=InnoDB"
+    schema_word = "DATABASE"
+
+    def open_engine(self, url: str) -> Engine:
+        return open_engine(url)
+
+    def open_target(self, engine: Engine) -> MysqlTarget:
+        return MysqlTarget(engine)
+
+    def mapped_errors(self) -> AbstractContextManager[None]:
+        return mapped_errors()
+
+    def open_log(self, engine: Engine) -> EngineLog | None:
+        return open_mysql_log(engine)
+
+    def protection(self, connection: Connection) -> Protection | None:
+        return protection(connection)
+
+    def own_types(self, rep_engine: str = "") -> OwnTypes:
+        is_memory = rep_engine.upper() == _MEMORY
+        return OwnTypes(
+            text=mysql.VARCHAR(512, **_UTF8) if is_memory else mysql.TEXT(**_UTF8),
+            long_text=mysql.VARCHAR(8000, **_UTF8) if is_memory else mysql.LONGTEXT(**_UTF8),
+            unsigned=mysql.INTEGER(unsigned=True),
+            position=mysql.BIGINT(unsigned=True),
+            seconds=mysql.DOUBLE(),
+            short_seconds=mysql.FLOAT(),
+            name_of=lambda length, collation: mysql.VARCHAR(
+                length, charset="utf8mb4", collation=collation or "utf8mb4_bin"
+            ),
+            choice_of=lambda words: mysql.ENUM(*words),
+        )
+
+    def table_options(self, rep_engine: str) -> dict[str, Any]:
+        engine = rep_engine or "InnoDB"
+        options = {"engine": engine, "default_charset": "utf8mb4"}
+        if engine.lower() == "innodb":
+            options["stats_persistent"] = "0"
+        return {f"{name}_{option}": value for name in ("mysql", "mariadb") for option, value in options.items()}
+
+    def engine_of(self, connection: Connection, table: str) -> str:
+        query = "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :name"
+        return str(connection.execute(text(query), {"schema": OWN_SCHEMA, "name": table}).scalar() or "")
+
+    def is_crash_safe(self, connection: Connection, table: str) -> bool:
+        query = (
+            "SELECT e.TRANSACTIONS FROM information_schema.TABLES t JOIN information_schema.ENGINES e"
+            " ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = :schema AND t.TABLE_NAME = :table"
+        )
+        return str(connection.execute(text(query), {"schema": OWN_SCHEMA, "table": table}).scalar()) == "YES"
+
+    def lock_installation(self, connection: Connection) -> None:
+        connection.detach()  # closed at the end, not pooled: the lock and env.py's sql_mode end with the session
+        if connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": f"{OWN_SCHEMA}.install"}).scalar() != 1:
+            raise LockBusy("another process is creating the repository tables", hint="try again")
+
+    def add_key_column(self, connection: Connection, table: str) -> bool:
+        key = "DROP PRIMARY KEY, ADD PRIMARY KEY (Channel_name, Xid, Piece)"
+        connection.execute(text(f"ALTER TABLE {table} ADD COLUMN Piece INT NOT NULL AFTER Xid, {key}"))
+        return True
+
+    def make_own_schema(self, connection: Connection) -> None:
+        connection.execute(text(f"CREATE DATABASE IF NOT EXISTS {OWN_SCHEMA} CHARACTER SET utf8mb4"))
+        # an engine that the server lacks is an error, not silently another engine
+        connection.execute(text("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
+
+
+DIALECT = MysqlDialect()

@@ -1,0 +1,87 @@
+"""Where InnoDB's log stands (WL#9452): MySQL ≥ 8.0 says it itself, MariaDB and MySQL 5.7 in their status."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from sqlalchemy import Connection, Engine, text
+
+from rplctl.errors import TargetError
+from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, log_errors
+from rplctl.target.mysql.connection import mapped_errors
+
+_NO_TABLE: Final = frozenset({1049, 1146})  # MySQL 5.7 has no performance_schema.log_status
+_BACKUP_RIGHTS: Final = re.compile(r"\b(?:ALL PRIVILEGES|RELOAD|SUPER)\b.* ON \*\.\* ")
+
+
+def open_mysql_log(engine: Engine) -> EngineLog:
+    """Raises TargetError: 1227 without the privilege, and what connecting raises."""
+    with log_errors(mapped_errors):
+        connection = engine.connect()
+    try:
+        with log_errors(mapped_errors):
+            return _of_server(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _of_server(connection: Connection) -> EngineLog:
+    version = str(connection.execute(text("SELECT version()")).scalar())
+    if "mariadb" in version.lower():
+        return InnodbStatusLog(connection, is_mariadb=True)
+    try:
+        with mapped_errors():
+            return MysqlLog(connection)
+    except TargetError as error:
+        if error.errno not in _NO_TABLE and not version.startswith("5."):
+            raise
+    connection.rollback()
+    return InnodbStatusLog(connection, is_mariadb=False)
+
+
+class MysqlLog(ServerLog):
+    """MySQL ≥ 8.0: the row of its own log_status, which asks for BACKUP_ADMIN itself."""
+
+    name = "InnoDB"
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, mapped_errors)
+        self._row(f"SET SESSION max_execution_time = {LONGEST_WAIT_S * 1000}, lock_wait_timeout = {LONGEST_WAIT_S}")
+        self._figures()
+
+    def _figures(self) -> Figures:
+        row = self._row("SELECT STORAGE_ENGINES FROM performance_schema.log_status")
+        found = json.loads(row[0]) if isinstance(row[0], str) else row[0]
+        return dict(found.get("InnoDB", {}))
+
+
+class InnodbStatusLog(MysqlLog):
+    """MariaDB and MySQL 5.7: status variables, else what SHOW ENGINE INNODB STATUS says."""
+
+    def __init__(self, connection: Connection, *, is_mariadb: bool) -> None:
+        ServerLog.__init__(self, connection, mapped_errors)
+        if is_mariadb:
+            self._row(f"SET SESSION max_statement_time = {LONGEST_WAIT_S}, lock_wait_timeout = {LONGEST_WAIT_S}")
+        grants = connection.execute(text("SHOW GRANTS")).scalars().all()
+        if not any(_BACKUP_RIGHTS.search(f"{grant} ") for grant in grants):
+            raise access_denied("GRANT RELOAD, PROCESS ON *.* to the target's user, then rplctl log-status")
+        self._figures()
+
+    def _figures(self) -> Figures:
+        rows = self._connection.execute(text("SHOW GLOBAL STATUS LIKE 'Innodb_lsn%'")).all()
+        found = {str(name).lower(): int(value) for name, value in rows}
+        if "innodb_lsn_current" in found and "innodb_lsn_last_checkpoint" in found:
+            return {"LSN": found["innodb_lsn_current"], "LSN_checkpoint": found["innodb_lsn_last_checkpoint"]}
+        return innodb_status_figures(str(self._row("SHOW ENGINE INNODB STATUS")[2]))
+
+
+def innodb_status_figures(status: str) -> Figures:
+    """LSN and checkpoint of SHOW ENGINE INNODB STATUS. Raises TargetError when it does not say."""
+    lsn = re.search(r"^Log sequence number\s+(\d+)", status, re.MULTILINE)
+    checkpoint = re.search(r"^Last checkpoint at\s+(\d+)", status, re.MULTILINE)
+    if not lsn or not checkpoint:
+        raise TargetError("SHOW ENGINE INNODB STATUS says no log sequence number")
+    return {"LSN": int(lsn[1]), "LSN_checkpoint": int(checkpoint[1])}

@@ -1,0 +1,37 @@
+"""Column types of rplctl's own tables, by what they hold: the record that each dialect fills in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTypes:
+    """The defaults are what holds all on a kind without types of MySQL's own."""
+
+    text: Any = sa.Text()
+    long_text: Any = sa.Text()
+    unsigned: Any = sa.BigInteger()
+    position: Any = sa.BigInteger()
+    switch: Any = sa.Boolean(create_constraint=False)
+    seconds: Any = sa.Float(53)
+    short_seconds: Any = sa.Float(24)
+    no_case: str | None = None  # collation of a name without case
+    off: str = "0"  # SQL of the switch's default
+    name_of: Callable[[int, str], Any] | None = None
+    choice_of: Callable[[tuple[str, ...]], Any] | None = None
+
+    def name(self, length: int, collation: str = "") -> Any:
+        """`collation`: MySQL's, for names that are compared without case."""
+        if self.name_of is not None:
+            return self.name_of(length, collation)
+        return sa.String(length, collation=self.no_case if collation else None)
+
+    def choice(self, name: str, words: tuple[str, ...]) -> Any:
+        if self.choice_of is not None:
+            return self.choice_of(words)
+        return sa.Enum(*words, name=name, native_enum=False, create_constraint=True)

@@ -1,0 +1,87 @@
+"""PostgreSQL: names are folded to lower case, and an error ends the transaction but for a savepoint."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, Table, text
+
+from rplctl.handshake import Protection
+from rplctl.schema import postgresql_type
+from rplctl.schema.model import TableModel
+from rplctl.target.dialect import OWN_SCHEMA, Dialect
+from rplctl.target.engine_log import EngineLog
+from rplctl.target.own_types import OwnTypes
+from rplctl.target.postgresql import two_phase
+from rplctl.target.postgresql.connection import mapped_errors, open_engine, protection
+from rplctl.target.postgresql.engine_log import open_postgresql_log
+from rplctl.target.postgresql.target import PostgresqlTarget
+
+_UNLOGGED: Final = "UNLOGGED"  # as `rep_engine`: rows that do not outlive a crash
+_LOCK_NUMBER: Final = 0x72706C63  # 'rplc'
+
+
+class PostgresqlDialect(Dialect):
+    name = "postgresql"
+    two_phase = two_phase
+    error_ends_transaction = True
+    to_crash_safe = "ALTER TABLE {table} SET LOGGED"
+    exact_number = "::numeric"
+
+    def open_engine(self, url: str) -> Engine:
+        return open_engine(url)
+
+    def open_target(self, engine: Engine) -> PostgresqlTarget:
+        return PostgresqlTarget(engine)
+
+    def mapped_errors(self) -> AbstractContextManager[None]:
+        return mapped_errors()
+
+    def open_log(self, engine: Engine) -> EngineLog | None:
+        return open_postgresql_log(engine)
+
+    def protection(self, connection: Connection) -> Protection | None:
+        return protection(connection)
+
+    def own_types(self, rep_engine: str = "") -> OwnTypes:
+        return OwnTypes(off="false")
+
+    def stored_name(self, name: str) -> str:
+        return name.lower()
+
+    def quoted(self, name: str) -> str:
+        return f'"{name}"'
+
+    def table_options(self, rep_engine: str) -> dict[str, Any]:
+        return {"prefixes": [_UNLOGGED]} if rep_engine.upper() == _UNLOGGED else {}
+
+    def engine_of(self, connection: Connection, table: str) -> str:
+        query = "SELECT relpersistence FROM pg_class WHERE oid = to_regclass(:schema || '.' || :name)"
+        found = connection.execute(text(query), {"schema": OWN_SCHEMA, "name": table}).scalar()
+        return _UNLOGGED if found in ("u", b"u") else ""
+
+    def is_crash_safe(self, connection: Connection, table: str) -> bool:
+        query = (
+            "SELECT c.relpersistence FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = :schema AND c.relname = :table"
+        )
+        return connection.execute(text(query), {"schema": OWN_SCHEMA, "table": table}).scalar() in ("p", b"p")
+
+    def let_everyone_read(self, connection: Connection, table: Table) -> None:
+        readable = [column.name for column in table.columns if column.name not in ("user_password", "password")]
+        connection.execute(text(f"GRANT USAGE ON SCHEMA {table.schema} TO PUBLIC"))
+        quoted = ", ".join(f'"{name}"' for name in readable)
+        connection.execute(text(f"GRANT SELECT ({quoted}) ON {table.schema}.{table.name} TO PUBLIC"))
+
+    def lock_installation(self, connection: Connection) -> None:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
+
+    def make_own_schema(self, connection: Connection) -> None:
+        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {OWN_SCHEMA}"))
+
+    def table(self, model: TableModel) -> str:
+        return postgresql_type.table(model)
+
+
+DIALECT = PostgresqlDialect()

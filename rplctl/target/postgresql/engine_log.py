@@ -1,0 +1,55 @@
+"""Where PostgreSQL's log stands (WL#9452), as it writes positions: 0/16B3748."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from sqlalchemy import Connection, Engine, text
+
+from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, log_errors
+
+
+def open_postgresql_log(engine: Engine) -> EngineLog:
+    """Raises TargetError: 1227 without the privilege, and what connecting raises."""
+    with log_errors(_plain):
+        connection = engine.connect()
+    try:
+        with log_errors(_plain):
+            return PostgresqlLog(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _plain() -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+class PostgresqlLog(ServerLog):
+    name = "PostgreSQL"
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, _plain)
+        wait = LONGEST_WAIT_S * 1000
+        connection.execute(text(f"SET statement_timeout = {wait}"))
+        connection.execute(text(f"SET lock_timeout = {wait}"))
+        connection.commit()
+        if not self._may_back_up():
+            raise access_denied("GRANT EXECUTE ON FUNCTION pg_backup_start TO the target's user")
+        self.collect()
+
+    def _may_back_up(self) -> bool:
+        """pg_start_backup until 14."""
+        return bool(
+            self._connection.execute(
+                text(
+                    "SELECT bool_or(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc"
+                    " WHERE proname IN ('pg_backup_start', 'pg_start_backup')"
+                    " AND pronamespace = 'pg_catalog'::regnamespace"
+                )
+            ).scalar()
+        )
+
+    def _figures(self) -> Figures:
+        row = self._row("SELECT pg_current_wal_lsn()::text, (SELECT redo_lsn::text FROM pg_control_checkpoint())")
+        return {"LSN": str(row[0]), "LSN_checkpoint": str(row[1])}

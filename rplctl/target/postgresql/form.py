@@ -1,0 +1,22 @@
+"""Values for PostgreSQL: text as str, ENUM and SET as their labels; `values` makes texts of all."""
+
+from __future__ import annotations
+
+from rplctl.schema.model import Column
+from rplctl.target.base import Value
+from rplctl.target.postgresql.values import parameter
+from rplctl.target.value_form import ValueForm
+
+
+def _text(column: Column, value: Value) -> bytes:
+    return (parameter(value, column) or "").encode()
+
+
+FORM = ValueForm(
+    lambda fmt, _column: fmt,
+    lambda values: values,
+    takes_views=True,
+    moves_keys=True,
+    encodes=lambda _formats, model: not any(column.generated for column in model.columns),
+    field_text=_text,
+)

@@ -1,0 +1,68 @@
+"""The kinds of target: a folder and a line here for each. What a kind can do is said in its folder and nowhere else.
+
+    dialect    how to open it, what it says of errors, its logs, two phases and own tables (`dialect.Dialect`)
+    form       in which form it wants its values (`value_form.ValueForm`); pure: Spark's tasks load it and no driver
+
+Names are those of a URL's scheme and of SQLAlchemy's dialect. Invariant: a name that no line has is an error, never
+taken for another kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from rplctl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rplctl.target.dialect import Dialect
+    from rplctl.target.value_form import ValueForm
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    dialect: str  # module with DIALECT
+    form: str  # module with FORM
+    also: tuple[str, ...] = ()  # other names
+
+
+KINDS: dict[str, Kind] = {
+    "sqlite": Kind("rplctl.target.sqlite.dialect", "rplctl.target.sqlite.form"),
+    "mysql": Kind("rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",)),
+    "postgresql": Kind("rplctl.target.postgresql.dialect", "rplctl.target.postgresql.form", ("postgres",)),
+}
+
+
+def target_kind(url: str) -> str:
+    """`sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`; drivers after a plus sign do not count.
+
+    A scheme that is no kind's is given back.
+    """
+    scheme = url.partition("://")[0].partition("+")[0]
+    return next((name for name, kind in KINDS.items() if scheme in kind.also), scheme)
+
+
+@cache
+def dialect_of(name: str) -> Dialect:
+    """By kind, scheme or SQLAlchemy's name. Raises ConfigError for any other."""
+    found: Dialect = import_module(_kind(name).dialect).DIALECT
+    return found
+
+
+@cache
+def value_form(name: str) -> ValueForm:
+    """Raises ConfigError for a name that is no kind's."""
+    form: ValueForm = import_module(_kind(name).form).FORM
+    return form
+
+
+def _kind(name: str) -> Kind:
+    kind = KINDS.get(target_kind(name))
+    if kind is None:
+        raise ConfigError(
+            f"target '{name}' is not a kind of database that rplctl can apply to",
+            hint="write sqlite:///PATH, mysql://USER@HOST:PORT/ or postgresql://USER@HOST:PORT/DATABASE",
+        )
+    return kind
