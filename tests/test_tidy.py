@@ -168,6 +168,18 @@ def reached_in_package(folder: Path) -> set[str]:
     return found
 
 
+def test_a_kind_of_target_is_named_in_its_folder_and_in_the_registry_alone() -> None:
+    """Another kind is a folder and a line. MySQL's and MariaDB's names are also those of sources and layouts."""
+    elsewhere = {
+        f"{short(path)}: {node.value}"
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and node.value in ("sqlite", "postgresql")
+        if short(path) != "target/registry.py" and path.parent.parent != PACKAGE / "target"
+    }
+    assert elsewhere == set()
+
+
 def loaded_by_name(path: Path) -> set[str]:
     """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
     with the module's own texts that can be x ("b", or "b:function" as in a table of commands).

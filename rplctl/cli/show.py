@@ -205,7 +205,7 @@ def doctor(context: typer.Context, channel: ChannelName = None) -> None:
 
     Says, too, what a power cut would take. Exit code 1 with a warning, 2 with a failure.
     """
-    from rplctl.command.doctor import FAIL, WARN, Finding
+    from rplctl.command.doctor import FAIL, WARN, DoctorLine
     from rplctl.command.doctor import doctor as run
     from rplctl.errors import RplError, file_error
 
@@ -216,7 +216,7 @@ def doctor(context: typer.Context, channel: ChannelName = None) -> None:
         findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
     except (RplError, OSError) as error:  # options that cannot be read
         told = file_error(error) if isinstance(error, OSError) else error
-        findings = [Finding("options", FAIL, told.message, told.hint)]
-    show_records(options, findings, Finding)
+        findings = [DoctorLine("options", FAIL, told.message, told.hint)]
+    show_records(options, findings, DoctorLine)
     results = {finding.Result for finding in findings}
     raise typer.Exit(2 if FAIL in results else 1 if WARN in results else 0)

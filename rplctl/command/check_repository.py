@@ -22,12 +22,7 @@ from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.repository.switch import keep_one, may_have_table, position_of
-
-TRANSACTIONAL_ENGINE = {
-    "postgresql": "ALTER TABLE {table} SET LOGGED",
-    "mysql": "ALTER TABLE {table} ENGINE=InnoDB",
-    "mariadb": "ALTER TABLE {table} ENGINE=InnoDB",
-}
+from rplctl.target.registry import dialect_of
 
 
 @dataclass(slots=True)
@@ -158,7 +153,7 @@ def _file_mode(path: Any, holds_password: bool) -> Iterator[Finding]:
 
 def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iterator[Finding]:
     if not place.is_transactional():
-        command = TRANSACTIONAL_ENGINE.get(repositories.engine().dialect.name, "").format(table=place.where)
+        command = dialect_of(repositories.engine().dialect.name).to_crash_safe.format(table=place.where)
         text = f"{place.where} is in an engine without transactions: rows may be lost when the target crashes"
         yield found("repository_not_transactional", text, command)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from rplctl import failpoint
 from rplctl.demo.crash_log import KINDS
 from rplctl.errors import UsageError
+from rplctl.target.registry import dialect_of
 
 LOG_BIN: Final = "applied"  # of the modes that write a binary log
 _LOGGED: Final[dict[str, Any]] = {"log_bin": LOG_BIN}
@@ -111,12 +112,13 @@ def all_cases(target_kind: str) -> Iterator[CrashCase]:
 def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
     """Crash point → outcome, for the points that a group of the kind passes in the mode."""
     is_xa = "commit_mode" in MODES[mode]
-    if is_xa and target_kind == "sqlite":
+    dialect = dialect_of(target_kind)
+    if is_xa and dialect.two_phase is None:
         return {}
     log = LOG_FOLLOWS if "log_bin" in MODES[mode] else {}
-    if kind == "statement" and (target_kind != "mysql" or not is_xa):
-        return {**POSITION_AFTER, **log} if target_kind == "mysql" else {}
-    if target_kind == "mysql" and kind in ("ddl", "non-transactional"):  # commit by themselves
+    if kind == "statement" and not (dialect.executes_statements and is_xa):
+        return {**POSITION_AFTER, **log} if dialect.executes_statements else {}
+    if dialect.ddl_commits and kind in ("ddl", "non-transactional"):  # commit by themselves
         return {**POSITION_AFTER, "crash_after_commit_before_update_pos": REPEATED, **log}
     return TWO_PHASES if is_xa else {**ONE_TRANSACTION, **log}
 

@@ -61,15 +61,15 @@ def crash_test(
 
     `target`: its URL; '' is a SQLite file. `target_password` as in Config. Raises UsageError, TargetError, RplError.
     """
-    from rplctl.target import target_kind
+    from rplctl.target.registry import DEFAULT_KIND, target_kind
 
-    kind = target_kind(target or "sqlite")
+    kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
     check_names(points, modes, kinds)
     if not cases:
         raise UsageError(f"no such case on a target of kind {kind}", hint="rplctl crash-test without options walks all")
     with _terminated_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
-        walk = Walk(Path(name), target if kind != "sqlite" else "", target_password)
+        walk = Walk(Path(name), target if kind != DEFAULT_KIND else "", target_password)
         lines = []
         try:
             walk.prepare()

@@ -37,6 +37,7 @@ from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.repository.base import InfoRepository
+from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
     from rplctl.commit.logged import LoggedEvents
@@ -47,11 +48,6 @@ TABLE = "rplctl_fsync_probe"
 BASELINE = "data"
 _POSITIONS = "rplctl.slave_relay_log_info"
 _MARK = "getpriority"  # a harmless system call that nothing else makes: begin and end of what strace shall count
-# MariaDB ≥ 10.8 counts the log's with the data files'; in so short a run nothing else is synced
-_ENGINE_COUNTERS = (
-    "SHOW GLOBAL STATUS WHERE Variable_name IN"
-    " ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', 'Aria_transaction_log_syncs')"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +91,12 @@ def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = Fa
     """Measure on a SQLite file of its own, or on the configured target. Raises UsageError, TargetError."""
     if not 1 <= transactions <= 10_000:
         raise UsageError(f"--transactions {transactions}: write 1 to 10000")
-    kind = config.target_url.partition(":")[0].partition("+")[0] if on_target else "sqlite"
+    is_file = not on_target or dialect_of(target_kind(config.target_url)).is_one_file
     with tempfile.TemporaryDirectory(prefix="rplctl-fsync-") as name:
-        scratch = Config(Path(name), target=config.target if on_target and kind != "sqlite" else "")
-        if on_target and kind != "sqlite":
+        scratch = Config(Path(name), target=config.target if not is_file else "")
+        if not is_file:
             scratch = replace(scratch, target=config.target_url)  # with its password: in memory only
-        measure = _with_strace if kind == "sqlite" else _with_engine_counter
+        measure = _with_strace if is_file else _with_engine_counter
         return _measured(scratch, transactions, measure)
 
 
@@ -129,9 +125,9 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
 
 def _prepares_twice(config: Config) -> bool:
     """Measured on MySQL 9.7; MariaDB and PostgreSQL sync once."""
-    from rplctl.target import open_engine, target_kind
+    from rplctl.target import open_engine
 
-    if target_kind(config.target_url) != "mysql":
+    if not dialect_of(target_kind(config.target_url)).executes_statements:
         return False
     engine = open_engine(config.target_url)
     try:
@@ -163,45 +159,15 @@ def _with_strace(config: Config, variant: str, transactions: int) -> float:
 
 def _with_engine_counter(config: Config, variant: str, transactions: int) -> float:
     """The engine's own counter and ours, in this process."""
-    from sqlalchemy import text
-
     run = _Run(replace(config, datadir=config.datadir / f"v{variant}"), variant)
+    count = dialect_of(run.target.kind).log_syncs
     try:
-        with run.target.engine.connect() as connection:
-
-            def engine_count() -> int:
-                if run.target.kind == "postgresql":
-                    return _wal_syncs(run.target)
-                rows = {str(name).lower(): int(value) for name, value in connection.execute(text(_ENGINE_COUNTERS))}
-                if not rows:
-                    raise RplError("not counted: the target has no counter of its log's fsyncs")
-                engine = rows.get("innodb_os_log_fsyncs", rows.get("innodb_data_fsyncs", 0))
-                return engine + rows.get("aria_transaction_log_syncs", 0)
-
-            run.commit(3)
-            before, ours_before = engine_count(), sync_count.total()
-            run.commit(transactions)
-            return engine_count() - before + sync_count.total() - ours_before
+        run.commit(3)
+        before, ours_before = count(run.target), sync_count.total()
+        run.commit(transactions)
+        return count(run.target) - before + sync_count.total() - ours_before
     finally:
         run.remove()
-
-
-def _wal_syncs(target: Target) -> int:
-    """PostgreSQL's count for its whole log. A backend tells what it did when it is asked to, on its own connection."""
-
-    def ask(sql: str) -> str:
-        answer = str(target.connection.exec_driver_sql(sql).scalar())
-        target.rollback()  # figures stay the same within a transaction
-        return answer
-
-    version = int(ask("SHOW server_version_num"))
-    if version < 150000:
-        raise RplError("not counted: PostgreSQL counts them at need from version 15 on")
-    if ask("SHOW fsync") != "on":
-        raise RplError("not counted: fsync is off on the target")
-    ask("SELECT pg_stat_force_next_flush()")
-    in_io = "SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
-    return int(ask(in_io if version >= 180000 else "SELECT wal_sync FROM pg_stat_wal"))
 
 
 def probe(folder: str, variant: str, transactions: int) -> None:
@@ -227,14 +193,14 @@ class _Run:
 
     def __init__(self, config: Config, variant: str) -> None:
         from rplctl.commit.position_store import Ledger
-        from rplctl.commit.tables import create_own_tables
+        from rplctl.commit.tables import create_own_tables, own_schema
         from rplctl.durable import private_folder
         from rplctl.target import open_target
 
         private_folder(config.datadir)
         self.target: Target = open_target(config.target_url)
         create_own_tables(self.target.engine)
-        self.table = TABLE if self.target.kind == "sqlite" else f"rplctl.{TABLE}"
+        self.table = f"{schema}.{TABLE}" if (schema := own_schema(self.target.engine)) else TABLE
         with self.target.engine.begin() as connection:
             connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {self.table} (n INTEGER PRIMARY KEY)")
         self.ledger: Ledger | None = None

@@ -108,7 +108,7 @@ def _refuse_unprepared(planned: Config) -> None:
     from rplctl.commit.two_phase import no_two_phase
     from rplctl.target import target_kind, two_phase_verbs
 
-    kind = target_kind(planned.target or "sqlite")
+    kind = target_kind(planned.target_url)
     if two_phase_verbs(kind) is None:
         raise no_two_phase(kind)
 

@@ -15,6 +15,7 @@ from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError, UsageError
 from rplctl.receiver.identity import replica_identity
 from rplctl.repository.channels import TargetKey, target_key
+from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
     from rplctl.log_status import Collected, TargetLog
@@ -132,8 +133,8 @@ def _unable(column: str, error: RplError, errno: int, whose: str = "") -> RplErr
 
 def sqlite_file(config: Config) -> Path | None:
     """The target's file when it is SQLite."""
-    kind, _, path = config.target_url.partition(":///")
-    return Path(path.partition("?")[0]) if kind.partition("+")[0] == "sqlite" else None
+    is_file = dialect_of(target_kind(config.target_url)).is_one_file
+    return Path(config.target_url.partition(":///")[2].partition("?")[0]) if is_file else None
 
 
 def row_of(config: Config, collected: Collected, layout: str) -> dict[str, Any]:

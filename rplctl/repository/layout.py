@@ -54,7 +54,8 @@ def create(connection: Connection, name: str, columns: Columns, rep_engine: str)
     options |= dialect.table_options(rep_engine)
     table = Table(name, MetaData(schema=dialect.own_schema), *columns, **options)
     table.create(connection)
-    dialect.let_everyone_read(connection, table)
+    readable = [column.name for column in table.columns if column.name not in ("user_password", "password")]
+    dialect.let_everyone_read(connection, _qualified(connection, name), readable)
     return table
 
 

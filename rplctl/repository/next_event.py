@@ -15,8 +15,8 @@ from contextlib import nullcontext
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from rplctl.repository.column_types import MYSQL
 from rplctl.repository.tables import schema_of
+from rplctl.target.registry import dialect_of
 
 VIEW = "rplctl_next_event"
 COLUMNS = ("Channel_name", "Master_log_name", "Master_log_pos", "Relay_log_name", "Relay_log_pos", "Gtid_executed")
@@ -43,8 +43,8 @@ def create_next_event_view(connection: Connection) -> None:
         if [table for table in (_MARKER, _INFO) if table in definition] == there:
             return
     try:
-        # DDL of MySQL and MariaDB commits: there is nothing to undo, and no savepoint left
-        with connection.begin_nested() if connection.dialect.name not in MYSQL else nullcontext():
+        # where DDL commits there is nothing to undo, and no savepoint left
+        with nullcontext() if dialect_of(connection.dialect.name).ddl_commits else connection.begin_nested():
             drop_next_event_view(connection)
             _create(connection, there)
     except DBAPIError as error:
@@ -67,19 +67,16 @@ def _create(connection: Connection, tables: list[str]) -> None:
             known = f"SELECT {first} FROM {_qualified(connection, _MARKER)}"
             part += f" WHERE {_as_text(connection, names[0], 0)} NOT IN ({known})"
         parts.append(part)
-    how = "SQL SECURITY INVOKER " if connection.dialect.name in MYSQL else ""
+    dialect = dialect_of(connection.dialect.name)
     view = _qualified(connection, VIEW)
-    connection.execute(text(f"CREATE {how}VIEW {view} AS {' UNION ALL '.join(parts)}"))
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"GRANT USAGE ON SCHEMA {schema_of('postgresql')} TO PUBLIC"))
-        connection.execute(text(f"GRANT SELECT ON {view} TO PUBLIC"))
+    connection.execute(text(f"CREATE {dialect.view_security}VIEW {view} AS {' UNION ALL '.join(parts)}"))
+    dialect.let_everyone_read(connection, view)
 
 
 def _column(connection: Connection, table: str, name: str) -> str:
     """As it is spelled there: of our two kinds of tables in PostgreSQL, one has its names in lower case."""
-    if connection.dialect.name == "postgresql":
-        return f'"{name}"' if table == _MARKER else name.lower()
-    return name
+    dialect = dialect_of(connection.dialect.name)
+    return dialect.quoted(name) if table == _MARKER else dialect.stored_name(name)
 
 
 def _as_text(connection: Connection, column: str, number: int) -> str:
@@ -87,9 +84,7 @@ def _as_text(connection: Connection, column: str, number: int) -> str:
     if COLUMNS[number] == "Relay_log_name":  # the table has it as the server writes it, ./name
         column = f"CASE WHEN SUBSTR({column}, 1, 2) = './' THEN SUBSTR({column}, 3) ELSE {column} END"
     is_number = COLUMNS[number].endswith("_pos")
-    if is_number or connection.dialect.name not in MYSQL:
-        return column
-    return f"CONVERT({column} USING utf8mb4) COLLATE utf8mb4_bin"
+    return column if is_number else dialect_of(connection.dialect.name).bytewise(column)
 
 
 def _qualified(connection: Connection, name: str) -> str:

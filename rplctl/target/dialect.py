@@ -8,15 +8,19 @@ What most kinds have in common is said here. Invariant: who asks a dialect needs
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rplctl.errors import RplError
+
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine
 
     from rplctl.handshake import Protection
     from rplctl.schema.model import TableModel
     from rplctl.target.base import Target, TwoPhaseVerbs
+    from rplctl.target.doctor_line import DoctorLine
     from rplctl.target.engine_log import EngineLog
     from rplctl.target.own_types import OwnTypes
 
@@ -29,8 +33,11 @@ class Dialect(ABC):
     two_phase: TwoPhaseVerbs | None = None  # None: it cannot prepare
     is_one_file: ClassVar[bool] = False  # a file of this machine, with one namespace for all tables
     ddl_commits: ClassVar[bool] = False  # DDL commits by itself
+    executes_statements: ClassVar[bool] = False  # as the source logs them (design D11)
     error_ends_transaction: ClassVar[bool] = False  # but for a savepoint before it
     to_crash_safe: ClassVar[str] = ""  # statement that makes `{table}` crash safe
+    view_security: ClassVar[str] = ""  # who asks a view of ours needs rights of his own on its tables
+    verified_by: ClassVar[str] = ""  # word of a URL that has the server's certificate checked
     schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
 
     @abstractmethod
@@ -52,6 +59,18 @@ class Dialect(ABC):
     def protection(self, connection: Connection) -> Protection | None:
         """What protects the connection; None when there is no server."""
         return None
+
+    def rights(self, connection: Connection) -> Iterable[DoctorLine]:
+        """What `doctor` has to say of the account and the server's settings."""
+        return ()
+
+    def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
+        """Settings that let a power cut take something; `lost`: what that is of a commit."""
+        return ()
+
+    def log_syncs(self, target: Target) -> int:
+        """How often it has synced its log. Raises RplError when it does not count."""
+        raise RplError("not counted: the target has no counter of its log's fsyncs")
 
     # rplctl's own tables
 
@@ -83,8 +102,12 @@ class Dialect(ABC):
         """Whether the own table takes part in transactions and keeps its rows in a crash."""
         return True
 
-    def let_everyone_read(self, connection: Connection, table: Table) -> None:
-        """REQ-1: any user can read; all but the password. For kinds where that can be said in SQL once."""
+    def let_everyone_read(self, connection: Connection, table: str, columns: Sequence[str] = ()) -> None:
+        """REQ-1: any user can read; these columns of the table, or all. For kinds where SQL can say that once."""
+
+    def bytewise(self, column: str) -> str:
+        """A text column of our tables as one that is compared byte by byte, whatever the table's charset."""
+        return column
 
     def make_own_schema(self, connection: Connection) -> None:
         """What holds the own tables, before they are created."""

@@ -35,6 +35,9 @@ KINDS: dict[str, Kind] = {
 }
 
 
+DEFAULT_KIND = "sqlite"  # the embedded one, when no target is named
+
+
 def target_kind(url: str) -> str:
     """`sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`; drivers after a plus sign do not count.
 

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.command.doctor import FAIL, OK, WARN, Finding, doctor
+from rplctl.command.doctor import doctor
 from rplctl.config import Config
+from rplctl.target.doctor_line import FAIL, OK, WARN, DoctorLine
 from tests.postgresql_state import new_database
 from tests.servers import PostgresqlServer
 
 pytestmark = pytest.mark.postgresql
 
 
-def about_target(folder: Path, url: str) -> dict[str, Finding]:
+def about_target(folder: Path, url: str) -> dict[str, DoctorLine]:
     found = {finding.Check: finding for finding in doctor(Config(folder, target=url), [])}
     return {check: finding for check, finding in found.items() if check.startswith("target")}
 

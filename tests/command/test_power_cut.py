@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.command.doctor import OK, WARN, doctor
-from rplctl.command.power_cut import judge_innodb
+from rplctl.command.doctor import doctor
 from rplctl.config import Config
 from rplctl.target import open_target
+from rplctl.target.doctor_line import OK, WARN
+from rplctl.target.mysql.doctor import judge_innodb
 from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 
@@ -97,6 +98,6 @@ def test_postgresql_is_asked_whether_it_syncs_and_writes_whole_pages(
 )
 def test_what_may_damage_an_innodb_says_so(setting: str, value: str) -> None:
     sound = {"innodb_doublewrite": "ON", "innodb_flush_method": "O_DIRECT", "innodb_redo_log_enabled": "ON"}
-    assert list(judge_innodb(sound)) == []
-    found = list(judge_innodb(sound | {setting: value}))
+    assert list(judge_innodb(sound, "")) == []
+    found = list(judge_innodb(sound | {setting: value}, ""))
     assert len(found) == 1 and found[0].Result == WARN and "may be damaged" in found[0].Detail and found[0].Hint

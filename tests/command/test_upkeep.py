@@ -14,13 +14,14 @@ from rplctl.command.change_master import change_master
 from rplctl.command.change_options import MasterChanges
 from rplctl.command.channel_context import open_repositories
 from rplctl.command.channels import show_channels
-from rplctl.command.doctor import FAIL, doctor
+from rplctl.command.doctor import doctor
 from rplctl.command.recover import SkipResult, recover, skip
 from rplctl.command.show_status import show_status
 from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config
 from rplctl.errors import LockBusy, NotConfigured, RepositoryConflict, UsageError
 from rplctl.skip_list import read_gtids
+from rplctl.target.doctor_line import FAIL
 
 DEMO = os.fspath(demo.BINLOG_FOLDER)
 

@@ -43,7 +43,7 @@ from rplctl.target.base import (
     Value,
     key_of,
 )
-from rplctl.target.registry import value_form
+from rplctl.target.registry import DEFAULT_KIND, value_form
 
 _OPAQUE_TYPE = b"\x0f"
 FEW_REMOVALS = 3  # of a table without a key: as many are looked for one by one
@@ -58,7 +58,7 @@ class Inconsistent(Exception):
 def net_chunks(  # noqa: PLR0913 - what a split says
     run: EventRun,
     catalog: Catalog,
-    target_kind: str = "sqlite",
+    target_kind: str = DEFAULT_KIND,
     bulk_rows: int = 0,
     *,
     framed: bool = False,

@@ -30,7 +30,7 @@ from rplctl.event.types import COMPRESSED, PLAIN_ROWS, STATEMENT_EVENTS, EventTy
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import no_such_table
-from rplctl.target.registry import value_form
+from rplctl.target.registry import DEFAULT_KIND, value_form
 
 
 def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
@@ -77,7 +77,7 @@ class EventRun:
         return raw
 
 
-def read_tables(run: EventRun, catalog: Catalog, target_kind: str = "sqlite") -> Iterator[TableRows]:
+def read_tables(run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND) -> Iterator[TableRows]:
     """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
     is_map = run.types == EventType.TABLE_MAP
     is_rows = IS_ROWS[run.types]

@@ -42,6 +42,7 @@ from rplctl.target.base import (
     Value,
     no_such_table,
 )
+from rplctl.target.registry import DEFAULT_KIND
 
 if TYPE_CHECKING:
     from pyspark import Broadcast, SparkContext
@@ -60,7 +61,7 @@ class Split:
     table_maps: tuple[int, ...]  # offsets of the table maps in force at `start`
     description: FormatDescription
     spool_folder: str
-    target_kind: str = "sqlite"
+    target_kind: str = DEFAULT_KIND
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
     framed: bool = False  # Target.takes_frames

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Table, text
+from sqlalchemy import Connection, Engine, text
 
+from rplctl.errors import RplError
 from rplctl.handshake import Protection
 from rplctl.schema import postgresql_type
 from rplctl.schema.model import TableModel
+from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
+from rplctl.target.doctor_line import DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
 from rplctl.target.postgresql import two_phase
 from rplctl.target.postgresql.connection import mapped_errors, open_engine, protection
+from rplctl.target.postgresql.doctor import power_cut, rights
 from rplctl.target.postgresql.engine_log import open_postgresql_log
 from rplctl.target.postgresql.target import PostgresqlTarget
 
@@ -28,6 +33,7 @@ class PostgresqlDialect(Dialect):
     error_ends_transaction = True
     to_crash_safe = "ALTER TABLE {table} SET LOGGED"
     exact_number = "::numeric"
+    verified_by = "sslmode=verify-full"
 
     def open_engine(self, url: str) -> Engine:
         return open_engine(url)
@@ -43,6 +49,29 @@ class PostgresqlDialect(Dialect):
 
     def protection(self, connection: Connection) -> Protection | None:
         return protection(connection)
+
+    def rights(self, connection: Connection) -> Iterable[DoctorLine]:
+        return rights(connection)
+
+    def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
+        return power_cut(connection)
+
+    def log_syncs(self, target: Target) -> int:
+        """For its whole log. A backend tells what it did when it is asked to, on its own connection."""
+
+        def ask(sql: str) -> str:
+            answer = str(target.connection.exec_driver_sql(sql).scalar())
+            target.rollback()  # figures stay the same within a transaction
+            return answer
+
+        version = int(ask("SHOW server_version_num"))
+        if version < 150000:
+            raise RplError("not counted: PostgreSQL counts them at need from version 15 on")
+        if ask("SHOW fsync") != "on":
+            raise RplError("not counted: fsync is off on the target")
+        ask("SELECT pg_stat_force_next_flush()")
+        in_io = "SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
+        return int(ask(in_io if version >= 180000 else "SELECT wal_sync FROM pg_stat_wal"))
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:
         return OwnTypes(off="false")
@@ -68,11 +97,10 @@ class PostgresqlDialect(Dialect):
         )
         return connection.execute(text(query), {"schema": OWN_SCHEMA, "table": table}).scalar() in ("p", b"p")
 
-    def let_everyone_read(self, connection: Connection, table: Table) -> None:
-        readable = [column.name for column in table.columns if column.name not in ("user_password", "password")]
-        connection.execute(text(f"GRANT USAGE ON SCHEMA {table.schema} TO PUBLIC"))
-        quoted = ", ".join(f'"{name}"' for name in readable)
-        connection.execute(text(f"GRANT SELECT ({quoted}) ON {table.schema}.{table.name} TO PUBLIC"))
+    def let_everyone_read(self, connection: Connection, table: str, columns: Sequence[str] = ()) -> None:
+        some = f" ({', '.join(map(self.quoted, columns))})" if columns else ""
+        connection.execute(text(f"GRANT USAGE ON SCHEMA {OWN_SCHEMA} TO PUBLIC"))
+        connection.execute(text(f"GRANT SELECT{some} ON {table} TO PUBLIC"))
 
     def lock_installation(self, connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from sqlalchemy import Connection, Engine
 from rplctl.schema import sqlite
 from rplctl.schema.model import TableModel
 from rplctl.target.dialect import Dialect
+from rplctl.target.doctor_line import DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
+from rplctl.target.sqlite.doctor import power_cut
 from rplctl.target.sqlite.engine_log import open_sqlite_log
 from rplctl.target.sqlite.errors import mapped_errors
 from rplctl.target.sqlite.target import SqliteTarget, open_engine
@@ -34,6 +37,9 @@ class SqliteDialect(Dialect):
 
     def open_log(self, engine: Engine) -> EngineLog | None:
         return open_sqlite_log(engine)
+
+    def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
+        return power_cut(connection)
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:
         return OwnTypes(no_case="NOCASE")
