@@ -19,7 +19,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.target import mapped_errors, open_engine, open_target
+from rplctl.target import dialect_of, mapped_errors, open_engine, open_target
 from rplctl.target.base import (
     BagMismatch,
     ChangeKind,
@@ -32,6 +32,7 @@ from rplctl.target.base import (
     key_of,
     statement_target,
 )
+from rplctl.target.registry import KINDS, Kind
 from tests.servers import MariadbServer, PostgresqlServer
 from tests.target.encoded import in_bulk
 
@@ -43,6 +44,7 @@ FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
 @pytest.fixture(
     params=[
         "sqlite",
+        "toy",
         pytest.param("mariadb", marks=pytest.mark.mariadb),
         pytest.param("mariadb-bulk", marks=pytest.mark.mariadb),
         pytest.param("mariadb-bulk-framed", marks=pytest.mark.mariadb),
@@ -52,9 +54,10 @@ FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
         pytest.param("postgresql-bulk", marks=pytest.mark.postgresql),
     ]
 )
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
-    if request.param == "sqlite":
-        opened = open_target(f"sqlite:///{tmp_path / 'target.db'}")
+def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
+    monkeypatch.setitem(KINDS, "toy", Kind("tests.target.toy.dialect", "tests.target.toy.form"))
+    if request.param in ("sqlite", "toy"):
+        opened = open_target(f"{request.param}:///{tmp_path / 'target.db'}")
     elif request.param.startswith("postgresql"):
         postgresql: PostgresqlServer = request.getfixturevalue("postgresql")
         postgresql.sql("DROP SCHEMA IF EXISTS shop CASCADE")
@@ -106,7 +109,7 @@ def apply(target: Target, model: TableModel, *chunks: TableChunk) -> None:
 
 
 def name_of(target: Target) -> str:
-    return '"shop__t"' if target.kind == "sqlite" else "shop.t"
+    return '"shop__t"' if dialect_of(target.kind).is_one_file else "shop.t"
 
 
 def rows(target: Target) -> list[tuple[object, ...]]:
@@ -373,7 +376,7 @@ def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(targe
 def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -> None:
     """As with the death of the process: an error where it waits, and nothing of it stays."""
     make(target, "CREATE TABLE t (id INT PRIMARY KEY)")
-    name = "shop__t" if target.kind == "sqlite" else "shop.t"
+    name = "shop__t" if dialect_of(target.kind).is_one_file else "shop.t"
     target.begin(foreign_keys=True)
     target.connection.exec_driver_sql(f"INSERT INTO {name} VALUES (1)")
     target.commit()
@@ -386,7 +389,7 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
     thread = threading.Thread(target=sever)
     elsewhere = open_engine(target.engine.url.render_as_string(hide_password=False))
     with elsewhere.connect() as other:
-        if target.kind == "sqlite":
+        if dialect_of(target.kind).is_one_file:
             other.exec_driver_sql("DELETE FROM shop__t WHERE 0")
         else:
             other.exec_driver_sql(f"UPDATE {name} SET id=2")
@@ -409,7 +412,7 @@ def test_what_waits_for_a_lock_ends_when_the_target_is_severed(target: Target) -
 
 def test_a_severed_target_has_no_connection_left_and_makes_no_other(target: Target) -> None:
     """Also none that somebody asks meanwhile, as for the answer to a COMMIT: what waits anywhere for it ends."""
-    if target.kind == "sqlite":
+    if dialect_of(target.kind).is_one_file:
         pytest.skip("there is nothing to wait for")
     target.begin(foreign_keys=True)
     with target.engine.connect() as asking:
