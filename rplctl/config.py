@@ -1,7 +1,7 @@
 """Options of an instance: names as mysqld spells them, types, defaults, ranges, and where each value came from.
 
 Precedence: command line > RPLCTL_* environment > --config file > <datadir>/rplctl.toml >
-~/.config/rplctl/rplctl.toml > /etc/rplctl/rplctl.toml > default (design section 4). No `$` expansion anywhere.
+~/.config/rplctl/rplctl.toml > /etc/rplctl/rplctl.toml > default (man rplctl.toml). No `$` expansion anywhere.
 A file holds options at its top and, for one channel, in `[channel.NAME]` (`[channel.""]` is the default channel), which
 wins within that file. Invariant: the fields of `Config` are the one table of options; whatever is not in it, or out of
 its range, is ConfigError 78 naming the file and the key. Lists (the filters) are kept as one text, `a,b`.

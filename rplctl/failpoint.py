@@ -22,7 +22,7 @@ RUN_TIME_FILE = "failpoints"  # in a channel's run folder
 
 CRASH_POINTS = frozenset(
     {
-        # commit (WL#3970, mission map 1.3 and 2.10)
+        # commit (WL#3970)
         "crash_commit_before",
         "crash_commit_after_prepare",
         "crash_commit_after_log",

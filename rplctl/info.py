@@ -1,6 +1,6 @@
 """The two records that positions and settings are kept in: MasterInfo and RelayLogInfo (WL#2775, WL#5125).
 
-Field order is the line order of the files of MySQL 8.0.30 (mission map 2.1); what follows the marked line is MariaDB's
+Field order is the line order of the files of MySQL 8.0.30 (WL#2775); what follows the marked line is MariaDB's
 or ours and stands in the files' `key=value` section. The records know nothing of how they are stored.
 """
 

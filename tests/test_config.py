@@ -1,4 +1,4 @@
-"""Options: types, ranges, precedence, what a wrong file or variable says (design section 4)."""
+"""Options: types, ranges, precedence, what a wrong file or variable says (man rplctl.toml)."""
 
 from __future__ import annotations
 

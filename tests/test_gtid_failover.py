@@ -1,4 +1,4 @@
-"""Failover by GTID to another source, whose binary logs have other names, numbers and offsets (mission map 2.8, 5.4).
+"""Failover by GTID to another source, whose binary logs have other names, numbers and offsets (design D7).
 
 Two real servers replicate each other; rplctl changes from one to the other and back while they write. What must hold:
 every transaction once, in the target what the new source has.

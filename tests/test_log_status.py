@@ -1,4 +1,4 @@
-"""WL#9452, statement by statement (mission map 1.5): which test holds each, and the tests of the collection itself."""
+"""WL#9452, statement by statement: which test holds each, and the tests of the collection itself."""
 
 from __future__ import annotations
 

@@ -155,6 +155,19 @@ def test_every_decision_that_the_code_refers_to_is_on_the_design_page() -> None:
     assert unknown == []
 
 
+def test_every_text_that_is_named_is_in_the_repository() -> None:
+    elsewhere = re.compile(r"(?:mission|reliability|ecosystem|style)[- ]map|design (?:section|§)")
+    named = [
+        f"{path.relative_to(ROOT)}: {found}"
+        for path in sorted(
+            {*ROOT.glob("rplctl/**/*.py"), *ROOT.glob("tests/**/*.py"), *ROOT.glob("migrations/**/*.py")}
+        )
+        if path != Path(__file__)
+        for found in elsewhere.findall(path.read_text())
+    ]
+    assert named == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.parametrize(
     "command", [("mandoc", "-T", "lint", "-W", "warning"), ("groff", "-man", "-Tutf8", "-ww", "-z")], ids=lambda c: c[0]

@@ -1,4 +1,4 @@
-"""256 channels of one instance, 40 of them alive in one process with one Spark (WL#2775, mission map 4.2).
+"""256 channels of one instance, 40 of them alive in one process with one Spark (WL#2775).
 
 Each follows a database of its own on one real source while that is written to. A wrong password and a damaged relay log
 are told of their channels and change nothing for the others; in the end every table is what the source has.

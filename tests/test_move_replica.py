@@ -1,4 +1,4 @@
-"""A replica moves to rplctl and back: real servers, their own files and tables (WL#2775, mission map 2.1 to 2.3)."""
+"""A replica moves to rplctl and back: real servers, their own files and tables (WL#2775)."""
 
 from __future__ import annotations
 

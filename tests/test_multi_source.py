@@ -1,4 +1,4 @@
-"""Three real sources, two MariaDB and one MySQL, write into one target at once (WL#2775, mission map 4.2, 4.10).
+"""Three real sources, two MariaDB and one MySQL, write into one target at once (WL#2775).
 
 One is killed and its channel failed over by GTID, one channel's relay log is damaged; the others never stop, all end
 with what their source has, and what is wrong with one is told beside what is right with the others.

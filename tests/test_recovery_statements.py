@@ -1,4 +1,4 @@
-"""Every testable statement of WL#4621 (mission map 1.4) → the tests that hold it; here too are those that had none."""
+"""Every testable statement of WL#4621 → the tests that hold it; here too are those that had none."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Beside a real MariaDB replica: rplctl stops at the same transaction, with the same number, and passes over the same.
 
 One source, one server that replicates by itself (CHANGE MASTER), rplctl into MariaDB and into SQLite. The same fault
-is put on all of them in the middle of a backlog (design D2; mission map 2.4 for the texts).
+is put on all of them in the middle of a backlog (design D2).
 """
 
 from __future__ import annotations

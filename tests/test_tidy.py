@@ -1,4 +1,4 @@
-"""Rules about the code are tests of the code: sizes, names, walls, mirrors, exit codes, crash points (design §2).
+"""Rules about the code are tests of the code: sizes, names, walls, mirrors, exit codes, crash points.
 
 Each test collects every offender before it fails, so that one run shows all there is to mend.
 """

@@ -1,4 +1,4 @@
-"""Replication filters of a channel: which row events and statements the applier acts on (mission map 2.8).
+"""Replication filters of a channel: which row events and statements the applier acts on (MySQL manual).
 
 The rules are MySQL's (sql/rpl_filter.cc), for names that are told apart bytewise (lower_case_table_names=0):
 * rewriting comes first: of a row event's database, of a statement's current database, never of names in its text;

@@ -1,4 +1,4 @@
-"""What START REPLICA says to one run of the applier: UNTIL conditions and where to stop by itself (mission map 2.6).
+"""What START REPLICA says to one run of the applier: UNTIL conditions and where to stop by itself (MySQL manual).
 
 Passed to the process as JSON; nothing of it is stored, as in the server.
 """

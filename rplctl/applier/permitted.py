@@ -1,4 +1,4 @@
-"""What the operator lets a channel execute: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK (mission map 2.5).
+"""What the operator lets a channel execute: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK (MySQL manual).
 
 Invariant: what is not permitted stops before anything of its transaction is executed. REQUIRE_ROW_FORMAT permits what a
 source with binlog_format=ROW writes: rows, DDL, the words around transactions; no rows changed by a statement, no

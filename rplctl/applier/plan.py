@@ -1,4 +1,4 @@
-"""What to apply next: groups of the relay log cut into batches at every barrier (design D1.1).
+"""What to apply next: groups of the relay log cut into batches at every barrier (design D1).
 
 Invariant: a batch begins and ends at group (transaction) boundaries, lies in one relay log file, and is either BULK
 (only row transactions: net changes, one Spark job) or SINGLE (one group that must be carried out in order: DDL,

@@ -1,4 +1,4 @@
-"""Transactions that the operator takes for done: found by their GTID, committed as empty ones (mission map 2.6)."""
+"""Transactions that the operator takes for done: found by their GTID, committed as empty ones (MySQL manual)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""START SLAVE UNTIL: how far the applier may go, and whether it is there (mission map 2.6).
+"""START SLAVE UNTIL: how far the applier may go, and whether it is there (MySQL manual).
 
 Position forms let a group run when it *starts* before the position, so a position inside a transaction lets that
 transaction complete. SQL_BEFORE_GTIDS stops before the first listed GTID, SQL_AFTER_GTIDS once all of them are applied.

@@ -1,4 +1,4 @@
-"""CHANGE MASTER TO: set where a channel reads from and how it connects (mission map 2.5, MySQL's order of checks).
+"""CHANGE MASTER TO: set where a channel reads from and how it connects (MySQL's order of checks).
 
     1. channel name                        3076
     2. running threads                     3081, 3021, 3085

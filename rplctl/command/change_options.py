@@ -1,4 +1,4 @@
-"""The options of CHANGE MASTER TO as one table: name, which thread they concern, type, range (mission map 2.5).
+"""The options of CHANGE MASTER TO as one table: name, which thread they concern, type, range (MySQL manual).
 
 A value that MySQL refuses is refused here with its number. Invariant: no option is stored and then ignored. What has no
 meaning here is refused with its reason (`refused`); only the value that turns it off is taken. `None` is always "not

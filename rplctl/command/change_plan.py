@@ -1,6 +1,6 @@
 """CHANGE MASTER TO as a function of records: what is stored and what was given → what will be stored. Touches nothing.
 
-The semantics are MySQL's (mission map 2.5), but for what moves a position (design D22). Invariant: no option moves the
+The semantics are MySQL's (MySQL manual), but for what moves a position (design D22). Invariant: no option moves the
 executed position, nor where fetching goes on, unless it names a position, another source or another way to find the
 position (GTID on or off). So relay logs are removed by those alone, where MySQL removes them, stopped, at every CHANGE
 MASTER and asks for what was in them again, which its source may have purged by then. A host, port or folder that is

@@ -1,4 +1,4 @@
-"""SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (mission map 2.4).
+"""SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (MySQL manual).
 
 Positions are the repositories' (the authority); what only a thread knows (state, error, lag) is in its status file;
 whether it runs is its lock, and what it says counts while it is fresh (thread_report.py). While the receiver runs, its

@@ -46,7 +46,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPositi
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """UNTIL of START SLAVE (mission map 2.6); at most one kind."""
+    """UNTIL of START SLAVE (MySQL manual); at most one kind."""
 
     master_log_file: str | None = None
     master_log_pos: int | None = None

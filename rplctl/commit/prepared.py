@@ -1,5 +1,4 @@
-"""XA transactions of the source between XA PREPARE and XA COMMIT: their events wait in the target (mission map 3, row
-58).
+"""XA transactions of the source between XA PREPARE and XA COMMIT: their events wait in the target.
 
 They are stored in pieces, so that neither their size in memory nor the target's limit on a row bounds a transaction.
 Invariant: the events are stored in the transaction that moves the position past XA PREPARE, and taken out in the one

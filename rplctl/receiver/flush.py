@@ -31,7 +31,7 @@ class MasterInfoFlusher:
         self._repository.flush(self.info, force=False, events=events)
 
     def force(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
-        """Rotation, stop, a new connection: relay log first, then the record (mission map 2.10)."""
+        """Rotation, stop, a new connection: relay log first, then the record (WL#2775 REQ-3)."""
         writer.sync()
         self._describe(position, writer)
         crash_point("crash_before_flush_master_info")

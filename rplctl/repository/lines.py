@@ -1,4 +1,4 @@
-"""The bytes of master.info and relay-log.info: one value per line, then a `key=value` section (mission: WL#2775).
+"""The bytes of master.info and relay-log.info: one value per line, then a `key=value` section (WL#2775).
 
     master.info                                   relay-log.info
     1        count of lines, itself included: 33  1       count of lines, itself not included: 14

@@ -1,4 +1,4 @@
-"""The source: a live server or a folder of binary logs, behind one stream of raw events (design section 2)."""
+"""The source: a live server or a folder of binary logs, behind one stream of raw events (man rplctl-design)."""
 
 from __future__ import annotations
 

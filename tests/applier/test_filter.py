@@ -1,4 +1,4 @@
-"""Every rule of mission map 2.8 as a row: what the filters say to rows, statements and whole databases."""
+"""Every rule of MySQL's filters as a row: what the filters say to rows, statements and whole databases."""
 
 from __future__ import annotations
 

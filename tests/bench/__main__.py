@@ -1,7 +1,7 @@
 """`make bench`: runs every `bench_*.py` here (or those named) and prints one line per measurement.
 
 A benchmark module has `measure() -> Iterator[Measurement]`. Numbers are for comparing two things in one run on one
-machine, never for passing or failing (design section 5). Each run is kept as bench-results/TIME.json, with the versions
+machine, never for passing or failing. Each run is kept as bench-results/TIME.json, with the versions
 of what took part.
 """
 

@@ -41,7 +41,7 @@ BAD: list[tuple[str, int, str]] = [
     ("recover --channel nope", 4, "ERROR 3074"),
     ("skip 1 --channel nope --yes", 4, "ERROR 3074"),
     ("load-schema --from-source --channel nope", 4, "ERROR 3074"),
-    # CHANGE MASTER: nothing, or values out of range (mission map 2.5)
+    # CHANGE MASTER: nothing, or values out of range (MySQL manual)
     (CM, 2, "needs something to change"),
     (f"{CM} --master-host=", 2, "ERROR 1210: Incorrect arguments to MASTER_HOST"),
     (f"{CM} --master-host {'h' * 256}", 2, "ERROR 1210"),

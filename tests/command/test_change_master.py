@@ -1,4 +1,4 @@
-"""CHANGE MASTER TO as a function: MySQL's semantics (mission map 2.5), and what a kill in the middle leaves."""
+"""CHANGE MASTER TO as a function: MySQL's semantics (MySQL manual), and what a kill in the middle leaves."""
 
 from __future__ import annotations
 

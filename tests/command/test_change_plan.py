@@ -1,4 +1,4 @@
-"""CHANGE MASTER as a function of records: what is kept, forgotten and derived (mission map 2.5)."""
+"""CHANGE MASTER as a function of records: what is kept, forgotten and derived (MySQL manual)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from rplctl.target.base import Target
 from tests.commit.xa_probe import at, config_of, insert, killed_at, numbers, prepare
 from tests.servers import MariadbServer, PostgresqlServer
 
-OUTCOMES = {  # mission map 1.3: whether the transaction is there after the next start
+OUTCOMES = {  # WL#3970: whether the transaction is there after the next start
     "crash_commit_before": False,
     "crash_commit_after_prepare": False,
     "crash_commit_after_log": True,

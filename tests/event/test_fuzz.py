@@ -155,7 +155,7 @@ def test_changed_json_diffs_never_fail_in_another_way() -> None:
 
 @pytest.mark.parametrize("code", [2, 15, 16, 19, 23, 30, 33, 162])
 def test_an_event_of_any_claimed_length_is_whole_torn_or_refused(code: int) -> None:
-    """Class B1 of the reliability map; nothing is allocated from the length."""
+    """Damaged lengths; nothing is allocated from the length."""
     body = bytes([0, 0, 0, 0, code, 1, 0, 0, 0])
     true = 40
     for length in (

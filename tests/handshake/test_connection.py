@@ -1,4 +1,4 @@
-"""What a server may take of our memory and time before a session stands, source and target alike (reliability map B10).
+"""What a server may take of our memory and time before a session stands, source and target alike.
 
 Each rogue does one thing for ever: it sends no end, one byte at a time, or announces more than anyone has.
 """

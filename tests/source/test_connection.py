@@ -1,4 +1,4 @@
-"""Connecting: what a rogue source gets (nothing), and which errors are final (design D14, reliability map B10)."""
+"""Connecting: what a rogue source gets (nothing), and which errors are final (design D14)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A piece of relay log → net changes per table, as bytes. Pure: no database, no clock, no state between calls.
 
-This is what a Spark task runs (design D1.2). It may run twice, or its result may be thrown away, without harm.
+This is what a Spark task runs (design D1). It may run twice, or its result may be thrown away, without harm.
 Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is
 kept (D2). Tables without a key: how many of each row go and come (`binlog.bag`), or, where that cannot be told or is
 not worth it, every change, in order. Changes that contradict each other raise `Inconsistent`: the applier then goes

@@ -1,4 +1,4 @@
-"""The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1.2).
+"""The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1).
 
 Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600
 file of its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19

@@ -2,7 +2,7 @@
 
 Invariant: data and position commit together, DDL included. Python's sqlite3 would commit before DDL by itself, so the
 driver's own transaction handling is off (`isolation_level=None`) and BEGIN/COMMIT are ours. WAL keeps readers from
-waiting; everything lives in one file because a commit over ATTACHed WAL databases is not atomic (reliability map 0.1).
+waiting; everything lives in one file because a commit over ATTACHed WAL databases is not atomic (design D5).
 synchronous=FULL: a committed position survives a power cut.
 
 Names: MySQL's `db`.`t` is the table "db__t". Values: see `schema/sqlite.py` for the type policy.
