@@ -130,7 +130,7 @@ class Scratch:
         engine = open_engine(self._config.target_url)
         self._roll_back_prepared(engine)
         dialect = dialect_of(engine.dialect.name)
-        what, more = dialect.schema_word, " CASCADE" if dialect.schema_word == "SCHEMA" else ""
+        what, more = dialect.schema_word, dialect.cascade
         with engine.begin() as connection:
             connection.execute(text(f"DROP {what} IF EXISTS {DATABASE}{more}"))
             if not self._has_own:

@@ -99,7 +99,7 @@ def is_older_layout(columns: set[str]) -> bool:
 def _repair_hint(connection: Connection, record: Record[Info], channel: str, where: str) -> str:
     """The table anew, and in it what the old one says of the position: the command that puts it there."""
     name = f" --channel {channel}" if channel else ""
-    cascade = " CASCADE" if connection.dialect.name == "postgresql" else ""  # the view of the next event, made anew too
+    cascade = dialect_of(connection.dialect.name).cascade  # the view of the next event, made anew too
     anew = f"DROP TABLE {where}{cascade}; rplctl init; rplctl change-master{name}"
     if record.name == "master-info":
         return f"{anew} --master-host HOST --master-user USER --ask-password (the executed position is kept elsewhere)"

@@ -37,6 +37,7 @@ class Dialect(ABC):
     error_ends_transaction: ClassVar[bool] = False  # but for a savepoint before it
     to_crash_safe: ClassVar[str] = ""  # statement that makes `{table}` crash safe
     view_security: ClassVar[str] = ""  # who asks a view of ours needs rights of his own on its tables
+    cascade: ClassVar[str] = ""  # behind a DROP: with what depends on it
     verified_by: ClassVar[str] = ""  # word of a URL that has the server's certificate checked
     schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
 

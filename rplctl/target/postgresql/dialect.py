@@ -33,6 +33,7 @@ class PostgresqlDialect(Dialect):
     error_ends_transaction = True
     to_crash_safe = "ALTER TABLE {table} SET LOGGED"
     exact_number = "::numeric"
+    cascade = " CASCADE"
     verified_by = "sslmode=verify-full"
 
     def open_engine(self, url: str) -> Engine:
