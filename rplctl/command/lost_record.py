@@ -16,7 +16,6 @@ from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.log_file import start_of
 from rplctl.repository.switch import may_have_table
 from rplctl.status import read_status
 
@@ -53,6 +52,8 @@ def lost_record(repositories: Repositories, channel: Channel, master: MasterInfo
     last = BinlogPosition(status.exec_log_name, status.exec_log_pos)
     index = RelayLogIndex(channel)
     names = index.names()
+    from rplctl.relay_log.log_file import start_of  # loads numpy: stop and show-status pass by here (design D16)
+
     begins = start_of(index.path(names[0])) if names else None
     known = [f"the applier said last that it was at {last}"] if last.log_name else []
     known += [f"with GTIDs {status.executed_gtid_set}"] if last.log_name and status.executed_gtid_set else []

@@ -106,7 +106,7 @@ def test_the_journal_has_one_line_each_with_time_process_and_user_and_is_private
     finally:
         os.umask(old)
     lines = (tmp_path / JOURNAL).read_text().splitlines()
-    assert [line.partition("] ")[2] for line in lines] == ["first", "second, with a surrogate ?"]
+    assert [line.partition("] ")[2] for line in lines] == ["first", "second, with a surrogate \\udc80"]
     assert all(f"Z {os.getpid()} [" in line for line in lines)
     assert stat.S_IMODE((tmp_path / JOURNAL).stat().st_mode) == 0o600
 
