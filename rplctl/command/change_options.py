@@ -40,7 +40,6 @@ class ChangeOption:
     low: int = 0
     high: int = UINT_MAX
     choices: tuple[str, ...] = ()
-    acts: bool = True  # False: stored, but nothing looks at it yet
     refused: str = ""  # why only the value that turns it off is taken; '' = every value
     instead: str = ""  # what to do instead
 
@@ -111,7 +110,7 @@ class MasterChanges:
         RECEIVE, "text", "master.tls_version", "versions of TLS to allow: TLSv1.2,TLSv1.3"
     )
     master_tls_ciphersuites: str | None = _row(
-        RECEIVE, "text", "master.tls_ciphersuites", "permitted suites of TLS 1.3", acts=False
+        RECEIVE, "text", "master.tls_ciphersuites", "permitted suites of TLS 1.3"
     )
     master_public_key_path: str | None = _row(
         RECEIVE, "file", "master.public_key_path", "RSA key of the source for caching_sha2_password"
@@ -120,10 +119,22 @@ class MasterChanges:
         RECEIVE, "switch", "master.get_public_key", "ask the source for its RSA key (trusts whoever answers)"
     )
     master_compression_algorithms: str | None = _row(
-        RECEIVE, "text", "master.master_compression_algorithm", "list of zlib, zstd, uncompressed", acts=False
+        RECEIVE,
+        "text",
+        "master.master_compression_algorithm",
+        "a list with uncompressed in it: nothing else is spoken",
+        refused="the connection to the source is not compressed",
+        instead="--master-compression-algorithms uncompressed; compress below it where the line is slow (a tunnel)",
     )
     master_zstd_compression_level: int | None = _row(
-        RECEIVE, "number", "master.master_zstd_compression_level", "level of zstd, 1..22", low=1, high=22, acts=False
+        RECEIVE,
+        "number",
+        "master.master_zstd_compression_level",
+        "only 3, the default: the connection is not compressed",
+        low=1,
+        high=22,
+        refused="the connection to the source is not compressed",
+        instead="rplctl change-master --master-compression-algorithms uncompressed",
     )
     network_namespace: str | None = _row(
         RECEIVE,
@@ -262,12 +273,12 @@ def check_changes(changes: MasterChanges) -> None:
     """Ranges and forms of single values, with MySQL's number where it has one. Raises UsageError."""
     for row in changes.given():
         value = getattr(changes, row.name)
-        if row.refused and value:
-            raise _refusal(row)
         if isinstance(value, int) and not isinstance(value, bool):
             _check_number(row, value)
         elif isinstance(value, str):
             _check_text(row, value)
+        if row.refused and not _is_off(row, value):
+            raise _refusal(row)
     heartbeat = changes.master_heartbeat_period
     if heartbeat is not None and not 0 <= heartbeat <= MAX_HEARTBEAT_PERIOD:
         raise UsageError(
@@ -293,8 +304,16 @@ def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[Change
     records = {"master": master, "relay": relay}
     for row in CHANGE_OPTIONS.values():
         record, _, name = row.stores.partition(".")
-        if row.refused and getattr(records[record], name):
+        if row.refused and not _is_off(row, getattr(records[record], name)):
             yield row
+
+
+def _is_off(row: ChangeOption, value: Any) -> bool:
+    """Whether the value asks for nothing beyond what is done anyway."""
+    if row.name == "master_compression_algorithms":
+        return not value or "uncompressed" in [name.strip().lower() for name in value.split(",")]
+    record, _, name = row.stores.partition(".")
+    return not value or value == getattr(MasterInfo() if record == "master" else RelayLogInfo(), name)
 
 
 def _check_number(row: ChangeOption, value: int) -> None:

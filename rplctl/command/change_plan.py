@@ -372,7 +372,4 @@ def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, m
     unused = [row.sql_name for row in changes.given() if row.sql_name.startswith(("MASTER_SSL_", "MASTER_TLS_"))]
     if unused and not master.enabled_ssl and not master.master_binlog_dir:
         notes.append(Note(0, f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1"))
-    notes += [
-        Note(0, f"{row.sql_name} is stored, but rplctl does not act upon it") for row in changes.given() if not row.acts
-    ]
     return tuple(notes)

@@ -15,11 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import APPLIER, administer, open_repositories, read_master_info, running
+from rplctl.command.channel_context import (
+    APPLIER,
+    Repositories,
+    administer,
+    open_repositories,
+    read_master_info,
+    running,
+    target_has_table,
+)
 from rplctl.config import Config, split_list
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
+from rplctl.repository.switch import may_have_table
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -85,24 +94,26 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> tuple[str, ...
     with administer(config, channel) as config:
         repositories = open_repositories(config, channel_name)
         read_master_info(repositories, channel_name)
-        from rplctl.commit.models import tables_made_empty
-        from rplctl.commit.tables import create_own_tables
-
-        engine = repositories.engine()
-        create_own_tables(engine)
-        with engine.connect() as connection:
-            known = {
-                f"{database}.{table}": (database, table)
-                for database, table in tables_made_empty(connection, channel_name)
-            }
+        has_models = may_have_table(config) and target_has_table(repositories, "rplctl_table_models")
+        known = _made_empty(repositories, channel_name) if has_models else {}
         wanted = list(known) if names == "all" else split_list(names)
         if strange := [name for name in wanted if name not in known]:
             raise UsageError(
                 f"--rows-loaded {', '.join(strange)}: not known as made empty",
                 hint=f"known are {', '.join(known) or 'none'}",
             )
-        _keep_marks(engine, channel_name, {known[name] for name in wanted})
+        _keep_marks(repositories.engine(), channel_name, {known[name] for name in wanted})
         return tuple(wanted)
+
+
+def _made_empty(repositories: Repositories, channel: str) -> dict[str, TableName]:
+    from rplctl.commit.models import tables_made_empty
+    from rplctl.commit.tables import create_own_tables
+
+    engine = repositories.engine()
+    create_own_tables(engine)  # of an older rplctl: the mark has a column
+    with engine.connect() as connection:
+        return {f"{database}.{table}": (database, table) for database, table in tables_made_empty(connection, channel)}
 
 
 def _keep_marks(engine: Engine, channel: str, loaded: set[TableName]) -> None:

@@ -27,6 +27,7 @@ TEXTS = [
     ("master_compression_algorithms", "", 3920), ("master_compression_algorithms", "zlib,zlib,zlib,zlib", 3924),
     ("master_ssl_cipher", "A" * 4097, 1210), ("network_namespace", "a\nb", 1210),
     ("privilege_checks_user", "u@h", 1235), ("source_connection_auto_failover", "1", 1235), ("gtid_only", "1", 1235),
+    ("master_compression_algorithms", "zstd,zlib", 1235), ("master_zstd_compression_level", "9", 1235),
 ]  # fmt: skip
 
 
