@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.cli.color import choose, is_dumb
+from rplctl.command.compiled_code import choose_folder
 from rplctl.config import Config, default_datadir, load_config
 from rplctl.errors import UsageError
 
@@ -58,8 +59,9 @@ def make_globals(
             also = f"; log-status also takes {', '.join(LOG_FORMATS)}" if flag == "--format" else ""
             raise UsageError(f"{flag} {value}: write one of {', '.join(choices)}{also}")
     choose(color)
-    folder = datadir or default_datadir(config_file)
-    return Globals(folder.expanduser().absolute(), config_file, format, quiet, verbose, color)
+    folder = (datadir or default_datadir(config_file)).expanduser().absolute()
+    choose_folder(folder)
+    return Globals(folder, config_file, format, quiet, verbose, color)
 
 
 def hoist(arguments: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ from rplctl.command.check_findings import Finding
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError, file_error
+from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE
@@ -52,6 +53,7 @@ def doctor(
         *_python(),
         *_guarded("java", lambda: _java(config)),
         *_datadir(config.datadir),
+        _compiled_code(config.datadir),
         *_secrets(config.datadir),
     ]
     names: list[str] = []
@@ -126,6 +128,14 @@ def _datadir(datadir: Path) -> Iterator[DoctorLine]:
     result = FAIL if free < LEAST_FREE_BYTES else OK if free >= MIN_FREE_BYTES else WARN
     hint = {FAIL: f"df {datadir}; free some space", WARN: "set relay_log_space_limit"}.get(result, "")
     yield DoctorLine("free space", result, f"{free >> 20} MiB", hint)
+
+
+def _compiled_code(datadir: Path) -> DoctorLine:
+    folder = cache_folder()
+    if folder is not None:
+        return DoctorLine("compiled code", OK, f"kept in {folder}")
+    hint = f"make {datadir} a folder that you alone can write to, or set NUMBA_CACHE_DIR to one"
+    return DoctorLine("compiled code", WARN, "kept nowhere: each process compiles anew for some seconds", hint)
 
 
 def _secrets(datadir: Path) -> Iterator[DoctorLine]:

@@ -6,25 +6,20 @@ May be run again: it changes what is given and keeps the rest.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.command.channel_context import Note, all_channels, engine_of, files_may_change
+from rplctl.command.compiled_code import compile_kernels
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
-from rplctl.event.kernel_cache import is_compiled
 from rplctl.secret import protect
 from rplctl.target_url import has_password, is_same_target
 
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
-
-
-_background: list[subprocess.Popen[bytes]] = []  # left running on purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +53,9 @@ def init(
     private_folder(datadir)
     if not _is_writable(datadir):
         raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
-    compile_kernels()
+    compile_kernels(datadir)
     with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new one has no locks yet
         return _store(datadir, given, planned, target_password, config_file)
-
-
-def compile_kernels() -> None:
-    """Once per machine, in the background, so that the first `start` need not wait for it (some seconds of CPU)."""
-    if not is_compiled():
-        command = [sys.executable, "-m", "rplctl.demo.warm_up"]
-        null = subprocess.DEVNULL
-        child = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
-        _background.append(child)  # ends by itself
 
 
 def _store(

@@ -21,7 +21,7 @@ from rplctl.event.distinct_ranges import distinct_ranges
 from rplctl.event.fields import EncodedText, TextForm, fields_of, row_ends
 from rplctl.event.images import walk_images
 from rplctl.event.jit import byte_view
-from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, cache_folder, is_compiled
+from rplctl.event.kernel_cache import LOCK_FILE, STAMP_FILE, is_compiled, made_folder
 from rplctl.event.net_change import net_changes
 from rplctl.event.packets import deframe
 from rplctl.event.relocate import relocated
@@ -35,11 +35,10 @@ from rplctl.position import BinlogPosition
 
 def warm_up() -> None:
     """Return with every kernel ready in this process."""
-    folder = cache_folder()
-    if is_compiled():
+    folder = made_folder()
+    if folder is None or is_compiled():
         run_kernels()
         return
-    folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

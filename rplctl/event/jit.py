@@ -1,7 +1,8 @@
 """The one door to Numba: `kernel` compiles a function over bytes, once per machine.
 
 Invariant: a kernel sees read-only C-contiguous byte arrays (`byte_view`), so that each compiles exactly one version
-whatever the caller holds (bytes, a socket buffer, a memory map). Compiled code is kept (`binlog.kernel_cache`).
+whatever the caller holds (bytes, a socket buffer, a memory map). Compiled code
+is kept where there is a folder for it (`kernel_cache`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from rplctl.event.kernel_cache import choose_folder
+from rplctl.event.kernel_cache import made_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,16 +22,16 @@ ByteArray: TypeAlias = "NDArray[np.uint8]"
 Buffer: TypeAlias = "bytes | bytearray | memoryview | NDArray[np.uint8]"
 
 
-choose_folder()
+_IS_KEPT = made_folder() is not None
 
 import numba  # noqa: E402  the cache folder must be known first
 
-_LEAN: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
+_LEAN: dict[str, Any] = {"cache": _IS_KEPT, "nogil": True, "boundscheck": False, "_nrt": False}  # _nrt is in no stub
 
 
 def kernel(function: F) -> F:
     """Compile on first call (about 0.3 s each, later from the cache); runs without the GIL."""
-    return cast(F, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+    return cast(F, numba.njit(cache=_IS_KEPT, nogil=True, boundscheck=False)(function))
 
 
 def lean_kernel(function: F) -> F:

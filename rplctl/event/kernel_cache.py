@@ -1,26 +1,41 @@
 """Where compiled kernels are kept, and whether they are there; loads neither numba nor numpy.
 
 Compiled code lies beside the modules; when that folder is read-only (a system-wide install), in
-`$XDG_CACHE_HOME/rplctl/numba`. Invariant: an operator's NUMBA_CACHE_DIR wins.
+`$XDG_CACHE_HOME/rplctl/numba`; when that is, too (a service without a home), in `<datadir>/cache/numba`. Children
+inherit the choice. Invariants: an operator's NUMBA_CACHE_DIR wins; else no code is loaded from a folder that another
+user can write to, for loading it runs what is in it; where there is no folder each process compiles for itself.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from pathlib import Path
 
+from rplctl.durable import private_folder
+
 LOCK_FILE = "rplctl.compiling"
 STAMP_FILE = "rplctl.compiled"
+VARIABLE = "NUMBA_CACHE_DIR"
+DATADIR_FOLDER = Path("cache", "numba")
 
 _SOURCES = Path(__file__).parent
+_WRITE = os.W_OK | os.X_OK
 
 
-def choose_folder() -> None:
-    """Point Numba at a writable folder; must run before Numba is imported."""
-    if "NUMBA_CACHE_DIR" in os.environ or "numba" in sys.modules or os.access(_SOURCES, os.W_OK):
+def choose_folder(datadir: Path | None = None) -> None:
+    """Point Numba at a writable folder; must run before Numba is imported. Makes nothing.
+
+    `datadir`: of the instance that the command is about.
+    """
+    if VARIABLE in os.environ or "numba" in sys.modules or _is_kept_beside():
         return
-    os.environ["NUMBA_CACHE_DIR"] = os.path.join(users_cache(), "numba")
+    users = Path(users_cache())
+    if users.is_absolute() and _is_safe(users, users / "numba"):
+        os.environ[VARIABLE] = str(users / "numba")
+    elif datadir is not None and _is_ours(place := datadir.resolve()) and _is_safe(place, place / DATADIR_FOLDER):
+        os.environ[VARIABLE] = str(place / DATADIR_FOLDER)
 
 
 def users_cache() -> str:
@@ -29,12 +44,53 @@ def users_cache() -> str:
     return os.path.join(cache_home, "rplctl")
 
 
-def cache_folder() -> Path:
+def cache_folder() -> Path | None:
+    """None when there is none that can be used, or made."""
     choose_folder()
-    return Path(os.environ.get("NUMBA_CACHE_DIR") or _SOURCES / "__pycache__")
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen) if os.access(_nearest(Path(chosen)), _WRITE) else None
+    return _SOURCES / "__pycache__" if _is_kept_beside() else None
+
+
+def made_folder() -> Path | None:
+    """The same, there by now."""
+    folder = cache_folder()
+    try:
+        return None if folder is None else private_folder(private_folder(folder.parent) / folder.name)
+    except OSError:
+        return None
 
 
 def is_compiled() -> bool:
     """True when the kernels were compiled after their sources were last changed."""
-    stamp = cache_folder() / STAMP_FILE
+    folder = cache_folder()
+    if folder is None:
+        return False
+    stamp = folder / STAMP_FILE
     return stamp.exists() and stamp.stat().st_mtime > max(source.stat().st_mtime for source in _SOURCES.glob("*.py"))
+
+
+def _is_kept_beside() -> bool:
+    return os.access(_nearest(_SOURCES / "__pycache__"), _WRITE)
+
+
+def _is_safe(above: Path, folder: Path) -> bool:
+    """Whether it can be written, and by nobody else: what is there, up to below `above`, is ours."""
+    inside = [path for path in (folder, *folder.parents) if path.is_relative_to(above)]
+    return all(_is_ours(path) for path in inside if os.path.lexists(path)) and os.access(_nearest(folder), _WRITE)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or of those above it the first that is there."""
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    return folder
