@@ -26,7 +26,7 @@ from pathlib import Path
 
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy
-from rplctl.plain_file import open_plain
+from rplctl.plain_file import open_plain, read_plain
 
 ER_LOCK_WAIT_TIMEOUT = 1205
 PATIENCE_S = 50.0  # innodb_lock_wait_timeout's default
@@ -94,7 +94,7 @@ class FileLock:
     def noted(self) -> str:
         """What its holder wrote last; '' when there never was one."""
         try:
-            return self.path.read_text("utf-8", "replace")
+            return read_plain(self.path, follow=False).decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
 

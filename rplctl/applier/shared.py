@@ -26,6 +26,7 @@ from rplctl.channel import STOP_NOW, Channel
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
 from rplctl.log_file import LineFormatter, keep_small
+from rplctl.plain_file import UnfitFile, read_plain
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -140,8 +141,8 @@ class SharedProcess:
     def _takes_stop(channel: Channel) -> list[str]:
         """What `stop` says to this process: its pid, and STOP_NOW at the end of its patience; [] for nothing."""
         try:
-            asked = channel.stop_path.read_text().split()
-        except OSError:
+            asked = read_plain(channel.stop_path).decode(errors="replace").split()
+        except (OSError, UnfitFile):
             return []
         if asked[:1] != [str(os.getpid())]:
             return []

@@ -38,6 +38,7 @@ from rplctl.durable import private_folder, replace_file, sync, write_all
 from rplctl.errors import RplError, UsageError
 from rplctl.info import RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, lock_wait_timeout, read_lock
+from rplctl.plain_file import open_plain
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import RepositoryKind, open_relay_log_info, open_repository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
@@ -219,7 +220,7 @@ def _no_engine() -> Engine:
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
     """Up to `size` bytes, durable later (`_described`); less when the file is shorter. False when there is no file."""
     try:
-        reader = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        reader = open_plain(source, follow=False)
     except FileNotFoundError:
         return False
     try:

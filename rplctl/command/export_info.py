@@ -28,6 +28,7 @@ from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.plain_file import read_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.repository.exchange.servers import Server, without_relay_logs
 from rplctl.repository.exchange.servers import export_info as format_files
@@ -137,8 +138,8 @@ def _contents(
 
 
 def _connections(path: Path, channel: str) -> bytes:
-    names = path.read_text().splitlines() if path.exists() else []
-    return "".join(f"{name}\n" for name in dict.fromkeys([*names, channel])).encode()
+    names = read_plain(path).decode(errors="surrogateescape").splitlines() if path.exists() else []
+    return "".join(f"{name}\n" for name in dict.fromkeys([*names, channel])).encode(errors="surrogateescape")
 
 
 def _write(folder: Path, contents: dict[str, bytes]) -> None:

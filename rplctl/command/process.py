@@ -27,7 +27,7 @@ from rplctl.errors import LockBusy, RplError
 from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
 from rplctl.own_process import signal_holder
-from rplctl.plain_file import open_plain
+from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import read_status
 
@@ -206,10 +206,10 @@ def error_of(child: Child, code: int) -> RplError:
 
 def last_line(log: Path) -> str:
     try:
-        with log.open("rb") as file:
+        with os.fdopen(open_plain(log), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
             lines = file.read().decode(errors="replace").strip().splitlines()
-    except OSError:
+    except (OSError, UnfitFile):
         return ""
     return lines[-1] if lines else ""
 

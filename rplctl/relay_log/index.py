@@ -19,7 +19,7 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RelayLogError
-from rplctl.plain_file import read_plain
+from rplctl.plain_file import open_plain, read_plain
 from rplctl.position import log_number, numbered_log_name
 
 MAX_LOG_NUMBER = 2**31 - 1  # the server's own limit
@@ -94,8 +94,7 @@ class RelayLogIndex:
     def lock(self) -> Iterator[None]:
         """Wait for and hold the index lock: short, never across a network call or a scan of a relay log."""
         private_folder(self.channel.run_folder)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(self.channel.lock_path("relay-index"), flags, 0o600)
+        descriptor = open_plain(self.channel.lock_path("relay-index"), os.O_RDWR | os.O_CREAT, follow=False)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

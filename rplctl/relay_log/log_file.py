@@ -79,7 +79,7 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
 def cut_file(path: Path, size: int) -> None:
     """Make the file durable at this shorter size, waiting for readers that scan it. Raises OSError with the path."""
     with naming(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = open_plain(path, os.O_RDWR, follow=False)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             os.ftruncate(descriptor, size)
@@ -91,7 +91,7 @@ def cut_file(path: Path, size: int) -> None:
 def sync_file(path: Path) -> None:
     """Make durable what is in the file. Raises OSError with the path."""
     with naming(path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = open_plain(path, follow=False)
         try:
             sync(descriptor, path.name)
         finally:

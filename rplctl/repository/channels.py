@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rplctl.channel import Channel, decode_channel_name, encode_channel_name
 from rplctl.config import INSTANCE_FILE, Config, channel_sections, load_config, read_file
 from rplctl.errors import RplError
+from rplctl.plain_file import read_plain
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.target_url import url_without_password
@@ -173,7 +174,7 @@ def _has_bytes(path: Path) -> bool:
 
 def _written_name(path: Path) -> str:
     try:
-        return MASTER_INFO.parse(path.read_bytes()).channel_name
+        return MASTER_INFO.parse(read_plain(path)).channel_name
     except (RplError, ValueError, OSError):
         return ""
 

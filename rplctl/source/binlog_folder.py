@@ -22,6 +22,7 @@ from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
+from rplctl.plain_file import open_plain, read_plain
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
 from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
@@ -31,7 +32,6 @@ from rplctl.source.receive_buffer import Room
 
 CHUNK: Final = 4 << 20
 POLL_S: Final = 0.1
-_MAX_INDEX = 1 << 20
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class FolderStream:
     def _open(self, name: str, position: int) -> None:
         path = self._folder / name
         head = read_head(path)
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_plain(path)
         if self._log is not None:
             os.close(self._log.descriptor)
         self._log = _OpenLog(name, descriptor, position, head)
@@ -260,7 +260,7 @@ def log_names(folder: Path) -> list[str]:
         raise SourceError(f"--master-binlog-dir: {folder}: {error.strerror}", errno=2003, transient=True) from error
     indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
     if len(indexes) == 1:
-        lines = (folder / indexes[0]).read_bytes()[:_MAX_INDEX].decode("utf-8", "replace").splitlines()
+        lines = read_plain(folder / indexes[0]).decode("utf-8", "replace").splitlines()
         names = [Path(line).name for line in lines if line.strip()]
         found = [name for name in names if is_log_name(name)]
     else:
@@ -283,7 +283,7 @@ def _without_relay_logs(names: list[str]) -> list[str]:
 def read_head(path: Path) -> bytes:
     """The FORMAT_DESCRIPTION event of a log. Raises SourceError 1236 for anything that is no readable binary log."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_plain(path), "rb") as file:
             magic = file.read(FIRST_EVENT_POSITION)
             start = file.read(CHUNK >> 10)
     except OSError as error:

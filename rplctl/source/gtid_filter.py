@@ -6,6 +6,7 @@ that the replica lacks is the first to read; in it and after it transactions tha
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import MysqlGtid, parse_gtid
 from rplctl.event.scan import scan_events
 from rplctl.event.types import GTIDS, EventType
+from rplctl.plain_file import open_plain
 from rplctl.source.base import DumpStart, EventBatch, fatal_reading_binlog
 
 _HEAD_BYTES: Final = 64 << 10
@@ -87,7 +89,7 @@ def has_all_before(path: Path, start: DumpStart) -> bool:
 def _state_before(path: Path) -> PreviousGtids | GtidList:
     size = _HEAD_BYTES
     while True:
-        with path.open("rb") as file:
+        with os.fdopen(open_plain(path), "rb") as file:
             head = file.read(size)
         index = scan_events(head, 4)
         found = np.flatnonzero(np.isin(index.type_codes, [EventType.PREVIOUS_GTIDS, EventType.GTID_LIST]))
