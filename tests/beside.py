@@ -25,15 +25,25 @@ from tests.postgresql_state import new_database
 from tests.replica import wait_until
 from tests.servers import MariadbServer, PostgresqlServer
 
+STRICTEST = (  # refuses most, and reads quotes and backslashes otherwise
+    "'TRADITIONAL,ONLY_FULL_GROUP_BY,ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,"
+    "HIGH_NOT_PRECEDENCE,IGNORE_SPACE,NO_UNSIGNED_SUBTRACTION,REAL_AS_FLOAT'"
+)
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys", "rplctl")
+Step = str | Callable[[], None]  # SQL, or what is done between two statements
 Tables = dict[str, list[tuple[Any, ...]]]
 
 
-def run_each(server: MariadbServer, statements: Sequence[str], expected: Collection[int] = ()) -> list[int]:
+def run_each(server: MariadbServer, statements: Sequence[Step], expected: Collection[int] = ()) -> list[int]:
     """One session, one statement after another; errors in `expected` are what the script wants. Returns the errors."""
     errors: list[int] = []
     with closing(server.connect()) as connection, connection.cursor() as cursor:
-        for statement in filter(str.strip, statements):
+        for statement in statements:
+            if callable(statement):
+                statement()
+                continue
+            if not statement.strip():
+                continue
             try:
                 cursor.execute(statement.encode())
                 while cursor.nextset():
@@ -125,7 +135,16 @@ class Beside:
         self._number = 0
         self._log = ""
 
-    def run(self, statements: Sequence[str], expected: Collection[int] = ()) -> Tables:
+    @contextmanager
+    def into(self, server: MariadbServer) -> Iterator[None]:
+        """Another server takes the place of ours."""
+        before, self.server = self.server, server
+        try:
+            yield
+        finally:
+            self.server = before
+
+    def run(self, statements: Sequence[Step], expected: Collection[int] = ()) -> Tables:
         """On the source and by the native replica; that one's state at the end."""
         for server in filter(None, (self.source, self.native, self.server)):
             self._clean(server)
@@ -178,7 +197,9 @@ class Beside:
         return (status[name], status["Exec_Master_Log_Pos"]) == self.source.master_status()
 
     @contextmanager
-    def ours(self, kind: str, **options: Any) -> Iterator[tuple[Instance, Callable[[], Tables]]]:
+    def ours(
+        self, kind: str, *, strictest: bool = False, **options: Any
+    ) -> Iterator[tuple[Instance, Callable[[], Tables]]]:
         """An instance on an empty target of that kind, and what reads its state."""
         self._number += 1
         folder = self.folder / f"{kind}-{self._number}"
@@ -186,7 +207,7 @@ class Beside:
         if kind == "server":
             assert self.server is not None
             self._clean(self.server)
-            self.server.sql("CREATE DATABASE rplctl")
+            self.server.sql(f"CREATE DATABASE rplctl; SET GLOBAL sql_mode={STRICTEST if strictest else 'DEFAULT'}")
             options["target"] = self.server.url()
         elif kind == "postgresql":
             assert self.postgresql is not None
@@ -204,19 +225,24 @@ class Beside:
         groups = groups_of(self.source.data / self._log)
         return plan_batches(groups, len(groups.scan), has_rollbacks=instance.applier.executes_statements)
 
-    def apply(self, kind: str, **options: Any) -> Outcome:
-        with self.ours(kind, **options) as (instance, state):
-            error = None
-            try:
-                for batch in self.batches(instance):
-                    instance.applier.apply(batch)
-            except RplError as raised:
-                error = raised
+    def apply(self, kind: str, *, strictest: bool = False, **options: Any) -> Outcome:
+        """The whole log. `strictest`: into a server of that sql_mode; it is read in its usual one."""
+        with self.ours(kind, strictest=strictest, **options) as (instance, state):
+            error = self._applied(instance)
             return Outcome(error, state())
+
+    def _applied(self, instance: Instance) -> RplError | None:
+        try:
+            for batch in self.batches(instance):
+                instance.applier.apply(batch)
+        except RplError as raised:
+            return raised
+        return None
 
     def _state(self, kind: str, instance: Instance) -> Tables:
         if kind == "server":
             assert self.server is not None
+            self.server.sql("SET GLOBAL sql_mode=DEFAULT")
             return server_state(self.server)
         return sqlite_state(instance) if kind == "sqlite" else postgresql_state(instance)
 

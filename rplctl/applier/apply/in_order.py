@@ -43,7 +43,7 @@ from rplctl.mask import masked
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
-from rplctl.schema.parse import parse_ddl
+from rplctl.schema.parse import ERROR_UNSAFE_STATEMENT, parse_ddl
 from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
 from rplctl.schema.statement import ACCOUNT, AlterTable, NoOperation, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
@@ -56,6 +56,13 @@ _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 _HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
 ERROR_UNREPLICATED = 1235
+ERROR_CANNOT_EXECUTE = 1666
+# no text tells which tables a statement changes: its triggers and functions do, too, so it is never passed over unseen
+_ROLLED_BACK_HINT = (
+    "the source rolled this transaction back: `rplctl skip` leaves it out, and is right if it changed only tables with "
+    "transactions; what it changed in others (MyISAM, Aria) stayed on the source: load these again; set "
+    "binlog_format=ROW on the source"
+)
 _UNKNOWN_TABLE = (ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE)
 _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
 
@@ -140,6 +147,8 @@ class OrderedRange:
         try:
             apply(run, number, *more)
         except RplError as error:
+            if self._may_roll_back and error.errno in (ERROR_UNSAFE_STATEMENT, ERROR_CANNOT_EXECUTE):
+                error.hint = _ROLLED_BACK_HINT
             if not self._tolerance.ignores(error):
                 raise
             self.result.passed_over.add(error, _end_position(run, number))
@@ -330,7 +339,7 @@ class OrderedRange:
     def _statement_error(self, what: str, at: str) -> RplError:
         return RplError(
             f"the source logged a statement instead of rows, which this target cannot execute: {masked(what)[:200]}",
-            errno=1666,
+            errno=ERROR_CANNOT_EXECUTE,
             position=at,
             hint="set binlog_format=ROW on the source, then load the tables again: `rplctl skip` leaves the "
             "whole transaction out",

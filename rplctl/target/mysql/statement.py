@@ -55,6 +55,11 @@ UNKNOWN_NAMES = frozenset({1051, 4091, 4092})  # of tables, sequences, views
 _DROP_LIST = re.compile(
     rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
 )
+_DROP_HINT = (
+    "replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop those tables or sequences of "
+    "the list that are there; `rplctl skip` leaves the whole transaction out: drop them on the target first, it would "
+    "keep them"
+)
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
 
@@ -183,7 +188,7 @@ def judge(query: Query, error: TargetError | None) -> None:
         raise TargetError(
             f"Error '{error.message}' on query. Default database: '{query.database}'. Query: '{text}'",
             errno=error.errno,
-            hint=error.hint,
+            hint=_DROP_HINT if error.errno in UNKNOWN_NAMES else error.hint,
             transient=error.transient,
         )
     said = "no error" if error is None else f"'{error.message}' ({error.errno})"
