@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import rplctl.demo
+from rplctl.demo import BINLOG_FOLDER
 from tests.replica import Replica, assert_same_tables, wait_until
 from tests.servers import MariadbServer
 
@@ -101,6 +102,39 @@ def test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on(
         replica.run("start", "--until-synced")
         (small / "target.db").symlink_to(tmp_path / "target.db")
         assert_same_tables(source, replica, "shop")
+    finally:
+        replica.close()
+        subprocess.run(["umount", "-l", str(small)], check=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+@pytest.mark.parametrize("free_pages", [0, 1])
+def test_start_on_a_full_disk_says_so_leaves_nothing_and_starts_when_there_is_space(
+    replica: Replica, tmp_path: Path, free_pages: int
+) -> None:
+    small = replica.datadir
+    small.mkdir(mode=0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k,mode=0700", "tmpfs", str(small)], check=True)
+    try:
+        replica.run("init", "--target", f"sqlite:///{tmp_path / 'target.db'}")
+        replica.run("change-master", "--master-binlog-dir", str(BINLOG_FOLDER))
+        old = replica.channel.log_path("receiver")
+        old.write_text("of an earlier run\n")
+        os.utime(old, (1, 1))
+        room = os.statvfs(small)
+        (small / "filler").write_bytes(bytes((room.f_bavail - free_pages) * room.f_frsize))
+        before = {path.name for path in small.rglob("*") if path.is_file()}
+        failed = replica.run("start", expect=1)
+        assert failed.stderr.startswith("ERROR 1021: ") or "\nERROR 1021: " in failed.stderr, failed.stderr
+        assert "No space left on device" in failed.stderr and f"df {small}" in failed.stderr
+        replica.run("stop", expect=None)
+        made = {path.name for path in small.rglob("*") if path.is_file()} - before
+        assert not [name for name in made if not name.endswith((".lock", ".gate", ".log", ".status.json"))], made
+        (small / "filler").unlink()
+        subprocess.run(["mount", "-o", "remount,size=100m", str(small)], check=True)
+        if not free_pages:  # once will do: it is a Spark
+            replica.run("start", "--until-synced")
+            assert replica.status()["Exec_Master_Log_Pos"] > 4
     finally:
         replica.close()
         subprocess.run(["umount", "-l", str(small)], check=False)

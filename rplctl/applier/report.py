@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 def log_error(error: RplError) -> int:
     """What the applier stopped with, for its log; the exit code."""
     where = f" (at {error.position})" if error.position else ""
-    log.error("%s%s", error.message, where, exc_info=error.__cause__ if type(error) is RplError else None)
+    unforeseen = type(error) is RplError and not error.transient  # a full disk is foreseen
+    log.error("%s%s", error.message, where, exc_info=error.__cause__ if unforeseen else None)
     return error.exit_code
 
 

@@ -22,8 +22,8 @@ from typing import IO
 from rplctl import errors
 from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
 from rplctl.command.channel_context import APPLIER, RECEIVER
-from rplctl.durable import private_folder, replace_file
-from rplctl.errors import LockBusy, RplError
+from rplctl.durable import naming, private_folder, replace_file
+from rplctl.errors import LockBusy, RplError, file_error
 from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
 from rplctl.own_process import signal_holder
@@ -36,6 +36,7 @@ STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
 SEVER_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
 SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
 NO_VARIABLES: Mapping[str, str] = {}
+LEAST_ROOM = 1 << 16  # bytes: log, status and lock of a child, and the temporary files they come from
 _POLL_S = 0.02
 _ERROR_OF_EXIT_CODE = {
     error.exit_code: error
@@ -191,7 +192,9 @@ def _has_ended(child: Child) -> bool:
 
 
 def error_of(child: Child, code: int) -> RplError:
-    """Why a child ended, in the words of its status file; else the last line of its log."""
+    """Why a child ended, in the words of its status file; else the last line of its log; else, or on top
+    of it, that the disk is full, which lets it write neither.
+    """
     status = read_status(child.channel.status_path(child.role))
     log = child.log or child.channel.log_path(child.role)
     kind = _ERROR_OF_EXIT_CODE.get(code, RplError)
@@ -200,12 +203,30 @@ def error_of(child: Child, code: int) -> RplError:
     else:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         thread = f"the {child.role} of channel '{child.channel.name}'"
-        message, errno = f"{thread} {how}: {last_line(log) or 'it said nothing'}", 0
+        said = last_line(log, since=child.started)
+        if full := _lack_of_room(log.parent):  # which is why the status file does not say it
+            name = child.channel.name
+            return RplError(f"{thread} {how}: {said or full.message}", errno=full.errno, channel=name, hint=full.hint)
+        message, errno = f"{thread} {how}: {said or 'it said nothing'}", 0
     return kind(message, errno=errno, channel=child.channel.name, hint=f"see {log}")
 
 
-def last_line(log: Path) -> str:
+def _lack_of_room(folder: Path) -> RplError | None:
+    """The error of one who writes there as much as a child does that begins."""
     try:
+        with naming(folder), tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(LEAST_ROOM))
+            probe.flush()
+    except OSError as error:
+        return file_error(error)
+    return None
+
+
+def last_line(log: Path, since: float = 0.0) -> str:
+    """'' when nothing was written `since` then (Unix seconds)."""
+    try:
+        if log.stat().st_mtime < since - 1:
+            return ""
         with os.fdopen(open_plain(log), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
             lines = file.read().decode(errors="replace").strip().splitlines()

@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
             "%s%s",
             error.message,
             f" (hint: {error.hint})" if error.hint else "",
-            exc_info=error.__cause__ if type(error) is RplError else None,  # what nobody foresaw
+            exc_info=error.__cause__ if type(error) is RplError and not error.transient else None,  # nobody foresaw it
         )
         return error.exit_code
     return 0
