@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.beside import Beside, differences, rows_only
+from tests.beside import Beside, differences, rows_only, server_state
 from tests.servers import Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -430,6 +430,35 @@ def stored(form: str, images: Sequence[str]) -> list[str]:
             statements += ["BEGIN", "SAVEPOINT a", *changes, "COMMIT"] if form == "savepoint" else changes
             statements.append(f"CREATE TABLE cut{number} (a INT)")
     return statements
+
+
+YEARS = """
+SET sql_mode=''; CREATE DATABASE d; USE d; CREATE TABLE k (id INT PRIMARY KEY, a YEAR(2), b YEAR, c YEAR(2) DEFAULT 0);
+CREATE TABLE u (a YEAR(2) DEFAULT 2000, b INT AS (a+1) VIRTUAL);
+INSERT INTO k (id, a, b) VALUES (1, 0, 0), (2, 69, 69), (3, 70, 70), (4, 2000, 2000), (5, 99, 99), (6, NULL, NULL);
+INSERT INTO u (a) VALUES (0), (69), (70), (99), (2055); INSERT INTO u () VALUES (); UPDATE k SET a=a+1 WHERE id=1;
+CREATE TABLE cut (a INT); UPDATE u SET a=1 WHERE a=0; DELETE FROM u WHERE a=70; INSERT INTO k VALUES (7, 55, 2055, 77);
+ALTER TABLE k ADD d YEAR(2) NOT NULL DEFAULT 7, ADD e INT, ADD f VARCHAR(4), ADD g YEAR(4), ADD h YEAR(2);
+UPDATE k SET e=a, f=a, g=a, h=b; CREATE TABLE l AS SELECT * FROM k; ALTER TABLE l MODIFY a YEAR(4), MODIFY b YEAR(2);
+ALTER TABLE l MODIFY h INT, MODIFY e YEAR(2), MODIFY c VARCHAR(4)
+"""
+
+
+def test_a_year_of_two_digits_is_what_the_sources_select_and_dump_give(mariadb_beside: Beside) -> None:
+    """Its stored byte says 2000; SELECT, a dump, generated columns and later ALTERs see 0."""
+    mariadb_beside.run(YEARS.split(";"))
+    tables = {name: mariadb_beside.native.sql(f"SHOW COLUMNS FROM d.{name}") for name in ("k", "u", "l")}
+    for kind in ("sqlite", "postgresql"):
+        ended = mariadb_beside.apply(kind)
+        assert ended.error is None
+        for name, columns in tables.items():
+            shown = ", ".join(f"{c[0]}+0" if c[1].startswith("year") else c[0] for c in columns)
+            rows = mariadb_beside.native.sql(f"SELECT {shown} FROM d.{name}")
+            printed = [tuple(None if value is None else str(value) for value in row) for row in rows]
+            assert ended.state[f"d.{name}"] == sorted(printed, key=repr), (kind, name)
+    native = server_state(mariadb_beside.native)
+    ended = mariadb_beside.apply("server")
+    assert (ended.errno, differences(native, ended.state)) == (0, [])
 
 
 KEYED = (("k", " PRIMARY KEY"), ("u", ""))

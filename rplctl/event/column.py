@@ -24,7 +24,7 @@ class ColumnFormat:
 
     `type_code`, `metadata`: as the table map has them (`TableMap`). `charset`: MySQL's name, None or 'binary' = bytes.
     `labels`: members of ENUM and SET. `sql_type`: MySQL's type word where the wire type cannot tell: 'inet4', 'inet6',
-    'uuid'; or 'time(3)', 'datetime(6)', 'timestamp(2)' for columns in MariaDB's old temporal format.
+    'uuid', 'year(2)'; or 'time(3)', 'datetime(6)', 'timestamp(2)' for columns in MariaDB's old temporal format.
     """
 
     type_code: int

@@ -119,9 +119,11 @@ def _finite(values: npt.NDArray[Any]) -> list[Any]:
     return _listed(values.astype(np.float64))
 
 
-def _years(cells: Cells, _: ColumnFormat) -> list[Any]:
+def _years(cells: Cells, fmt: ColumnFormat) -> list[Any]:
+    """YEAR(2) as the source's SELECT and its dump give it: 0 to 99."""
     year = unsigned_cells(cells).astype(np.int64)
-    return _listed(np.where(year == 0, 0, year + 1900))
+    full = np.where(year == 0, 0, year + 1900)
+    return _listed(full % 100 if fmt.sql_type == "year(2)" else full)
 
 
 def _bits(cells: Cells, _: ColumnFormat) -> list[Any]:

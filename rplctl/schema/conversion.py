@@ -110,7 +110,19 @@ def _number_to_integer(case: _Case) -> Conversion:
     return _only(case, case.value, " OR ".join(limits))
 
 
+def _year_to_year(case: _Case) -> Conversion:
+    """YEAR(2) holds 0 to 99, of 1970 to 2069."""
+    if case.old.length == case.new.length:
+        return _same(case)
+    if case.new.length == 2:
+        return Conversion(f"({case.value} % 100)")
+    return Conversion(f"({case.value} + CASE WHEN {case.value} < 70 THEN 2000 ELSE 1900 END)")
+
+
 def _integer_to_year(case: _Case) -> Conversion:
+    if case.new.length == 2:
+        bad = f"NOT ({case.value} BETWEEN 0 AND 99 OR {case.value} BETWEEN 1901 AND 2155)"
+        return _only(case, f"({case.value} % 100)", bad)
     return _only(case, case.value, f"NOT ({case.value} = 0 OR {case.value} BETWEEN 1901 AND 2155)")
 
 
@@ -118,7 +130,7 @@ def _integer_to_text(case: _Case) -> Conversion:
     digits = f"CAST({case.value} AS TEXT)"
     width = case.old.length or 0
     if case.old.type == "year":
-        return Conversion(f"printf('%04d', {case.value})")
+        return Conversion(f"printf('%0{width or 4}d', {case.value})")
     if case.old.zerofill and width:
         zeros = text_literal("0" * width)
         padded = f"substr({zeros} || {digits}, -{width})"
@@ -367,7 +379,7 @@ def _vector(case: _Case) -> Conversion:
 _Rule = Callable[[_Case], Conversion]
 _RULES: dict[tuple[str, str], _Rule] = {
     **{(a, b): _number_to_integer for a in ("integer", "bit", "year") for b in ("integer", "bit")},
-    ("bit", "integer"): _number_to_integer, ("year", "year"): _same, ("integer", "year"): _integer_to_year,
+    ("bit", "integer"): _number_to_integer, ("year", "year"): _year_to_year, ("integer", "year"): _integer_to_year,
     ("decimal", "decimal"): _decimal_to_decimal, ("decimal", "integer"): _decimal_to_integer,
     ("decimal", "double"): _decimal_to_float, ("decimal", "float"): _decimal_to_float,
     ("integer", "decimal"): _integer_to_decimal,

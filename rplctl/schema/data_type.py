@@ -176,7 +176,7 @@ def normalize(column: Column) -> Column:
         return replace(column, length=10 if length is None else length or 10, scale=column.scale or 0)
     if kind == "float" and length is not None and column.scale is None:
         return replace(column, type="double" if length > 24 else "float", length=None)
-    if kind == "year" or (kind in TEMPORAL_TYPES and not length):
+    if (kind == "year" and length != 2) or (kind in TEMPORAL_TYPES and not length):
         return replace(column, length=None)
     if length is not None and (kind == "blob" or (kind == "text" and column.charset is not None)):
         return _sized_blob(column)

@@ -125,7 +125,7 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
         year = int(number)
         if year in range(1, 100):
             year += 1900 if year >= 70 else 2000
-        return year
+        return year % 100 if column.length == 2 else year
     if kind in ("enum", "set"):
         raise NotComputable(f"DEFAULT {number} of a {kind} column is an index")
     if kind in TEMPORAL_TYPES and number != 0:
@@ -173,7 +173,7 @@ def from_text(column: Column, text: str, context: DdlContext) -> Value:
     if kind in TEMPORAL_TYPES:
         return _temporal(column, text, context)
     if kind == "year" and text == "0":
-        return 2000
+        return 0 if column.length == 2 else 2000
     if kind in INTEGER_BITS or kind in ("decimal", "float", "double", "year"):
         try:
             return _from_number(column, Decimal(text.strip()), context)

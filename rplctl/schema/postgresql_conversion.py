@@ -67,7 +67,7 @@ def shown(column: Column, value: str) -> str:
         )
         return text + (f" || '.' || substr(lpad(({micros} % 1000000)::text, 6, '0'), 1, {digits})" if digits else "")
     if kind == "year":
-        return f"lpad({value}::text, 4, '0')"
+        return f"lpad({value}::text, {column.length or 4}, '0')"
     if kind in ("inet4", "inet6"):
         return f"host({value})"
     return f"{value}::text"
@@ -120,8 +120,20 @@ def _to_bits(number: str, length: int, is_wide: bool) -> str:
     return f"right(({number})::bigint::bit(64)::text, {length})::bit({length})"
 
 
+def _year_to_year(case: _Case) -> Conversion:
+    """YEAR(2) holds 0 to 99, of 1970 to 2069."""
+    if case.old.length == case.new.length:
+        return _same(case)
+    if case.new.length == 2:
+        return Conversion(f"({case.value} % 100)::smallint")
+    return Conversion(f"({case.value} + CASE WHEN {case.value} < 70 THEN 2000 ELSE 1900 END)::smallint")
+
+
 def _integer_to_year(case: _Case) -> Conversion:
     number = case.number
+    if case.new.length == 2:
+        bad = f"NOT ({number} BETWEEN 0 AND 99 OR {number} BETWEEN 1901 AND 2155)"
+        return _only(case, f"(({number}) % 100)::smallint", bad)
     return _only(case, f"({number})::smallint", f"NOT ({number} = 0 OR {number} BETWEEN 1901 AND 2155)")
 
 
@@ -366,7 +378,7 @@ def _vector(case: _Case) -> Conversion:
 _Rule = Callable[[_Case], Conversion]
 _RULES: dict[tuple[str, str], _Rule] = {
     **{(a, b): _number_to_integer for a in ("integer", "bit", "year") for b in ("integer", "bit")},
-    ("year", "year"): _same, ("integer", "year"): _integer_to_year,
+    ("year", "year"): _year_to_year, ("integer", "year"): _integer_to_year,
     ("decimal", "decimal"): _decimal_to_decimal, ("decimal", "integer"): _decimal_to_integer,
     ("decimal", "double"): _decimal_to_float, ("decimal", "float"): _decimal_to_float,
     ("integer", "decimal"): _integer_to_decimal,

@@ -118,7 +118,9 @@ def _known_format(column: Column) -> ColumnFormat:
         charset = column.charset or "utf8mb4"
     elif column.type in BINARY_TYPES:
         charset = "binary"
-    word = f"{column.type}({column.length or 0})" if column.type in TEMPORAL_TYPES else column.type
+    is_two_digits = column.type == "year" and column.length == 2
+    has_length = column.type in TEMPORAL_TYPES or is_two_digits
+    word = f"{column.type}({column.length or 0})" if has_length else column.type
     return ColumnFormat(0, 0, column.unsigned, charset, column.labels or None, word)
 
 

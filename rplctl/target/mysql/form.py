@@ -23,6 +23,8 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
     """ENUM and SET as numbers, text of the same charset on both sides as bytes."""
     if fmt.real_type in (ColumnType.ENUM, ColumnType.SET):
         return ColumnFormat(ColumnType.LONGLONG, unsigned=True)
+    if fmt.sql_type == "year(2)":  # stored as the whole year
+        return replace(fmt, sql_type="year")
     if (
         column.type not in CHARACTER_TYPES
         or fmt.sql_type in ("inet4", "inet6", "uuid")
