@@ -49,6 +49,10 @@ class Load:
         self._done.set()
         self._thread.join()
 
+    def has_done(self, transactions: int) -> bool:
+        assert self._thread.is_alive(), "the load has failed"
+        return self.count > transactions
+
     def _run(self) -> None:
         chance = random.Random(self._database)
         connection = self._server.connect(self._database)
@@ -98,8 +102,8 @@ def backups_under_load(
     with replica_of(source, folder, layout, database) as ours:
         ours.run("start")
         with Load(source, database) as load:
-            ours.run("wait", "--state", "running")
-            wait_until(lambda: (ours.datadir / "target.db").exists() and load.count > 20)
+            ours.run("wait", "--state", "running", "--timeout", "120")
+            wait_until(lambda: (ours.datadir / "target.db").exists() and load.has_done(20), 120)
             for number in range(moments):
                 threading.Event().wait(pause())
                 ours.run("backup", str(folder / f"moment{number}"), "--json")
