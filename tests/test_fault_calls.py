@@ -126,7 +126,7 @@ def old_or_new(config: Config) -> list[str]:
 
 
 def done_before(_config: Config) -> list[object]:
-    return ["binlog.000002:4951", 60]
+    return ["binlog.000003:2691", 60]
 
 
 def fetched(config: Config) -> list[str]:

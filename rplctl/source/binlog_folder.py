@@ -22,7 +22,7 @@ from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
-from rplctl.plain_file import open_plain, read_plain
+from rplctl.plain_file import UnfitFile, open_plain, read_plain
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
 from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
@@ -260,7 +260,10 @@ def log_names(folder: Path) -> list[str]:
         raise SourceError(f"--master-binlog-dir: {folder}: {error.strerror}", errno=2003, transient=True) from error
     indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
     if len(indexes) == 1:
-        lines = read_plain(folder / indexes[0]).decode("utf-8", "replace").splitlines()
+        try:
+            lines = read_plain(folder / indexes[0]).decode("utf-8", "replace").splitlines()
+        except UnfitFile as error:
+            raise SourceError(f"--master-binlog-dir: {error.message}", errno=2003, hint=error.hint) from error
         names = [Path(line).name for line in lines if line.strip()]
         found = [name for name in names if is_log_name(name)]
     else:
@@ -288,6 +291,8 @@ def read_head(path: Path) -> bytes:
             start = file.read(CHUNK >> 10)
     except OSError as error:
         raise fatal_reading_binlog(f"could not open log file '{path.name}': {error.strerror}") from error
+    except UnfitFile as error:
+        raise fatal_reading_binlog(f"could not open log file '{path.name}': {error.message}") from error
     if magic == ENCRYPTED_MAGIC:
         raise _encrypted(path.name)
     if magic != BINLOG_MAGIC:

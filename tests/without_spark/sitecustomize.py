@@ -26,4 +26,7 @@ if "rplctl.applier" in sys.orig_argv:
         def death(self) -> str:
             return ""
 
+        def serves_others(self) -> bool:
+            return False
+
     vars(job).update(OwnSpark=NoSpark, Pipeline=lambda *_: InProcessPipeline())
