@@ -59,9 +59,9 @@ ERROR_UNREPLICATED = 1235
 ERROR_CANNOT_EXECUTE = 1666
 # no text tells which tables a statement changes: its triggers and functions do, too, so it is never passed over unseen
 _ROLLED_BACK_HINT = (
-    "the source rolled this transaction back: `rplctl skip` leaves the whole transaction out, and is right if it changed "
-    "only tables with transactions; what it changed in others (MyISAM, Aria) stayed on the source: load these again; set "
-    "binlog_format=ROW on the source"
+    "the source rolled this transaction back: `rplctl skip` leaves the whole transaction out, and is right if it "
+    "changed only tables with transactions; what it changed in others (MyISAM, Aria) stayed on the source: load these "
+    "again; set binlog_format=ROW on the source"
 )
 _UNKNOWN_TABLE = (ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE)
 _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
