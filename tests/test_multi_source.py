@@ -204,7 +204,7 @@ def damage(instance: Instance) -> None:
     wait_until(lambda: instance.of["b"].pid("applier") is None)
     status = instance.status("b")
     assert status.Last_SQL_Errno in (1594, 1743)  # in a header, or in what the checksum alone protects
-    assert "recover --refetch" in status.Last_SQL_Error
+    assert "rplctl recover --channel b --refetch" in status.Last_SQL_Error
 
 
 def test_three_sources_into_one_sqlite(
