@@ -74,7 +74,19 @@ class SimulatedDisk:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        names = ("open", "close", "write", "pwrite", "fsync", "ftruncate", "replace", "rename", "link", "unlink")
+        names = (
+            "open",
+            "fdopen",
+            "close",
+            "write",
+            "pwrite",
+            "fsync",
+            "ftruncate",
+            "replace",
+            "rename",
+            "link",
+            "unlink",
+        )
         with contextlib.ExitStack() as stack:
             for name in names:
                 ours = getattr(self, f"_on_{'replace' if name == 'rename' else name}")
@@ -177,6 +189,12 @@ class SimulatedDisk:
             folder.live[name].pending.append((0, b""))
         self._open[descriptor] = (folder.live[name], Path(path), bool(flags & os.O_APPEND))
         return descriptor
+
+    def _on_fdopen(self, real: Callable[..., Any], descriptor: int, mode: str) -> Any:
+        """A file object closes by itself: from here on the number may be anybody's."""
+        assert mode == "rb", "what is written so would be in no account"
+        self._open.pop(descriptor, None)
+        return real(descriptor, mode)
 
     def _on_close(self, real: Callable[..., None], descriptor: int) -> None:
         self._open.pop(descriptor, None)
