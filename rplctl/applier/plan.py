@@ -8,6 +8,7 @@ decodes is verified here (`check_passed_over`), before a position moves past it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -18,6 +19,7 @@ import numpy as np
 from rplctl.applier.decode.row_stream import intact_events
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.query import parse_query
 from rplctl.event.scan import GroupKind, GroupScan
 from rplctl.event.types import GTIDS, EventType
 from rplctl.info import RelayLogInfo
@@ -37,6 +39,7 @@ _GROUPED_KINDS = np.array([GroupKind.STATEMENT, GroupKind.ORDERED, GroupKind.ROL
 STATEMENTS_PER_COMMIT = 100  # of WL#3970's "10, 100": bounds how long STOP and the target's other users wait
 _XID_LENGTH = 27  # without the checksum
 _EMPTY_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROLLED_BACK])
+_CHANGES_ROWS = re.compile(rb"\s*(BEGIN|INSERT|UPDATE|DELETE|REPLACE|SAVEPOINT|ROLLBACK\s+TO)\b", re.IGNORECASE)
 _BEGINNINGS = GTIDS | {EventType.QUERY}  # of a transaction
 
 
@@ -176,7 +179,7 @@ def _group_end(groups: RelayGroups, first: int, stop: int, skipped: Collection[i
     number = first
     while number < stop and number not in skipped and _may_share(groups, number):
         number += 1
-        if groups.scan.kind[number - 1] == GroupKind.ROLLED_BACK:
+        if not _ends_in_xid(groups, number - 1):
             break
     return max(number, first + 1)
 
@@ -185,7 +188,7 @@ def _may_share(groups: RelayGroups, number: int) -> bool:
     kind = groups.scan.kind[number]
     if kind not in _GROUPED_KINDS or groups.scan.has_payload[number]:
         return False
-    return bool(kind == GroupKind.ROLLED_BACK) or _ends_in_xid(groups, number)
+    return bool(kind == GroupKind.ROLLED_BACK) or _ends_in_xid(groups, number) or _rolls_back_changes(groups, number)
 
 
 def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
@@ -194,6 +197,30 @@ def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
     start = int(groups.scan.end[number]) - length
     event = bytes(groups.data[start : start + 13])
     return event[4] == EventType.XID and int.from_bytes(event[9:13], "little") == length
+
+
+def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
+    """Whether the group ends in ROLLBACK, and each other statement in it only changes rows: anything else may be DDL,
+    which commits the groups before it, too.
+    """
+    assert groups.format_description is not None
+    at, end = int(groups.scan.start[number]), int(groups.scan.end[number])
+    text_end = end - groups.format_description.checksum_length
+    if bytes(groups.data[text_end - len("ROLLBACK") : text_end]).upper() != b"ROLLBACK":
+        return False
+    while at < end:
+        event = bytes(groups.data[at : at + int.from_bytes(bytes(groups.data[at + 9 : at + 13]), "little")])
+        at += len(event)
+        if event[4] == EventType.QUERY_COMPRESSED:
+            return False
+        if event[4] == EventType.QUERY:
+            try:
+                text = parse_query(event, groups.format_description).sql_bytes
+            except BinlogFormatError:  # it is met again in its turn
+                return False
+            if not _CHANGES_ROWS.match(text) and (at < end or text.upper() != b"ROLLBACK"):
+                return False
+    return event[4] == EventType.QUERY
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:
