@@ -18,8 +18,8 @@ from unittest.mock import patch
 from rplctl.applier.relay_feed import RelayFeed
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import engine_of, one_engine, open_repositories
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import engine_of, one_engine, open_repositories
 from rplctl.command.start import StartRequest, prepare
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables

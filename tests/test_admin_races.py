@@ -15,8 +15,8 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import engine_of, running
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import engine_of, running
 from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs
 from rplctl.command.show_status import show_status
 from rplctl.command.start import StartRequest, start

@@ -39,9 +39,9 @@ from rplctl.channel import Channel, lock_holder
 from rplctl.cli import app, run
 from rplctl.command import start as start_module
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import engine_of
-from rplctl.command.process import Child
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import engine_of
+from rplctl.command.process.child import Child
 from rplctl.config import load_config
 from rplctl.demo.crash_log import FOLDER
 from rplctl.repository import create_tables, open_repository

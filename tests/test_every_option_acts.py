@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rplctl.cli.app import VERBS, command_for
-from rplctl.command.change_options import CHANGE_OPTIONS
+from rplctl.command.channel.change_options import CHANGE_OPTIONS
 from rplctl.config import OPTIONS
 
 PACKAGE = Path(__file__).parents[1] / "rplctl"

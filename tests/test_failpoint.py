@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rplctl import failpoint
-from rplctl.command.crash_cases import all_cases
+from rplctl.command.selftest.crash_cases import all_cases
 from rplctl.errors import ConfigError
 from rplctl.failpoint import CRASH_POINTS, ENVIRONMENT, arm, parse_failpoints
 from tests.cli.program import Program

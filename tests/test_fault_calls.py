@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from rplctl.command import crash_steps
 from rplctl.command.change_master import change_master, finish_pending_change
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.crash_run import (
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.selftest import crash_steps
+from rplctl.command.selftest.crash_run import (
     CHANNEL,
     Outcome,
     Say,
@@ -37,7 +37,7 @@ from rplctl.command.crash_run import (
     received,
     recorded,
 )
-from rplctl.command.crash_walk import Walk
+from rplctl.command.selftest.crash_walk import Walk
 from rplctl.config import Config
 from rplctl.demo.crash_log import states_without_statements
 from rplctl.relay_log.index import RelayLogIndex
@@ -112,7 +112,7 @@ def traced(work: Work, log: Path, inject: str) -> Work:
 
 def old_or_new(config: Config) -> list[str]:
     """A start after CHANGE MASTER: the settings of before, or those asked for, in both records."""
-    from rplctl.command.channel_context import open_repositories
+    from rplctl.command.channel.context import open_repositories
 
     def read(say: Say) -> None:
         finish_pending_change(config, channel_of(config))

@@ -15,7 +15,8 @@ B, killed processes
     B04 B05 B13  applier/test_killed_parts.py::test_a_session_that_dies, ::test_a_worker_that_is_killed
     B06  applier/test_killed_parts.py::test_an_executor_that_is_killed
     B07  test_fencing.py::test_one_that_was_stopped_and_replaced
-    B08  command/test_process.py::test_a_signal_stops, receiver/test_receiver.py::test_the_process_stops_on_sigterm
+    B08  command/process/test_child.py::test_a_signal_stops,
+         receiver/test_receiver.py::test_the_process_stops_on_sigterm
     B11  test_target_faults.py::test_a_target_killed_in_a_batch, commit/test_two_phase.py::test_the_target_killed
     B12  receiver/test_receiver.py::test_mariadb_is_received_whole, ::test_mysql_is_received_whole
     B14  test_power_cut.py::test_a_power_cut_at_any_moment, test_simulation.py::test_seeds_of_faults
@@ -51,7 +52,7 @@ F, the target
     F03  test_restored_target.py::test_what_a_restored, commit/test_position_store.py::test_in_two_phases_a_target_from
     F04  repository/test_table.py::test_a_changed_primary_key, ::test_a_missing_column, ::test_any_engine
     F05  commit/test_two_phase.py::test_postgresql_without_slots
-    F06  command/test_power_cut.py::test_postgresql_is_asked, ::test_mariadb_is_asked, ::test_mysql_is_asked
+    F06  command/check/test_power_cut.py::test_postgresql_is_asked, ::test_mariadb_is_asked, ::test_mysql_is_asked
 G, several at once
     G01 G02  test_fencing.py::test_of_appliers_that_start, ::test_on_sqlite_the_position
     G03  test_fencing.py::test_a_lock_that_an_operator

@@ -17,7 +17,7 @@ import pytest
 
 from rplctl.cli import run
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.config import load_config
 
 FILES = (

@@ -19,7 +19,7 @@ import pytest
 
 import rplctl.log_status
 from rplctl.channel import Channel
-from rplctl.command.channel_context import engine_of, one_engine
+from rplctl.command.channel.context import engine_of, one_engine
 from rplctl.command.log_status import log_status
 from rplctl.command.show_status import show_status
 from rplctl.config import OPTIONS, Config
@@ -56,11 +56,11 @@ WL9452: dict[int, tuple[str, ...]] = {
     9: (
         "test_log_status.py::test_08_09_the_state_is_entered_and_left_by_the_collection_itself",
         "test_log_status.py::test_09_a_receiver_cannot_flush_its_position_while_the_state_lasts",
-        "command/test_instance_lock.py::test_commands_on_channels_wait_for_the_collection",
+        "command/instance/test_backup_lock.py::test_commands_on_channels_wait_for_the_collection",
     ),
     10: ("test_log_status.py::test_10_locks_are_taken_in_the_worklogs_order_and_given_back_in_reverse",),
     11: (
-        "command/test_instance_lock.py::test_the_worklogs_sequence_runs",
+        "command/instance/test_backup_lock.py::test_the_worklogs_sequence_runs",
         "test_log_status.py::test_11_the_read_lock_of_a_server_holds_a_receivers_flush_but_not_the_collection",
     ),
     12: ("command/test_deadlock.py::test_every_pair_of_commands_comes_to_an_end",),

@@ -17,7 +17,7 @@ import pytest
 from rplctl.channel import MAX_CHANNELS, Channel
 from rplctl.command.change_filter import change_filter
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.config import load_config
 from rplctl.info import MasterInfo
 from rplctl.relay_log.index import RelayLogIndex

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command import process
+from rplctl.command.process import child as process
 from rplctl.errors import LockBusy, RplError
 from rplctl.own_process import signal_holder
 

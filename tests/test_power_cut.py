@@ -33,7 +33,7 @@ from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.plan import plan_batches
 from rplctl.applier.relay_feed import RelayFeed
 from rplctl.applier.spark.in_process import InProcessPipeline
-from rplctl.command.crash_run import Say, _transactions, channel_of, in_child, received
+from rplctl.command.selftest.crash_run import Say, _transactions, channel_of, in_child, received
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.command.crash_run import in_child
+from rplctl.command.selftest.crash_run import in_child
 from rplctl.config import Config
 from rplctl.durable import sync_count
 from rplctl.errors import RelayLogError, RplError

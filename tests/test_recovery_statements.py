@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.command.crash_run import configure, in_child, receive, received, recorded
+from rplctl.command.selftest.crash_run import configure, in_child, receive, received, recorded
 from rplctl.config import Config
 from tests.repository.test_statements import exists
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.report import READING, STARTING
-from rplctl.command.process import stop_running
+from rplctl.command.process.child import stop_running
 from rplctl.relay_log.event_list import events_of
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.status import read_status

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.config import Config
 from rplctl.errors import RelayLogError
 from rplctl.event.gtid import MysqlGtidSet

@@ -25,7 +25,7 @@ from rplctl.cli.options import (
     the_channel,
 )
 from rplctl.cli.output import say, say_notes
-from rplctl.command.change_options import CHANGE_OPTIONS, parse_changes
+from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
 from rplctl.config import OPTIONS, Option
 from rplctl.errors import UsageError
 from rplctl.secret import PasswordSources, check_reference, find_password
@@ -100,7 +100,7 @@ def _change_master(context: typer.Context, channel: str | None, dry_run: bool, *
 
 def _channel_to_change(context: typer.Context, given: str | None) -> str:
     """CHANGE MASTER without a channel means the default one unless several exist (3079)."""
-    from rplctl.command.channel_context import one_channel
+    from rplctl.command.channel.context import one_channel
 
     return one_channel(options_of(context).config(), given)
 

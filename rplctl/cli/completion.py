@@ -123,7 +123,7 @@ def _columns() -> Iterable[str]:
 
 def _crash_names(name: str) -> Iterable[str]:
     from rplctl import failpoint
-    from rplctl.command.crash_cases import MODES, all_cases
+    from rplctl.command.selftest.crash_cases import MODES, all_cases
 
     if name == "points":
         return sorted(failpoint.CRASH_POINTS)

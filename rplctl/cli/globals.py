@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.cli.color import choose, is_dumb
-from rplctl.command.compiled_code import choose_folder
+from rplctl.command.instance.compiled_code import choose_folder
 from rplctl.config import Config, default_datadir, load_config
 from rplctl.errors import UsageError
 

@@ -71,7 +71,7 @@ def unlock_tables(context: typer.Context) -> None:
 
 
 def _lock(options: Globals, kind: str, command: list[str] | None, wait: str, timeout: str | None) -> None:
-    from rplctl.command.instance_lock import HOLDER_TIMEOUT_S, lock_detached, run_under_lock
+    from rplctl.command.instance.backup_lock import HOLDER_TIMEOUT_S, lock_detached, run_under_lock
     from rplctl.errors import UsageError
 
     wait_s = seconds(wait, "--wait") or 0.0
@@ -85,7 +85,7 @@ def _lock(options: Globals, kind: str, command: list[str] | None, wait: str, tim
 
 
 def _unlock(options: Globals, kind: str) -> None:
-    from rplctl.command.instance_lock import unlock
+    from rplctl.command.instance.backup_lock import unlock
 
     pid = unlock(options.config(), kind)
     say(options, "unlocked" if pid is not None else "was not locked", {"Lock": kind, "Pid": pid})

@@ -74,7 +74,7 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
     `--all` was given. Raises UsageError.
     """
     from rplctl.cli.output import say_notes
-    from rplctl.command.channel_context import known_channels
+    from rplctl.command.channel.context import known_channels
 
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel exclude each other", hint="leave one of them out")
@@ -103,7 +103,7 @@ def for_each(
     """
     from rplctl.cli import report
     from rplctl.cli.output import one_list
-    from rplctl.command.channel_context import one_engine
+    from rplctl.command.channel.context import one_engine
 
     names = names_of(options, given, every=every)
     failed = 0
@@ -128,7 +128,7 @@ def end(exit_code: int) -> None:
 
 def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
     """The one channel a command means. Raises UsageError 3076, 3079."""
-    from rplctl.command.channel_context import one_channel
+    from rplctl.command.channel.context import one_channel
 
     if given is not None:
         check_channel_name(given)
@@ -138,7 +138,7 @@ def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
 
 def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
     """--receiver and --applier; neither is both."""
-    from rplctl.command.channel_context import APPLIER, RECEIVER, ROLES
+    from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES
 
     chosen = tuple(role for role, given in ((RECEIVER, receiver), (APPLIER, applier)) if given)
     return chosen or ROLES

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from rplctl.cli.color import has_color
 from rplctl.cli.globals import Globals
 from rplctl.cli.text import Row, ascii_table, clean, shown, to_json, tsv, vertical
-from rplctl.command.channel_context import Note
+from rplctl.command.channel.context import Note
 
 
 def write(text: str) -> None:

@@ -94,8 +94,8 @@ def _show_field(rows: list[dict[str, object]], field: str) -> None:
 
 def show_channels(context: typer.Context) -> None:
     """List the configured channels."""
-    from rplctl.command.channels import ChannelLine
-    from rplctl.command.channels import show_channels as run
+    from rplctl.command.show_channels import ChannelLine
+    from rplctl.command.show_channels import show_channels as run
 
     options = options_of(context)
     show_records(options, run(options.config(), options.config), ChannelLine)
@@ -142,9 +142,9 @@ def check(
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
     from rplctl.cli.text import clean
-    from rplctl.command.channel_context import one_engine
-    from rplctl.command.check import WORDS, Limits, Scope, worst
-    from rplctl.command.check import check as run
+    from rplctl.command.channel.context import one_engine
+    from rplctl.command.check.verb import WORDS, Limits, Scope, worst
+    from rplctl.command.check.verb import check as run
     from rplctl.errors import RplError, file_error
 
     options = options_of(context)

@@ -169,7 +169,7 @@ def _say_begun(options: Globals, result: StartResult, foreground: bool) -> None:
 
 def _start_shared(options: Globals, names: list[str], request: StartRequest) -> int:
     from rplctl.cli import report
-    from rplctl.command.start_shared import start_shared
+    from rplctl.command.process.start_shared import start_shared
 
     failed = 0
     for name, outcome in start_shared(options.config, names, request).items():
@@ -215,7 +215,7 @@ def stop(
     ] = "60",
 ) -> None:
     """Stop both at a transaction end (STOP SLAVE)."""
-    from rplctl.command.process import ServesOthers
+    from rplctl.command.process.child import ServesOthers
     from rplctl.command.stop import stop as run
 
     options = options_of(context)

@@ -53,7 +53,7 @@ def purge_binary_logs(
     dry_run: DryRun = False,
 ) -> None:
     """Remove old binary logs (PURGE BINARY LOGS)."""
-    from rplctl.command.binary_logs import purge_binary_logs as run
+    from rplctl.command.purge_binary_logs import purge_binary_logs as run
 
     options = options_of(context)
 

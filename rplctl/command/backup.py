@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.command.channel_context import APPLIER, running
+from rplctl.command.channel.context import APPLIER, running
+from rplctl.command.instance.manifest import MANIFEST, MANIFEST_VERSION
 from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_file
-from rplctl.command.manifest import MANIFEST, MANIFEST_VERSION
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import private_folder, replace_file, sync, write_all
 from rplctl.errors import RplError, UsageError

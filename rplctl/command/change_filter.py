@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import APPLIER, administer, open_repositories, read_master_info, running
+from rplctl.command.channel.context import APPLIER, administer, open_repositories, read_master_info, running
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 

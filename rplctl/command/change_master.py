@@ -4,8 +4,8 @@
     2. running threads                     3081, 3021, 3085
     3. values and their dependencies       1210 … 1776
     4. stored records                      1201, 1872, REQ-6
-    5. relay logs purged (both threads stopped, and what is given says that they are of no use: change_plan.py), both
-       records flushed, journal
+    5. relay logs purged (both threads stopped, and what is given says that they are of no use:
+       channel/change_plan.py), both records flushed, journal
 
 Neither 3075 nor 3078 is raised, here or by a server: MySQL 9 lets two channels read one host and port, too, and what
 stops a channel from being removed has an error of its own (3081, 1205, the system's).
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from rplctl.channel import MAX_CHANNELS, Channel, check_channel_name
-from rplctl.command.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
-from rplctl.command.change_plan import (
+from rplctl.command.channel.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
+from rplctl.command.channel.change_plan import (
     change_notes,
     check_dependencies,
     check_own_id,
@@ -38,7 +38,7 @@ from rplctl.command.change_plan import (
     purges_relay_logs,
     taken_for_the_same,
 )
-from rplctl.command.channel_context import (
+from rplctl.command.channel.context import (
     APPLIER,
     RECEIVER,
     ROLES,
@@ -52,9 +52,9 @@ from rplctl.command.channel_context import (
     running,
     target_has_table,
 )
-from rplctl.command.journal import append_journal
-from rplctl.command.lost_record import is_lost, lost_record, made_again
-from rplctl.command.sync_record import forget_sync
+from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
+from rplctl.command.check.sync_record import forget_sync
+from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
 from rplctl.errors import RepositoryConflict, RplError, TargetError, UsageError

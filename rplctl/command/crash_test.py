@@ -27,10 +27,10 @@ from pathlib import Path
 
 from rplctl import failpoint
 from rplctl.channel import Channel
-from rplctl.command.channel_context import administer, running
-from rplctl.command.crash_cases import all_cases, check_names, is_wanted
-from rplctl.command.crash_run import INTERRUPTIONS
-from rplctl.command.crash_walk import Walk
+from rplctl.command.channel.context import administer, running
+from rplctl.command.selftest.crash_cases import all_cases, check_names, is_wanted
+from rplctl.command.selftest.crash_run import INTERRUPTIONS
+from rplctl.command.selftest.crash_walk import Walk
 from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import NotRunning, UsageError

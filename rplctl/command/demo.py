@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.init import init
 from rplctl.command.show_status import SlaveStatus, show_status
 from rplctl.command.start import Progress, StartRequest, start

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import engine_of, known_channels, open_repositories, running
-from rplctl.command.check import LEAST_FREE_BYTES, UNKNOWN, Limits, Scope, check
-from rplctl.command.check_findings import Finding
+from rplctl.command.channel.context import engine_of, known_channels, open_repositories, running
+from rplctl.command.check.findings import Finding
+from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Limits, Scope, check
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError, file_error
@@ -158,7 +158,7 @@ def _target(config: Config) -> Iterator[DoctorLine]:
         result, hint = (OK, "") if is_possible else (FAIL, "rplctl init")
         yield DoctorLine("target", result, f"{shown}: {where}", hint)
         return
-    from rplctl.command.power_cut import power_cut
+    from rplctl.command.check.power_cut import power_cut
     from rplctl.target import mapped_errors
 
     engine = engine_of(config)()
@@ -232,7 +232,7 @@ def _make(channel: str) -> str:
 
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLine]:
-    from rplctl.command.source_end import folder_end
+    from rplctl.command.check.source_end import folder_end
 
     if master.master_binlog_dir:
         yield DoctorLine(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.channel_context import (
+from rplctl.command.channel.context import (
     Note,
     Repositories,
     administer,
@@ -23,7 +23,7 @@ from rplctl.command.channel_context import (
     refuse_while_running,
     target_has_table,
 )
-from rplctl.command.journal import append_journal
+from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RplError, UsageError

@@ -21,8 +21,8 @@ from rplctl.command.change_master import (
     store_change,
     stored_records,
 )
-from rplctl.command.change_options import ignored_settings
-from rplctl.command.channel_context import Note, administer, open_repositories, refuse_while_running
+from rplctl.command.channel.change_options import ignored_settings
+from rplctl.command.channel.context import Note, administer, open_repositories, refuse_while_running
 from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, UsageError

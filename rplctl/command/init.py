@@ -11,8 +11,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from rplctl.command.channel_context import Note, all_channels, engine_of, files_may_change
-from rplctl.command.compiled_code import compile_kernels
+from rplctl.command.channel.context import Note, all_channels, engine_of, files_may_change
+from rplctl.command.instance.compiled_code import compile_kernels
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import (
+from rplctl.command.channel.context import (
     APPLIER,
     Repositories,
     administer,

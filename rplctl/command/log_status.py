@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import all_channels, engine_of, one_engine
+from rplctl.command.channel.context import all_channels, engine_of, one_engine
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError, UsageError
 from rplctl.receiver.identity import replica_identity

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import settle_position
-from rplctl.command.channel_context import (
+from rplctl.command.channel.context import (
     APPLIER,
     RECEIVER,
     Note,
@@ -18,7 +18,7 @@ from rplctl.command.channel_context import (
     running,
     write_skip_count,
 )
-from rplctl.command.journal import append_journal
+from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo

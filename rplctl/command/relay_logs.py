@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import (
+from rplctl.command.channel.context import (
     RECEIVER,
     administer,
     channels_stay,

@@ -3,7 +3,7 @@
 Invariant: nothing can start before everything is there. The order is relay logs and data, options, and the info files,
 without which a channel does not exist, last; a restore that is killed leaves a folder that the next one refuses.
 Nothing is written but in the instance folder and in folders that the operator named, whatever the backup says
-(manifest.py).
+(instance/manifest.py).
 Server id and uuid are derived from the instance folder, so the copy and the original may run at the same time.
 """
 
@@ -22,9 +22,9 @@ from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.command.backup import TARGET_FILE, refuse_filled
-from rplctl.command.channel_context import Note
-from rplctl.command.journal import append_journal
-from rplctl.command.manifest import Manifest, read_manifest
+from rplctl.command.channel.context import Note
+from rplctl.command.instance.journal import append_journal
+from rplctl.command.instance.manifest import Manifest, read_manifest
 from rplctl.config import INSTANCE_FILE, Config, read_file, to_toml
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file, sync, sync_folder
 from rplctl.errors import ConfigError, RplError, UsageError

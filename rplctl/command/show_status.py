@@ -1,8 +1,8 @@
 """SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (MySQL manual).
 
 Positions are the repositories' (the authority); what only a thread knows (state, error, lag) is in its status file;
-whether it runs is its lock, and what it says counts while it is fresh (thread_report.py). While the receiver runs, its
-own word on the read position is newer than the repository's.
+whether it runs is its lock, and what it says counts while it is fresh (process/thread_report.py). While the receiver
+runs, its own word on the read position is newer than the repository's.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass, fields
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import kinds_now, one_engine, open_repositories, read_master_info, read_skip_count
-from rplctl.command.sync_record import SyncRecord, read_sync_record
-from rplctl.command.thread_report import ThreadReport, Threads, threads_of
+from rplctl.command.channel.context import kinds_now, one_engine, open_repositories, read_master_info, read_skip_count
+from rplctl.command.check.sync_record import SyncRecord, read_sync_record
+from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
 from rplctl.errors import NotConfigured
 from rplctl.info import MasterInfo, RelayLogInfo

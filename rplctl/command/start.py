@@ -17,7 +17,7 @@ from typing import Any
 from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.channel_context import (
+from rplctl.command.channel.context import (
     APPLIER,
     RECEIVER,
     ROLES,
@@ -32,11 +32,11 @@ from rplctl.command.channel_context import (
     target_has_table,
     write_skip_count,
 )
-from rplctl.command.journal import append_journal
-from rplctl.command.lost_record import is_lost, lost_record, made_again
-from rplctl.command.process import Child, leave_running, spawn, terminate, wait_until_it_runs
-from rplctl.command.source_end import SourceEnd, source_end
-from rplctl.command.sync_record import note_stays, note_synced
+from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
+from rplctl.command.check.source_end import SourceEnd, source_end
+from rplctl.command.check.sync_record import note_stays, note_synced
+from rplctl.command.instance.journal import append_journal
+from rplctl.command.process.child import Child, leave_running, spawn, terminate, wait_until_it_runs
 from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.durable import remove_leftovers
 from rplctl.errors import StoppedEarly, UsageError
@@ -170,7 +170,7 @@ def start(
 
 
 def _stay(ready: Prepared, started: list[Child], progress: Progress | None) -> StartResult:
-    from rplctl.command.supervise import Run, executed_position, supervise
+    from rplctl.command.process.supervise import Run, executed_position, supervise
 
     has_until = ready.request.until != Until() and any(child.role == APPLIER for child in started)
     run = Run(ready.config, ready.channel, started, ready.wanted, has_until)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rplctl import skip_list
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.channel_context import (
+from rplctl.command.channel.context import (
     ROLES,
     Note,
     Repositories,
@@ -25,9 +25,9 @@ from rplctl.command.channel_context import (
     running,
     target_has_table,
 )
-from rplctl.command.journal import append_journal
-from rplctl.command.process import STOP_TIMEOUT_S, order_of_stop, stop_running
-from rplctl.command.sync_record import forget_sync
+from rplctl.command.check.sync_record import forget_sync
+from rplctl.command.instance.journal import append_journal
+from rplctl.command.process.child import STOP_TIMEOUT_S, order_of_stop, stop_running
 from rplctl.config import Config
 from rplctl.durable import remove_file
 from rplctl.errors import TargetError

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import finish_pending_change
-from rplctl.command.channel_context import administer, engine_of, refuse_unknown, refuse_while_running
-from rplctl.command.journal import append_journal
+from rplctl.command.channel.context import administer, engine_of, refuse_unknown, refuse_while_running
+from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.repository.base import RepositoryKind

@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import Repositories, open_repositories, read_master_info
-from rplctl.command.position_applied import is_applied
-from rplctl.command.thread_report import ThreadReport, Threads, clock, threads_of
+from rplctl.command.channel.context import Repositories, open_repositories, read_master_info
+from rplctl.command.channel.position_applied import is_applied
+from rplctl.command.process.thread_report import ThreadReport, Threads, clock, threads_of
 from rplctl.config import Config
 from rplctl.errors import NotRunning, TargetError, UsageError, WaitTimeout
 from rplctl.info import MasterInfo

@@ -15,7 +15,7 @@ from rplctl.applier.logged import logged_events
 from rplctl.applier.plan import Batch, BatchKind
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.log_status import log_status
 from rplctl.config import Config, load_config
 from rplctl.errors import UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.command.manifest import MANIFEST
+from rplctl.command.instance.manifest import MANIFEST
 from rplctl.config import Config, load_config
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal

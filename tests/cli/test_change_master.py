@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.command.change_options import CHANGE_OPTIONS
+from rplctl.command.channel.change_options import CHANGE_OPTIONS
 from tests.cli.program import Program
 from tests.cli.terminal import on_terminal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.command.change_options import CHANGE_OPTIONS
+from rplctl.command.channel.change_options import CHANGE_OPTIONS
 from tests.cli.program import Program
 
 # value → MySQL's number, for every option of a kind

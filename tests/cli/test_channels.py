@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.process import ServesOthers
+from rplctl.command.process.child import ServesOthers
 from rplctl.command.stop import StopResult
 from rplctl.config import Config
 from rplctl.info import MasterInfo

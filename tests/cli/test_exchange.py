@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.channel_context import open_repositories
+from rplctl.command.channel.context import open_repositories
 from rplctl.config import load_config
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.exchange.servers import Server, import_info

@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.output import many, say, say_notes, show_rows
-from rplctl.command.channel_context import Note
+from rplctl.command.channel.context import Note
 from tests.cli.program import Program
 from tests.cli.terminal import on_terminal
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.command.channel_context import all_channels, engine_of
+from rplctl.command.channel.context import all_channels, engine_of
 from rplctl.config import load_config
 from rplctl.repository import open_master_info
 from tests.cli.program import Program

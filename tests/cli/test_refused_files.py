@@ -45,8 +45,8 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def configured(small_disk: Path) -> Path:
     from rplctl.command.change_master import change_master
-    from rplctl.command.change_options import MasterChanges
-    from rplctl.command.channel_context import engine_of
+    from rplctl.command.channel.change_options import MasterChanges
+    from rplctl.command.channel.context import engine_of
     from rplctl.config import Config
 
     config = Config(small_disk / "instance")

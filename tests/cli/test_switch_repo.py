@@ -16,7 +16,7 @@ from alembic.config import Config as AlembicConfig
 
 from rplctl.channel import Channel
 from rplctl.command import start as start_module
-from rplctl.command.channel_context import engine_of
+from rplctl.command.channel.context import engine_of
 from rplctl.commit.two_phase import pages_path
 from rplctl.commit.xid import xid_prefix
 from rplctl.config import Config, load_config, store_options

@@ -9,7 +9,7 @@ import pytest
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_filter import FILTERS, change_filter
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.show_status import show_status
 from rplctl.config import Config, load_config
 from rplctl.errors import ConfigError, UsageError

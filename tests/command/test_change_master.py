@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 from rplctl.channel import Channel, hold_lock
 from rplctl.command import change_master as module
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
-from rplctl.command.change_plan import new_master_info, new_relay_log_info
-from rplctl.command.channel_context import open_repositories
+from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
+from rplctl.command.channel.change_plan import new_master_info, new_relay_log_info
+from rplctl.command.channel.context import open_repositories
 from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from rplctl.command import crash_run, crash_walk
-from rplctl.command.crash_cases import CrashCase, all_cases
-from rplctl.command.crash_walk import Walk
+from rplctl.command.selftest import crash_run, crash_walk
+from rplctl.command.selftest.crash_cases import CrashCase, all_cases
+from rplctl.command.selftest.crash_walk import Walk
 from rplctl.demo.crash_log import FOLDER
 from rplctl.errors import UsageError
 from rplctl.failpoint import CRASH_POINTS, crash_point

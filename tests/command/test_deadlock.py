@@ -23,8 +23,8 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.command.backup import backup
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.instance_lock import INSTANCE, TABLES, lock_detached, unlock
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.instance.backup_lock import INSTANCE, TABLES, lock_detached, unlock
 from rplctl.command.log_status import log_status
 from rplctl.command.recover import recover, skip
 from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs

@@ -8,8 +8,8 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import engine_of, open_repositories
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import engine_of, open_repositories
 from rplctl.command.export_info import Destination, export_info
 from rplctl.command.import_info import FOLDER, Origin, import_info
 from rplctl.commit.position_store import open_ledger

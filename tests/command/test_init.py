@@ -12,10 +12,10 @@ import pytest
 from rplctl import demo
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import open_repositories
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import open_repositories
 from rplctl.command.init import init
-from rplctl.command.journal import JOURNAL, append_journal
+from rplctl.command.instance.journal import JOURNAL, append_journal
 from rplctl.command.load_schema import load_schema, read_dump
 from rplctl.config import Config, load_config
 from rplctl.errors import ConfigError, NotConfigured, RplError, UsageError

@@ -9,9 +9,9 @@ import pytest
 from rplctl.command import restore as restoring
 from rplctl.command.backup import backup
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import all_channels
-from rplctl.command.manifest import read_manifest
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import all_channels
+from rplctl.command.instance.manifest import read_manifest
 from rplctl.command.restore import restore
 from rplctl.config import load_config, store_options
 from rplctl.errors import UsageError

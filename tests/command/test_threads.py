@@ -12,12 +12,12 @@ import pytest
 from rplctl import demo
 from rplctl.channel import Channel, lock_holder
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import all_channels, running
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import all_channels, running
+from rplctl.command.check.source_end import folder_end
 from rplctl.command.demo import demo as run_demo
 from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs, show_relaylog_events
 from rplctl.command.show_status import show_status
-from rplctl.command.source_end import folder_end
 from rplctl.command.start import StartRequest, start
 from rplctl.command.stop import reset, stop
 from rplctl.command.wait import wait

@@ -11,11 +11,11 @@ import pytest
 from rplctl import demo
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
-from rplctl.command.channel_context import open_repositories
-from rplctl.command.channels import show_channels
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import open_repositories
 from rplctl.command.doctor import doctor
 from rplctl.command.recover import SkipResult, recover, skip
+from rplctl.command.show_channels import show_channels
 from rplctl.command.show_status import show_status
 from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config

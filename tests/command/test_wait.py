@@ -22,7 +22,7 @@ import pytest
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.wait import wait
 from rplctl.config import Config
 from rplctl.durable import private_folder

@@ -23,8 +23,8 @@ import pytest
 from sqlalchemy import text
 
 from rplctl.channel import Channel
-from rplctl.command.crash_cases import COMMITTED, ONE_TRANSACTION, POSITION_AFTER, TWO_PHASES
-from rplctl.command.crash_run import Say, in_child, leftovers, load_what_is_loaded_by
+from rplctl.command.selftest.crash_cases import COMMITTED, ONE_TRANSACTION, POSITION_AFTER, TWO_PHASES
+from rplctl.command.selftest.crash_run import Say, in_child, leftovers, load_what_is_loaded_by
 from rplctl.commit import transaction
 from rplctl.commit.participant import LinePosition
 from rplctl.commit.position_store import Ledger, open_ledger

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.command.crash_run import in_child
+from rplctl.command.selftest.crash_run import in_child
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rplctl.command.crash_run import recorded
+from rplctl.command.selftest.crash_run import recorded
 from rplctl.demo.crash_log import KINDS, digest_of, states
 
 

@@ -14,7 +14,7 @@ import pytest
 from rplctl import demo
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
-from rplctl.command.change_options import MasterChanges
+from rplctl.command.channel.change_options import MasterChanges
 from rplctl.config import load_config, store_options
 from rplctl.durable import private_folder
 from rplctl.failpoint import ENVIRONMENT

@@ -160,9 +160,9 @@ WL5125: dict[int, tuple[str, ...]] = {
         "commit/test_transaction.py::test_an_error_while_applying_rolls_the_position_back",
         "commit/test_position_store.py::test_a_position_moves_with_its_transaction_and_not_without",
     ),
-    3: ("command/test_check.py::test_an_engine_without_transactions_is_told",),
+    3: ("command/check/test_verb.py::test_an_engine_without_transactions_is_told",),
     4: (
-        "command/test_check.py::test_an_engine_without_transactions_is_told",
+        "command/check/test_verb.py::test_an_engine_without_transactions_is_told",
         "commit/test_two_phase.py::test_xa_is_not_used_where_it_adds_nothing_or_decides_nothing",
         "commit/test_two_phase.py::test_a_table_in_a_crash_safe_engine_is_the_last_participant",
     ),

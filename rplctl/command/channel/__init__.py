@@ -1,0 +1,8 @@
+"""A channel's records, as the commands read and change them.
+
+context           repositories, locks and threads: what every verb begins with
+change_options    the options of change-master
+change_plan       what a change of them means for both records
+lost_record       what can be done when RelayLogInfo is gone
+position_applied  whether a position is applied
+"""

@@ -1,0 +1,375 @@
+"""CHANGE MASTER TO as a function of records: what is stored and what was given → what will be stored. Touches nothing.
+
+The semantics are MySQL's (MySQL manual), but for what moves a position (design D22). Invariant: no option moves the
+executed position, nor where fetching goes on, unless it names a position, another source or another way to find the
+position (GTID on or off). So relay logs are removed by those alone, where MySQL removes them, stopped, at every CHANGE
+MASTER and asks for what was in them again, which its source may have purged by then. A host, port or folder that is
+the stored one names no other source: it forgets who the server was and the heartbeat period, not the position.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from rplctl.channel import Channel
+from rplctl.command.channel.change_options import MAX_HEARTBEAT_PERIOD, USE_GTID, MasterChanges
+from rplctl.command.channel.context import Note
+from rplctl.config import Config
+from rplctl.errors import UsageError
+from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number, numbered_log_name
+from rplctl.secret import protect
+
+_POSITION_OPTIONS = ("master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos")
+_SOURCE_OPTIONS = ("master_host", "master_port", "master_binlog_dir")
+_RECEIVED_BY = ("ignore_server_ids", "do_domain_ids", "ignore_domain_ids")  # what the receiver leaves out
+
+
+def default_heartbeat(config: Config) -> float:
+    return float(min(MAX_HEARTBEAT_PERIOD, config.replica_net_timeout / 2))
+
+
+def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
+    """What was given against the rest of it and against what is stored, in MySQL's order. Raises UsageError."""
+    _check_gtid_options(changes, master, relay)
+    if changes.master_binlog_dir and changes.master_host:
+        raise UsageError("MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=1210)
+    if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
+        raise UsageError(
+            f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is no folder",
+            errno=1210,
+            hint="name the folder that holds binlog.000001, binlog.000002, … (mysqlbinlog --raw, or a backup of them)",
+        )
+    if changes.network_namespace:
+        from rplctl.source.network_namespace import check_network_namespace
+
+        check_network_namespace(changes.network_namespace)
+    if not (master.is_configured or changes.master_host or changes.master_binlog_dir):
+        raise UsageError(
+            "Incorrect arguments to MASTER_HOST",
+            errno=1210,
+            hint="a new channel needs --master-host HOST, or --master-binlog-dir DIR for an archive of binary logs",
+        )
+
+
+def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
+    given, use_gtid = changes.master_auto_position, _use_gtid(changes, master)
+    auto = master.enabled_auto_position if given is None else given
+    if auto and any(getattr(changes, name) is not None for name in _POSITION_OPTIONS):
+        raise UsageError(
+            "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
+            "MASTER_AUTO_POSITION is active.",
+            errno=1776,
+            hint="add --master-auto-position 0",
+        )
+    if auto and use_gtid:
+        raise UsageError(
+            "MASTER_AUTO_POSITION is MySQL's and MASTER_USE_GTID MariaDB's: a channel has one of them",
+            errno=1210,
+            hint=f"add {'--master-use-gtid no' if given else '--master-auto-position 0'}",
+        )
+    assigned = changes.assign_gtids_to_anonymous_transactions
+    if (assigned or relay.assign_gtids_to_anonymous_transactions_type).upper() == "OFF" or not (auto or use_gtid):
+        return
+    by_gtid = "MASTER_AUTO_POSITION = 1" if auto else f"MASTER_USE_GTID = {USE_GTID[use_gtid]}"
+    turned_off = "--master-auto-position 0" if auto else "--master-use-gtid no"
+    raise UsageError(
+        f"The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID> and {by_gtid} cannot be used together.",
+        errno=4014,
+        hint=f"add {turned_off if assigned else '--assign-gtids-to-anonymous-transactions off'}",
+    )
+
+
+def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
+    """MasterInfo.using_gtid as it will be: as with MariaDB a position that is given alone turns it off (4190)."""
+    if changes.master_use_gtid is not None:
+        return USE_GTID.index(str(changes.master_use_gtid))
+    return 0 if any(getattr(changes, name) is not None for name in _POSITION_OPTIONS) else master.using_gtid
+
+
+def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
+    """GTIDs in place of a file's position, or the other way round, lead on from the same place only when both are
+    known. Raises UsageError.
+    """
+    before, after = _ways(MasterChanges(), master), _ways(changes, master)
+    executed = relay.exec_position
+    if any(after) and not any(before) and executed.log_name and executed != _first_event_of(executed):
+        _refuse_unknown_gtids(relay, by_mysql=after[0])
+    named = names_position(changes) or names_other_source(changes, master) or changes.relay_log_pos is not None
+    if any(before) and not any(after) and relay.gtid_executed and not executed.log_name and not named:
+        raise UsageError(
+            f"{relay.gtid_executed} is applied, and where that is in the source's binary logs is not known",
+            errno=1776,
+            channel=relay.channel_name,
+            hint="add --master-log-file FILE --master-log-pos POS",
+        )
+
+
+def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
+    executed, missing = relay.exec_position, _unknown_gtids(relay.gtid_executed)
+    if missing:
+        server = "mysql-8.0" if by_mysql else "mariadb"
+        raise UsageError(
+            f"the channel is at {executed}, and {missing}: the source would send what is applied already",
+            errno=1776,
+            channel=relay.channel_name,
+            hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: "
+            f"{_asked_for(executed, by_mysql=by_mysql)}; while nothing is applied: rplctl reset",
+        )
+
+
+def _asked_for(executed: BinlogPosition, *, by_mysql: bool) -> str:
+    if by_mysql:
+        return f"all that the source had executed at {executed}"
+    return f"SELECT BINLOG_GTID_POS('{executed.log_name}', {executed.log_pos}) on the source"
+
+
+def _first_event_of(position: BinlogPosition) -> BinlogPosition:
+    """Where the log begins, when it is the source's first one; else nowhere."""
+    return BinlogPosition(position.log_name, FIRST_EVENT_POSITION if log_number(position.log_name) == 1 else 0)
+
+
+def _unknown_gtids(executed: str) -> str:
+    """What is missing from these GTIDs, if they are to be all before a place; '' for nothing that shows."""
+    if not executed:
+        return "the GTIDs of what is applied are not known"
+    begun = [part for part in executed.split(",") if ":" in part and not re.search(r":1(-|:|$)", part.strip())]
+    return f"of the GTIDs of what is applied only {', '.join(begun)} are known" if begun else ""
+
+
+def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:
+    """IGNORE_SERVER_IDS must not undo replicate_same_server_id. Raises UsageError 1650."""
+    if not (config.replicate_same_server_id and changes.ignore_server_ids):
+        return
+    from rplctl.receiver.identity import replica_identity
+
+    own = replica_identity(config, channel).server_id
+    if own in changes.ignore_server_ids:
+        raise UsageError(
+            f"The requested server id {own} clashes with the slave startup option --replicate-same-server-id",
+            errno=1650,
+        )
+
+
+def names_position(changes: MasterChanges) -> bool:
+    """A position in the source's log is given."""
+    return changes.master_log_file is not None or changes.master_log_pos is not None
+
+
+def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
+    """A host, port or folder is given that is not the stored one."""
+    folder = changes.master_binlog_dir
+    return (
+        (changes.master_host is not None and (changes.master_host != master.host or bool(master.master_binlog_dir)))
+        or (changes.master_port is not None and changes.master_port != master.port)
+        or (folder is not None and (os.path.realpath(folder) if folder else "") != master.master_binlog_dir)
+    )
+
+
+def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
+    """An empty record with the source that is given: it was lost, the position in RelayLogInfo was not."""
+    folder = os.path.realpath(changes.master_binlog_dir) if changes.master_binlog_dir else ""
+    return replace(
+        master, host=changes.master_host or "", port=changes.master_port or master.port, master_binlog_dir=folder
+    )
+
+
+def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
+    """Whether what was received says nothing any more, once both threads are stopped."""
+    if changes.relay_log_file is not None or changes.relay_log_pos is not None:
+        return False
+    before, after = _ways(MasterChanges(), master), _ways(changes, master)
+    return names_position(changes) or names_other_source(changes, master) or before != after
+
+
+def _ways(changes: MasterChanges, master: MasterInfo) -> tuple[bool, bool]:
+    """How the position will be found: by MySQL's GTIDs, by MariaDB's; by neither: by file."""
+    auto = changes.master_auto_position
+    return master.enabled_auto_position if auto is None else auto, bool(_use_gtid(changes, master))
+
+
+def new_master_info(
+    config: Config, changes: MasterChanges, master: MasterInfo, executed: BinlogPosition, purges: bool
+) -> MasterInfo:
+    """`executed`: where to fetch from when relay logs are removed and nothing else says it."""
+    moves = {
+        row.stores.partition(".")[2]: getattr(changes, row.name)
+        for row in changes.given()
+        if row.stores.startswith("master.")
+    }
+    moves["using_gtid"] = _use_gtid(changes, master)
+    if changes.master_log_pos is not None:
+        moves["master_log_pos"] = max(FIRST_EVENT_POSITION, changes.master_log_pos)
+    if changes.master_host is not None:
+        moves["master_binlog_dir"] = ""
+    if changes.master_binlog_dir:
+        moves |= {"host": "", "master_binlog_dir": os.path.realpath(changes.master_binlog_dir)}
+    if any(getattr(changes, name) is not None for name in _SOURCE_OPTIONS):
+        moves |= {"uuid": "", "master_server_id": 0}
+        moves.setdefault("heartbeat", default_heartbeat(config))
+    is_other = names_other_source(changes, master)
+    if is_other or names_position(changes):
+        # where to read is no more what was flushed with the relay logs; kept logs are to be followed by another place
+        moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0 if purges else SET_BY_COMMAND}
+        if not names_position(changes):
+            moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
+    elif purges:
+        # what was received and not applied is thrown away with the relay logs: fetch it again
+        moves |= {"master_log_name": executed.log_name, "master_log_pos": executed.log_pos}
+        moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0}
+    if any(_ways(changes, master)) and (purges or not master.uses_gtid):
+        moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
+    if 0 < moves.get("heartbeat", 1) < 0.001:
+        moves["heartbeat"] = 0.0
+    if changes.password_reference is not None:
+        moves["user_password"] = changes.password_reference
+    elif changes.password is not None:
+        moves["user_password"] = protect(changes.password, config.datadir)
+    return replace(master, **moves)
+
+
+def new_relay_log_info(
+    channel: Channel,
+    changes: MasterChanges,
+    relay: RelayLogInfo,
+    masters: tuple[MasterInfo, MasterInfo],
+    purges: bool,
+) -> RelayLogInfo:
+    """`masters`: what was stored, and what will be."""
+    before, master = masters
+    moves: dict[str, Any] = {
+        row.stores.partition(".")[2]: getattr(changes, row.name)
+        for row in changes.given()
+        if row.stores.startswith("relay.")
+    }
+    if changes.privilege_checks_user is not None:
+        user, _, host = changes.privilege_checks_user.partition("@")
+        moves |= {"privilege_checks_username": user or None, "privilege_checks_hostname": host or None}
+    if changes.assign_gtids_to_anonymous_transactions is not None:
+        moves |= _assigned_gtids(changes.assign_gtids_to_anonymous_transactions)
+    first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+    if purges and master.uses_gtid and not names_other_source(changes, before):
+        relay = relay.at(first, relay.exec_position)  # GTIDs lead on from here; without them again, this does
+    elif purges:
+        # the read position is kept here too: a second CHANGE MASTER without a start takes it back from here
+        relay = relay.at(first, master.read_position)
+    elif changes.relay_log_file is not None or changes.relay_log_pos is not None:
+        return replace(_given_relay_position(channel, changes, relay), **_without_position(moves))
+    elif not relay.relay_log_name:
+        relay = relay.at(first, master.read_position)
+    return replace(relay, **moves)
+
+
+def _without_position(moves: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in moves.items() if name not in ("relay_log_name", "relay_log_pos")}
+
+
+def _given_relay_position(channel: Channel, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
+    """RELAY_LOG_FILE, RELAY_LOG_POS: must be a transaction end in a relay log we have, with its source position."""
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.locate import boundary_at
+
+    index = RelayLogIndex(channel)
+    name = changes.relay_log_file or relay.relay_log_name
+    offset = FIRST_EVENT_POSITION if changes.relay_log_pos is None else changes.relay_log_pos
+    boundary = boundary_at(index.path(name), offset) if name in index.names() else None
+    if boundary is None:
+        why = "that position is not a transaction end" if name in index.names() else "Could not find target log"
+        raise UsageError(
+            f"Failed initializing relay log position: {why} during relay log initialization",
+            errno=1380,
+            channel=channel.name,
+            hint="rplctl show-relaylog-events",
+        )
+    return relay.at(RelayLogPosition(name, offset), boundary.source)
+
+
+def _assigned_gtids(value: str) -> dict[str, str]:
+    kind = value.upper()
+    if kind in ("OFF", "LOCAL"):
+        return {
+            "assign_gtids_to_anonymous_transactions_type": kind,
+            "assign_gtids_to_anonymous_transactions_value": "",
+        }
+    return {
+        "assign_gtids_to_anonymous_transactions_type": "UUID",
+        "assign_gtids_to_anonymous_transactions_value": str(uuid.UUID(value)),
+    }
+
+
+def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> list[Note]:
+    """What happens to the position where the operator may not expect it. `relay`: as it was."""
+    notes = []
+    after, executed = any(_ways(changes, previous)), relay.exec_position
+    if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
+        notes.append(
+            Note(
+                0,
+                f"the position {executed} is of the source before and is forgotten: all that the new one has is "
+                "fetched and applied. If it is the same server, or a copy, at another address: change-master "
+                f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}",
+            )
+        )
+    given = [name.upper() for name in _RECEIVED_BY if getattr(changes, name) is not None]
+    if given and not purges and relay.relay_log_name:
+        text = f"{', '.join(given)}: what is in the relay logs already is applied; recover --refetch receives it again"
+        notes.append(Note(0, text))
+    return notes
+
+
+def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> tuple[Note, ...]:
+    """`master` is what will be stored in place of `previous`."""
+    notes = []
+    if changes.master_log_file is not None and changes.master_log_pos is None:
+        notes.append(
+            Note(
+                3023,
+                "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "
+                "The old position value may not be valid for the new binary log file.",
+            )
+        )
+    period = changes.master_heartbeat_period
+    if period is not None and period > config.replica_net_timeout:
+        notes.append(
+            Note(
+                1704,
+                "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' seconds. "
+                "A sensible value for the period should be less than the timeout.",
+            )
+        )
+    if period is not None and 0 < period < 0.001:
+        notes.append(
+            Note(
+                1703,
+                "The requested value for the heartbeat period is less than 1 millisecond. The value is reset to 0, "
+                "meaning that heartbeating will effectively be disabled.",
+            )
+        )
+    if changes.master_use_gtid in ("current_pos", "slave_pos"):
+        given = [n for n in ("master_log_file", "master_log_pos") if getattr(changes, n) is not None]
+        notes += [Note(1618, f"<{name.upper()}> option ignored") for name in given]
+    if previous.using_gtid and not master.using_gtid and changes.master_use_gtid is None:
+        word = USE_GTID[previous.using_gtid].title()
+        notes.append(
+            Note(4190, f"CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{word}' to 'No'")
+        )
+    if (changes.assign_gtids_to_anonymous_transactions or "OFF").upper() != "OFF":
+        notes.append(
+            Note(
+                4017,
+                "Using ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS creates limitations on the replication topology - you "
+                "cannot fail over between downstream and upstream servers. Only use this option if it is not possible "
+                "to enable GTIDs on the source, for instance, because of lack of permissions. If possible, use the "
+                "procedure for enabling GTID transactions online instead, as described in the documentation.",
+            )
+        )
+    if (changes.password or changes.password_reference) and not master.enabled_ssl and not master.master_binlog_dir:
+        notes.append(Note(1759, "Sending passwords in plain text without SSL/TLS is extremely insecure."))
+    unused = [row.sql_name for row in changes.given() if row.sql_name.startswith(("MASTER_SSL_", "MASTER_TLS_"))]
+    if unused and not master.enabled_ssl and not master.master_binlog_dir:
+        notes.append(Note(0, f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1"))
+    return tuple(notes)

@@ -1,0 +1,69 @@
+"""Whether a position of the source is applied, also right after a failover by GTID.
+
+The executed position is the old source's until the first transaction of the new one is applied, and positions of two
+sources cannot be compared. Whose it is the relay log says: in front of it stands a FORMAT_DESCRIPTION with the server
+id of its source, and where another source (or another connection by GTID) begins the position moves back.
+Invariant: never True too early; a place that cannot be looked at now is False.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import APPLIER, RECEIVER, Repositories, running
+from rplctl.errors import RelayLogError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.status import read_status
+
+LOOK_BYTES = 1 << 20
+IDLE = "Slave has read all relay log"
+
+
+def is_applied(channel: Channel, repositories: Repositories, position: BinlogPosition) -> bool:
+    """Whether everything up to `position` of the source that is read now is in the target."""
+    relay_log_info = repositories.relay_log_info
+    if not relay_log_info.exists():
+        return False
+    relay, master = relay_log_info.read(), repositories.master_info.read()
+    is_past = bool(relay.master_log_name) and not relay.exec_position.is_before(position)
+    if not master.uses_gtid or (is_past and not RelayLogIndex(channel).names()):
+        return is_past
+    read = _read_position(channel, master)  # before the relay log, which holds at least that much
+    may_be_all = not read.is_before(position) and read_status(channel.status_path(APPLIER)).state.startswith(IDLE)
+    if not read.log_name or not (is_past or may_be_all):
+        return False
+    with suppress(RelayLogError, OSError):
+        is_of_this_source, is_all = _look(channel, master, relay)
+        return is_past if is_of_this_source else is_all and not read.is_before(position)
+    return False
+
+
+def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:
+    """Of the source that is read now; log_name '' until it has answered for the first time."""
+    receiver = read_status(channel.status_path(RECEIVER))
+    is_live = master.master_log_name and receiver.connected and receiver.read_log_name and RECEIVER in running(channel)
+    return BinlogPosition(receiver.read_log_name, receiver.read_log_pos) if is_live else master.read_position
+
+
+def _look(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> tuple[bool, bool]:
+    """(the executed position is of the source that is read now, no transaction stands behind it). Raises
+    RelayLogError.
+    """
+    from rplctl.event.scan import GroupKind
+    from rplctl.relay_log.reader import RelayLogReader
+
+    reader = RelayLogReader(channel, verify_checksums=False, by_gtid=True)
+    if not reader.open(relay):
+        return False, False
+    source = reader.source_server_id
+    is_of_this_source = not source or source == (master.master_server_id or source)
+    while groups := reader.groups(LOOK_BYTES):
+        for number in range(len(groups.scan)):
+            if groups.scan.kind[number] != GroupKind.CONTROL:
+                return is_of_this_source, False
+            if groups.scan.source_position(number).is_before(relay.exec_position):
+                is_of_this_source = False
+    return is_of_this_source, True

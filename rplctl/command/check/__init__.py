@@ -1,0 +1,13 @@
+"""`check`, and what it shares with `doctor` and `start`: what can be found about a channel, without changing anything.
+
+verb           the command: one verdict on a channel, and why
+findings       codes with their levels: the permanent words
+threads        do receiver and applier run, say something, keep up?
+repository     do the stored records agree?
+relay_log      do relay logs, their index and the positions agree?
+ends           the target and the source: are they there, have they what is needed?
+progress       does the receiver keep up with the source's log?
+source_end     where the source's log ends now
+sync_record    when a channel was last known to have all that its source had
+power_cut      what a power cut would take (`doctor`)
+"""

@@ -1,0 +1,175 @@
+"""`check`, the two ends: does the target take our writes and hold the tables, has the source what is needed next?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import engine_of
+from rplctl.command.check.findings import Finding, found
+from rplctl.command.check.repository import Stored
+from rplctl.config import Config
+from rplctl.errors import RplError, SourceError, TargetError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition, log_number
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_NO_SUCH_TABLE = 1146
+LOADED = "rplctl load-schema --rows-loaded all"
+PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
+
+
+def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
+    """Tables of the models known at the executed position, and whether a write is taken (and rolled back)."""
+    from sqlalchemy import inspect
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from rplctl.commit.models import load_models, tables_made_empty
+    from rplctl.commit.tables import own_schema
+    from rplctl.target import open_target
+
+    try:
+        engine = engine_of(config)()
+        yield from _version(engine)
+        has_models = inspect(engine).has_table("rplctl_table_models", schema=own_schema(engine))
+    except (SQLAlchemyError, RplError) as error:
+        text = error.message if isinstance(error, RplError) else f"the target does not answer: {_reason(error)}"
+        yield found("target_away", text, "rplctl doctor; rplctl init --target URL")
+        return
+    if not has_models:
+        return
+    position = stored.relay.exec_position if stored.relay else BinlogPosition("", 0)
+    with engine.connect() as connection:
+        catalog = load_models(connection, channel.name, position)
+        empty = [f"{database}.{table}" for database, table in tables_made_empty(connection, channel.name)]
+    if empty:
+        text = f"load-schema made these tables empty, and their rows were never copied: {', '.join(empty)}"
+        yield found("rows_never_copied", text, "copy the rows (INITIAL COPY in rplctl(1)), then " + LOADED)
+    target = open_target(config.target_url)
+    try:
+        yield from _write(target)
+        for model in catalog.tables.values():
+            try:
+                target.check_table(model)
+            except TargetError as error:
+                code = "table_missing" if error.errno == _NO_SUCH_TABLE else "table_differs"
+                yield found(code, error.message, error.hint or "rplctl load-schema --from-source")
+    finally:
+        target.rollback()
+        target.close()
+
+
+def _version(engine: Engine) -> Iterator[Finding]:
+    from rplctl.repository.install import SCHEMA_VERSION, is_newer
+
+    if version := is_newer(engine):
+        text = f"our tables in the target are of version {version}, this rplctl knows up to {SCHEMA_VERSION}"
+        yield found("tables_newer", text, "install the rplctl that made them: no start goes on with them")
+
+
+def _write(target: object) -> Iterator[Finding]:
+    """A write that hits no row: rights and read-only modes show, nothing changes."""
+    from sqlalchemy import false, update
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from rplctl.commit.tables import commit_marker, own_schema
+
+    engine = target.engine  # type: ignore[attr-defined]
+    marker = commit_marker(own_schema(engine))
+    try:
+        with engine.begin() as connection:
+            connection.execute(update(marker).where(false()).values(File_in_step=marker.c.File_in_step))
+    except (SQLAlchemyError, TargetError) as error:
+        reason = error.message if isinstance(error, TargetError) else _reason(error)
+        yield found("target_refuses_writes", f"the target refuses our writes: {reason}", "see PRIVILEGES in rplctl(1)")
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(str(getattr(error, "orig", None) or type(error).__name__).split())[:300]
+
+
+def check_source(config: Config, stored: Stored) -> Iterator[Finding]:
+    """Ask the source, or look into its folder. Nothing when the channel has none."""
+    master, relay = stored.master, stored.relay or RelayLogInfo()
+    if master is None or not master.is_configured:
+        return
+    next_event = _next_event(master, relay)
+    if master.master_binlog_dir:
+        from rplctl.source.binlog_folder import log_names
+
+        folder = Path(master.master_binlog_dir)
+        try:
+            sizes = {name: (folder / name).stat().st_size for name in log_names(folder)}
+        except (OSError, SourceError) as error:
+            yield found("source_away", f"{folder}: {error}", "rplctl change-master --master-binlog-dir DIR")
+            return
+        yield from judge_position(sizes, next_event)
+        return
+    try:
+        variables, sizes = _ask(config, master)
+    except RplError as error:
+        yield found("source_away", error.message, error.hint or "rplctl doctor")
+        return
+    yield from judge_identity(variables, master, config.server_id)
+    if variables.get("log_bin") != "ON":
+        text = "the source writes no binary log"
+        yield found("source_binlog_off", text, "set log_bin on the source and restart it")
+    elif not (master.enabled_auto_position or master.using_gtid):
+        yield from judge_position(sizes, next_event)
+
+
+def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
+    """The later of what was read and what was executed (WL#4621)."""
+    read, executed = master.read_position, relay.exec_position
+    return executed if executed.log_name and (not read.log_name or read.is_before(executed)) else read
+
+
+def _ask(config: Config, master: MasterInfo) -> tuple[dict[str, str], dict[str, int]]:
+    from rplctl.secret import reveal
+    from rplctl.source.survey import survey
+
+    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+        variables: dict[str, str] = {}
+        for name in ("log_bin", "server_id", "server_uuid"):
+            variables |= {str(n): str(v) for n, v in query(f"SHOW GLOBAL VARIABLES LIKE '{name}'")}
+        logs = query("SHOW BINARY LOGS") if variables.get("log_bin") == "ON" else []
+    return variables, {str(row[0]): int(row[1]) for row in logs}
+
+
+def judge_identity(variables: dict[str, str], master: MasterInfo, server_id: int) -> Iterator[Finding]:
+    """Is it the server that the channel replicated from?"""
+    seen_id, seen_uuid = master.master_server_id, master.uuid
+    now_id, now_uuid = variables.get("server_id", ""), variables.get("server_uuid", "")
+    differs = (seen_id and now_id and str(seen_id) != now_id) or (seen_uuid and now_uuid and seen_uuid != now_uuid)
+    if differs:
+        yield found(
+            "source_changed",
+            f"{master.host}:{master.port} is server {now_id} {now_uuid}; "
+            f"the channel replicated from {seen_id} {seen_uuid}",
+            "rplctl change-master --master-host HOST with file and position, when that is meant",
+        )
+    if server_id and now_id == str(server_id):
+        yield found("source_same_server_id", f"server_id {server_id} is also ours", "rplctl init --server-id N")
+
+
+def judge_position(sizes: dict[str, int], position: BinlogPosition) -> Iterator[Finding]:
+    """`sizes`: the source's binary logs. Is the next event still there, and is it there already?"""
+    if not position.log_name or not sizes:
+        return
+    if position.log_name in sizes:
+        size = sizes[position.log_name]
+        if position.log_pos > size:
+            text = f"{position} is past the end of the source's binary log ({size}): it lost what it had sent"
+            yield found("source_past_end", text, PURGED)
+        return
+    if log_number(position.log_name) < min(map(log_number, sizes)):
+        text = (
+            f"the source purged {position.log_name}, which is needed next; it begins with {min(sizes, key=log_number)}"
+        )
+        yield found("source_purged", text, PURGED)
+    else:
+        yield found("source_past_end", f"the source has no {position.log_name}, which is needed next", PURGED)

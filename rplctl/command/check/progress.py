@@ -1,0 +1,86 @@
+"""`check --online`: does the channel follow its source? Where the source's binary log ends, against what is read.
+
+Seconds_Behind_Master counts from what was read: it is 0 while a receiver that hangs, or cannot keep up, reads nothing.
+A busy source is always a little ahead: what counts is whether its end of a moment ago is read a moment later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from rplctl.channel import Channel
+from rplctl.command.check.findings import Finding, found
+from rplctl.command.check.repository import Stored
+from rplctl.command.check.source_end import SourceEnd, source_end
+from rplctl.command.process.thread_report import ThreadReport, report_of
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import BinlogPosition
+
+PATIENCE_S = 3.0
+_POLL_S = 0.1
+
+
+def check_progress(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
+    """Waits at most PATIENCE_S, and only while the receiver has not got there. Nothing when the source is away: that is
+    said already.
+    """
+    master, relay = stored.master, stored.relay or RelayLogInfo(channel_name=channel.name)
+    if master is None or not master.is_configured:
+        return
+    try:
+        end = source_end(config, master, relay)
+    except RplError:
+        return
+    if not end.position.log_name or not (end.is_comparable or end.gtids):
+        return
+    receiver = report_of(channel, "receiver")
+    before = _read(receiver, master)
+    deadline = time.monotonic() + PATIENCE_S
+    while not _has_read(receiver, master, relay, end):
+        if not receiver.runs or time.monotonic() > deadline:
+            yield _behind(receiver, before, _read(receiver, master), relay, end)
+            return
+        time.sleep(_POLL_S)
+        receiver = report_of(channel, "receiver")
+
+
+def _read(receiver: ThreadReport, master: MasterInfo) -> BinlogPosition:
+    said = receiver.status
+    return BinlogPosition(said.read_log_name, said.read_log_pos) if receiver.is_connected else master.read_position
+
+
+def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, end: SourceEnd) -> bool:
+    if end.gtids:
+        return _is_within(end.gtids, receiver.status.retrieved_gtid_set, relay.gtid_executed)
+    read = _read(receiver, master)
+    return bool(read.log_name) and not read.is_before(end.position)
+
+
+def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
+    """Whether all of them are read or executed."""
+    from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
+
+    if ":" in gtids:
+        return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))
+    return is_executed(gtids, str(MariadbGtidState.parse(retrieved).union(MariadbGtidState.parse(executed))))
+
+
+def _shown(position: BinlogPosition) -> str:
+    return str(position) if position.log_name else "nothing"
+
+
+def _behind(
+    receiver: ThreadReport, before: BinlogPosition, now: BinlogPosition, relay: RelayLogInfo, end: SourceEnd
+) -> Finding:
+    same = now.log_name == end.position.log_name and not end.gtids
+    by = f", {end.position.log_pos - now.log_pos} bytes behind" if same else ""
+    executed = _shown(relay.exec_position)
+    text = f"the source's binary log ends at {end.position}, read is {_shown(now)}{by}, executed is {executed}"
+    if not receiver.runs:
+        return found("source_ahead", f"{text}; the receiver does not run", "rplctl start")
+    if now == before:
+        return found("receiver_stuck", f"{text}; nothing came within {PATIENCE_S:g} s", "rplctl stop; rplctl start")
+    return found("receiver_behind", text, "the network, or the disk of the relay logs, is slower than the source")

@@ -1,0 +1,188 @@
+"""`check`, repositories: is each record in one place, whole, safe, and the one that the next start will use?
+
+Reads only. A record that cannot be read is a finding, and what depends on it is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rplctl.channel import Channel
+from rplctl.command.channel.change_options import ignored_settings
+from rplctl.command.channel.context import APPLIER, Repositories, open_repositories, running, target_has_table
+from rplctl.command.channel.lost_record import lost_record, made_again
+from rplctl.command.check.findings import Finding, found
+from rplctl.config import Config
+from rplctl.durable import is_readable_by_others
+from rplctl.errors import RplError, TargetError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.repository import open_repository
+from rplctl.repository.base import RepositoryKind
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.repository.switch import keep_one, may_have_table, position_of
+from rplctl.target.registry import dialect_of
+
+
+@dataclass(slots=True)
+class Stored:
+    """The records as far as they can be read."""
+
+    master: MasterInfo | None = None
+    relay: RelayLogInfo | None = None
+
+
+def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
+    """Findings; `stored` is filled on the way."""
+    yield from _interrupted(channel)
+    repositories = open_repositories(config, channel.name)
+    damaged = False
+    for record in (MASTER_INFO, RELAY_LOG_INFO):
+        info = None
+        for item in _one_record(record, config, channel, repositories):
+            if isinstance(item, Finding):
+                damaged = damaged or item.code in ("repository_damaged", "repository_both", "repository_old_layout")
+                yield item
+            else:
+                info = item
+        if record is MASTER_INFO:
+            stored.master = info
+        else:
+            stored.relay = info
+    yield from _ignored(channel, stored)
+    if stored.relay is not None and not damaged and may_have_table(config):
+        yield from _marker(channel, repositories, stored.relay)
+    if stored.master is None and stored.relay is not None and not damaged and stored.relay.master_log_name:
+        yield _no_master_info(repositories, stored.relay)
+    if stored.master is not None and stored.relay is None and stored.master.master_log_name and not damaged:
+        yield _missing(config, channel, repositories, stored.master)
+
+
+def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
+    executed = relay.exec_position
+    text = f"there is no MasterInfo in {repositories.master_info.where}; RelayLogInfo is there, applied is {executed}"
+    where = f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
+    return found("repository_missing", text, f"rplctl change-master --master-host HOST --master-user USER {where}")
+
+
+def _missing(config: Config, channel: Channel, repositories: Repositories, master: MasterInfo) -> Finding:
+    text = f"there is no RelayLogInfo in {repositories.relay_log_info.where}"
+    try:
+        marker = made_again(config, repositories, channel, master, dry_run=True)
+    except TargetError:  # check_target names it
+        marker = None
+    if marker is not None:
+        return found(
+            "repository_missing", f"{text}; the target is at {marker.exec_position}", "rplctl start (makes it)"
+        )
+    error = lost_record(repositories, channel, master)
+    return found("repository_missing", f"{text}{error.message.partition(text)[2]}", error.hint)
+
+
+def _interrupted(channel: Channel) -> Iterator[Finding]:
+    for record in (MASTER_INFO, RELAY_LOG_INFO):
+        if (channel.run_folder / f"switch-{record.name}.json").exists():
+            yield found("switch_interrupted", f"a switch of {record.name} was cut off", "rplctl start (finishes it)")
+    if (channel.run_folder / "change_master.pending").exists():
+        yield found("change_interrupted", "a CHANGE MASTER was cut off half-way", "rplctl start (finishes it)")
+
+
+def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
+    """What a server's files brought along and nothing here can carry out."""
+    where = f" --channel {channel.name}" if channel.name else ""
+    for row in ignored_settings(stored.master or MasterInfo(), stored.relay or RelayLogInfo()):
+        off = "0" if row.kind == "switch" else "''"
+        yield found(
+            "option_ignored",
+            f"{row.sql_name} is stored and has no effect here: {row.refused}",
+            f"rplctl change-master{where} {row.flags[0]} {off}; {row.instead}",
+        )
+
+
+def _one_record(
+    record: Record[Any], config: Config, channel: Channel, repositories: Repositories
+) -> Iterator[Finding | Any]:
+    """Findings, then the record that the options name, when it can be read."""
+    wanted = record.kind(config)
+    places = {kind: open_repository(record, kind, config, channel, repositories.engine) for kind in RepositoryKind}
+    infos: dict[RepositoryKind, Any] = {}
+    for kind, place in places.items():
+        if kind is RepositoryKind.FILE:
+            yield from _file_mode(record.path(channel), record is MASTER_INFO)
+        elif wanted is RepositoryKind.FILE and not may_have_table(config):
+            continue
+        try:
+            infos[kind] = place.read() if place.exists() else None
+            if kind is wanted and infos[kind] is not None and wanted is RepositoryKind.TABLE:
+                yield from _engine(record, place, repositories)
+        except TargetError:  # check_target names it
+            infos[kind] = None
+        except RplError as error:
+            old = "layout of an older version" in error.message
+            if kind is wanted or old:
+                code = "repository_old_layout" if old else "repository_damaged"
+                yield found(code, error.message, error.hint)
+            infos[kind] = None
+    if all(infos.get(kind) is not None for kind in RepositoryKind):
+        if not (channel.run_folder / f"switch-{record.name}.json").exists():
+            file, table = (places[kind].where for kind in (RepositoryKind.FILE, RepositoryKind.TABLE))
+            at = {kind: position_of(info) for kind, info in infos.items()}
+            text = (
+                f"{record.name} is in {file} (at {at[RepositoryKind.FILE]}) and in {table} (at "
+                f"{at[RepositoryKind.TABLE]}): the next start refuses"
+            )
+            yield found("repository_both", text, keep_one(file, table))
+    elif infos.get(wanted) is None:
+        for kind in RepositoryKind:
+            if infos.get(kind) is not None:
+                text = (
+                    f"{record.option}={wanted}, and {record.name} is in {places[kind].where}: the next start moves it"
+                )
+                yield found("repository_elsewhere", text, "rplctl start")
+                infos[wanted] = infos[kind]
+                break
+    if infos.get(wanted) is not None:
+        yield infos[wanted]
+
+
+def _file_mode(path: Any, holds_password: bool) -> Iterator[Finding]:
+    if path.exists() and holds_password and is_readable_by_others(path):
+        yield found("file_mode", f"{path} may hold a password and others can read it", f"chmod 600 {path}")
+
+
+def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iterator[Finding]:
+    if not place.is_transactional():
+        command = dialect_of(repositories.engine().dialect.name).to_crash_safe.format(table=place.where)
+        text = f"{place.where} is in an engine without transactions: rows may be lost when the target crashes"
+        yield found("repository_not_transactional", text, command)
+
+
+def _marker(channel: Channel, repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
+    """File and marker of commit mode `marker`, while no applier moves them."""
+    from rplctl.commit.position_store import file_counts, read_marker
+
+    try:
+        if APPLIER in running(channel) or not target_has_table(repositories, "rplctl_commit_marker"):
+            return
+    except TargetError:  # check_target names it
+        return
+
+    with repositories.engine().connect() as connection:
+        marker, in_step = read_marker(connection, channel.name)
+    if marker is None or marker.exec_position == relay.exec_position:
+        return
+    where = repositories.relay_log_info.where
+    is_ahead = marker.exec_position.is_before(relay.exec_position)
+    if file_counts(relay, in_step):
+        yield found(
+            "edited_by_hand",
+            f"{where} says {relay.exec_position}, applied is {marker.exec_position}: the next start goes by {where}",
+            f"rplctl change-master --master-log-file {marker.master_log_name} --master-log-pos {marker.master_log_pos}",
+        )
+    elif is_ahead or in_step:
+        text = f"{where} says {relay.exec_position} and nobody edited it, the target {marker.exec_position}"
+        yield found("target_gone_back", f"{text}: one is from a backup", "rplctl start (goes by the target)")
+    else:
+        text = f"{where} is behind what was committed before a crash, {marker.exec_position}"
+        yield found("file_behind_marker", text, "rplctl start (moves it forward)")

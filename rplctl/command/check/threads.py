@@ -1,0 +1,112 @@
+"""`check`, threads: does each run, does it report, how far behind is the channel, and did a human stop it?
+
+Judged by age (design D22): a state that was not seen fresh is a finding, a connection is missed the more the longer it
+is gone, a channel that runs from cron is as good as its last good run is young. A delay that was asked for is no lag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rplctl.command.channel.context import APPLIER, RECEIVER
+from rplctl.command.check.findings import Finding, found
+from rplctl.command.check.sync_record import SyncRecord
+from rplctl.command.process.thread_report import ThreadReport, Threads, clock
+from rplctl.command.show_status import SlaveStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds behind the source, beyond MASTER_DELAY; `sync_age_s` is of a channel that runs from cron, twice as much
+    is critical.
+    """
+
+    warning_s: int
+    critical_s: int
+    sync_age_s: int = 3600
+
+
+def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
+    """Of a channel whose threads are to run all the time."""
+    if not (threads.receiver.has_run or threads.applier.has_run or threads.receiver.runs or threads.applier.runs):
+        yield found("never_started", "the channel was never started", "rplctl start")
+        return
+    for thread in (threads.receiver, threads.applier):
+        yield from _thread(thread)
+        if not thread.runs and not thread.killed_at and not thread.status.last_errno:
+            yield found(f"{thread.role}_stopped", _how_stopped(thread), f"rplctl start --{thread.role}")
+    yield from _connection(threads.receiver, limits, now)
+    if threads.applier.runs and threads.applier.status.last_errno:
+        yield found("applier_retrying", f"the applier tries again: {status.Last_SQL_Error}", "rplctl show-status")
+    lag = status.Seconds_Behind_Master
+    if lag is not None and lag - status.SQL_Delay >= min(limits.warning_s, limits.critical_s):
+        code = "lag_critical" if lag - status.SQL_Delay >= limits.critical_s else "lag_warning"
+        delay = f", MASTER_DELAY asks for {status.SQL_Delay} s" if status.SQL_Delay else ""
+        yield found(code, f"{lag} s behind the source{delay}", "rplctl show-status (what the applier does)")
+
+
+def check_cron(record: SyncRecord | None, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
+    """Of a channel that `start --until-synced` runs now and then: a thread that is not there is in order, one that
+    ended with an error is not.
+    """
+    for thread in (threads.receiver, threads.applier):
+        yield from _thread(thread)
+    if record is None:
+        yield found("never_synced", "no start --until-synced has ended well", "rplctl start --until-synced")
+        return
+    age = int(now - record.at)
+    if age > limits.sync_age_s:
+        code = "sync_too_old" if age > 2 * limits.sync_age_s else "sync_old"
+        text = f"last synced {age} s ago, at {clock(record.at)}, to {record.to}; expected within {limits.sync_age_s} s"
+        yield found(code, text, "rplctl start --until-synced (and see what cron says of its last run)")
+
+
+def check_skips(status: SlaveStatus) -> Iterator[Finding]:
+    if status.Skip_Counter:
+        text = f"the next start skips {status.Skip_Counter} transactions: their changes will be missing"
+        yield found("skip_pending", text, "rplctl skip 0 (takes it back)")
+    if status.Skip_Gtids:
+        text = f"{status.Skip_Gtids} will be skipped: its changes will be missing"
+        yield found("skip_pending", text, 'rplctl skip --gtid "" (see man rplctl)')
+
+
+def _thread(thread: ThreadReport) -> Iterator[Finding]:
+    """What is wrong with it in any way of running."""
+    role, status = thread.role, thread.status
+    if thread.runs:
+        if thread.silent_since is not None:
+            yield _silent(thread, thread.silent_since)
+    elif thread.killed_at:
+        yield found(f"{role}_killed", status.last_error, "rplctl start (recovers and goes on)")
+    elif status.last_errno:
+        text = f"the {role} does not run since {clock(status.updated)}; its last error: {status.last_error}"
+        yield found(f"{role}_error", text, "mend that, then rplctl start")
+
+
+def _silent(thread: ThreadReport, since: float) -> Finding:
+    text = f"the {thread.role} (process {thread.pid}) does not report since {clock(since)}"
+    if thread.is_suspended:
+        return found(f"{thread.role}_silent", f"{text}: a signal has suspended it", f"kill -CONT {thread.pid}")
+    return found(f"{thread.role}_silent", f"{text}: it hangs", "rplctl stop (kills what hangs); rplctl start")
+
+
+def _how_stopped(thread: ThreadReport) -> str:
+    status = thread.status
+    if not thread.has_run:
+        return f"the {thread.role} was not started"
+    if thread.role == APPLIER and status.is_done:
+        why = "it reached its UNTIL" if status.until_condition != "None" else "it had applied all that the source had"
+        return f"the applier stopped at {clock(status.updated)}: {why}"
+    return f"the {thread.role} was stopped at {clock(status.updated)} (rplctl stop or SIGTERM)"
+
+
+def _connection(receiver: ThreadReport, limits: Limits, now: float) -> Iterator[Finding]:
+    status = receiver.status
+    if not receiver.runs or receiver.silent_since is not None or status.connected:
+        return
+    since = f" since {clock(status.lost)}" if status.lost else ""
+    reason = f": {status.last_error}" if status.last_error else ""
+    is_long = status.lost and now - status.lost >= limits.critical_s
+    code = "receiver_not_connected" if is_long else "receiver_connecting"
+    yield found(code, f"the {RECEIVER} has no connection to the source{since}{reason}", "rplctl doctor; the source")

@@ -1,0 +1,142 @@
+"""`check`: one verdict on a channel for monitoring systems (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN), and why.
+
+    local      threads and lag; repositories, relay log and index, target      (for a monitoring system)
+    offline    the same without threads and lag, every relay log byte read     (before a start, on a copied instance)
+    online     all of it, and the source is asked, also where its binary log ends
+
+Invariants: it reads only. Each finding has a permanent code, a sentence and the command that repairs it (findings.py).
+What was not seen fresh is not good, and what cannot be found out is not left out (design D22).
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from rplctl.channel import Channel
+from rplctl.command.check.findings import Finding, found
+from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
+from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips
+from rplctl.command.show_status import SlaveStatus, status_and_threads
+from rplctl.config import Config
+from rplctl.errors import RplError, file_error
+
+__all__ = ["Limits", "Scope", "Verdict", "check", "worst"]
+
+WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+UNKNOWN = 3
+LEAST_FREE_BYTES = 16 << 20  # a batch, a relay log and a record need more
+
+
+class Scope(StrEnum):
+    LOCAL = "local"
+    OFFLINE = "offline"
+    ONLINE = "online"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    channel: str
+    level: int  # index of WORDS
+    text: str
+    lag_s: int | None
+    findings: tuple[Finding, ...] = ()
+    delay_s: int = 0  # MASTER_DELAY, which is part of lag_s and no lag
+    sync_age_s: int | None = None  # of a channel that runs from cron
+
+
+def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scope.LOCAL) -> Verdict:
+    """Never raises an RplError: what cannot be found out is UNKNOWN."""
+    channel, now = Channel(channel_name, config.datadir), time.time()
+    verdict = Verdict(channel_name, 0, "the stored state agrees", None)
+    findings: list[Finding] = []
+    if scope is not Scope.OFFLINE:
+        try:
+            status, threads = status_and_threads(config, channel_name)
+        except (RplError, OSError) as error:
+            told = file_error(error) if isinstance(error, OSError) else error
+            verdict = Verdict(channel_name, UNKNOWN, told.message, None)
+        else:
+            record = read_sync_record(channel)
+            is_cron = runs_from_cron(config, record)
+            verdict = _summary(status, record, now) if is_cron else _live(status)
+            if is_cron:
+                findings += check_cron(record, threads, limits, now)
+            else:
+                findings += check_running(status, threads, limits, now)
+            findings += check_skips(status)
+    findings += _find(config, channel, scope)
+    level = worst([verdict.level, *(finding.level for finding in findings)])
+    serious = list(dict.fromkeys(finding.code for finding in findings if finding.level))
+    text = f"{verdict.text}; found {', '.join(serious)}" if serious else verdict.text
+    if serious and scope is Scope.OFFLINE:
+        text = f"found {', '.join(serious)}"
+    return replace(verdict, level=level, text=text, findings=tuple(findings))
+
+
+def _live(status: SlaveStatus) -> Verdict:
+    """What a channel that is to run all the time shows."""
+    name, lag, delay = status.Channel_Name, status.Seconds_Behind_Master, status.SQL_Delay
+    threads = f"io {status.Slave_IO_Running}, sql {status.Slave_SQL_Running}"
+    if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("Yes", "Yes"):
+        error = status.Last_SQL_Error or status.Last_IO_Error
+        return Verdict(name, 0, f"{threads}{f': {error}' if error else ''}", lag, delay_s=delay)
+    asked = f" (MASTER_DELAY {delay} s)" if delay else ""
+    behind = f"{lag} s behind{asked}" if lag is not None else "behind by an unknown time"
+    where = f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}"
+    return Verdict(name, 0, f"{behind}, {where}", lag, delay_s=delay)
+
+
+def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verdict:
+    """Of one that runs from cron."""
+    if record is None:
+        return Verdict(status.Channel_Name, 0, "never synced", None)
+    age = max(0, int(now - record.at))
+    return Verdict(status.Channel_Name, 0, f"synced {age} s ago to {record.to}", None, sync_age_s=age)
+
+
+def worst(levels: Iterable[int]) -> int:
+    """CRITICAL is worse than UNKNOWN, as monitoring plugins have it."""
+    return max(levels, key=lambda level: (0, 1, 3, 2)[level], default=0)
+
+
+def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
+    """What the stored state says. One part that cannot be looked at hides none of the others."""
+    from rplctl.command.check.repository import Stored, check_repositories
+    from rplctl.repository.switch import may_have_table
+
+    stored = Stored()
+    yield from _told(lambda: check_repositories(config, channel, stored))
+    if stored.master is not None:
+        from rplctl.command.check.relay_log import check_relay_log
+
+        master = stored.master
+        yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=scope is not Scope.LOCAL))
+    if may_have_table(config):
+        from rplctl.command.check.ends import check_target
+
+        yield from _told(lambda: check_target(config, channel, stored))
+    if scope is Scope.ONLINE:
+        from rplctl.command.check.ends import check_source
+        from rplctl.command.check.progress import check_progress
+
+        yield from _told(lambda: check_source(config, stored))
+        yield from _told(lambda: check_progress(config, channel, stored))
+    yield from _told(lambda: _disk(config))
+
+
+def _told(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from look()
+    except (RplError, OSError) as error:
+        told = file_error(error) if isinstance(error, OSError) else error
+        yield found("cannot_look", told.message, told.hint or "rplctl doctor")
+
+
+def _disk(config: Config) -> Iterator[Finding]:
+    if config.datadir.is_dir() and (free := shutil.disk_usage(config.datadir).free) < LEAST_FREE_BYTES:
+        text = f"{free >> 10} KiB are free in {config.datadir}: relay logs and positions cannot be written"
+        yield found("disk_full", text, f"df {config.datadir}; free some space")

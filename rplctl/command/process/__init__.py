@@ -1,0 +1,7 @@
+"""The processes of a channel's threads, as the commands see them: begun, watched, ended.
+
+child          starts receiver and applier, waits until they run, stops them
+start_shared   several channels whose appliers share one process
+supervise      stays with what was started (`--foreground`, `--until-synced`)
+thread_report  what a thread says of itself, and whether it is fresh
+"""

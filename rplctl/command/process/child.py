@@ -1,0 +1,341 @@
+"""The receiver and applier processes as `start` and `stop` see them: spawn, wait for the lock, signal, reap.
+
+Invariant: a thread counts as running when its lock is held, never because a pid exists (channel.py). A child gets
+a session of its own, no password in its environment, and its log in the channel's run folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from rplctl import errors
+from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
+from rplctl.command.channel.context import APPLIER, RECEIVER
+from rplctl.durable import naming, private_folder, replace_file
+from rplctl.errors import LockBusy, RplError, file_error
+from rplctl.locks import FileLock
+from rplctl.log_file import turn_over
+from rplctl.own_process import signal_holder
+from rplctl.plain_file import UnfitFile, open_plain
+from rplctl.secret import PASSWORD_VARIABLE
+from rplctl.status import read_status
+
+START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
+STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
+SEVER_TIMEOUT_S = 25.0  # a connection that is being made to a server that hangs is given up after 10 s
+SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel's has a hyphen
+NO_VARIABLES: Mapping[str, str] = {}
+LEAST_ROOM = 1 << 16  # bytes: log, status and lock of a child, and the temporary files they come from
+_POLL_S = 0.02
+_ERROR_OF_EXIT_CODE = {
+    error.exit_code: error
+    for error in (
+        errors.UsageError,
+        errors.NotRunning,
+        errors.NotConfigured,
+        errors.RepositoryConflict,
+        errors.SourceError,
+        errors.TargetError,
+        errors.RelayLogError,
+        errors.WaitTimeout,
+        errors.LockBusy,
+        errors.ConfigError,
+    )
+}
+
+
+_background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reaped when this process starts another
+
+
+class ServesOthers(LockBusy):
+    """An applier does not stop, and its process is not to be killed, for it works for other channels, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    role: str
+    channel: Channel
+    popen: subprocess.Popen[bytes]
+    started: float  # Unix seconds
+    log: Path | None = None  # of the process, when it serves other channels, too
+
+    def exit_code(self) -> int | None:
+        return self.popen.poll()
+
+
+def spawn(
+    channel: Channel,
+    role: str,
+    arguments: Sequence[str] = (),
+    *,
+    keep_variable: str = "",
+    variables: Mapping[str, str] = NO_VARIABLES,
+) -> Child:
+    """Start `python -m rplctl.<role>` in its own session, `variables` in its environment. `keep_variable` is what a
+    stored `env:` password names.
+    """
+    private_folder(channel.run_folder)
+    command = [sys.executable, "-m", f"rplctl.{role}", str(channel.datadir.resolve()), channel.name, *arguments]
+    started = time.time()
+    environment = _environment(keep_variable == PASSWORD_VARIABLE, variables)
+    return Child(role, channel, _popen(command, channel.log_path(role), environment), started)
+
+
+def spawn_shared(
+    channels: Mapping[Channel, str], *, keep_password: bool = False, variables: Mapping[str, str] = NO_VARIABLES
+) -> list[Child]:
+    """Start one applier process for all of them; each with what its applier is told."""
+    first = next(iter(channels))
+    run = first.run_folder.parent
+    _sweep_shared(run)
+    folder = Path(tempfile.mkdtemp(prefix=SHARED_PREFIX, dir=private_folder(run)))
+    for channel in channels:
+        private_folder(channel.run_folder)
+        _open_log(channel.log_path(APPLIER)).close()
+    told = json.dumps({channel.name: text for channel, text in channels.items()})
+    command = [sys.executable, "-m", "rplctl.applier", str(first.datadir.resolve()), "--shared", str(folder), told]
+    log, started = folder / "applier.log", time.time()
+    seat = FileLock(folder / "lock")
+    try:
+        seat.acquire()
+        popen = _popen(command, log, _environment(keep_password, variables), (seat.descriptor,))
+    finally:
+        seat.close()
+    return [Child(APPLIER, channel, popen, started, log) for channel in channels]
+
+
+def _sweep_shared(run: Path) -> None:
+    """Remove the folders of processes that are gone."""
+    for folder in run.glob(f"{SHARED_PREFIX}*"):
+        seat = FileLock(folder / "lock")
+        try:
+            if seat.acquire(patience_s=0):
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            seat.close()
+
+
+def _environment(keep_password: bool, variables: Mapping[str, str]) -> dict[str, str]:
+    environment = dict(os.environ)
+    if not keep_password:
+        environment.pop(PASSWORD_VARIABLE, None)
+    return {**environment, **variables}
+
+
+def _popen(
+    command: list[str], log: Path, environment: dict[str, str], pass_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    with _open_log(log) as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+
+
+def leave_running(children: Sequence[Child]) -> None:
+    """They go on without this process, which only reaps them if it is still there when they end."""
+    _background[:] = [popen for popen in _background if popen.poll() is None]
+    _background.extend(child.popen for child in children)
+
+
+def _open_log(path: Path) -> IO[bytes]:
+    """Append, 0600; a log that has grown large is begun anew. Raises OSError."""
+    descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
+    turn_over(path)
+    return os.fdopen(descriptor, "ab")
+
+
+def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None:
+    """Until the child holds its lock, or has already done its work. Raises the child's error, RplError on timeout."""
+    deadline = time.monotonic() + timeout_s
+    while lock_holder(child.channel, child.role) != child.popen.pid:
+        code = child.exit_code()
+        if code == 0:
+            return
+        if code is not None:
+            raise error_of(child, code)
+        if child.log is not None and _has_ended(child):
+            if read_status(child.channel.status_path(child.role)).last_errno:
+                raise error_of(child, 1)
+            return
+        if time.monotonic() > deadline:
+            if child.log is None:
+                terminate(child)
+            raise RplError(
+                f"the {child.role} of channel '{child.channel.name}' did not come up within {timeout_s:.0f} s",
+                channel=child.channel.name,
+                hint=f"see {child.channel.log_path(child.role)}",
+            )
+        time.sleep(_POLL_S)
+
+
+def _has_ended(child: Child) -> bool:
+    """One of several that a process serves: whether it has come and gone."""
+    status = read_status(child.channel.status_path(child.role))
+    return status.updated >= child.started and not status.state
+
+
+def error_of(child: Child, code: int) -> RplError:
+    """Why a child ended, in the words of its status file; else the last line of its log; else, or on top
+    of it, that the disk is full, which lets it write neither.
+    """
+    status = read_status(child.channel.status_path(child.role))
+    log = child.log or child.channel.log_path(child.role)
+    kind = _ERROR_OF_EXIT_CODE.get(code, RplError)
+    if status.last_errno and status.last_error_timestamp >= child.started - 1:
+        message, errno = status.last_error, status.last_errno
+    else:
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        thread = f"the {child.role} of channel '{child.channel.name}'"
+        said = last_line(log, since=child.started)
+        if full := _lack_of_room(log.parent):  # which is why the status file does not say it
+            name = child.channel.name
+            return RplError(f"{thread} {how}: {said or full.message}", errno=full.errno, channel=name, hint=full.hint)
+        message, errno = f"{thread} {how}: {said or 'it said nothing'}", 0
+    return kind(message, errno=errno, channel=child.channel.name, hint=f"see {log}")
+
+
+def _lack_of_room(folder: Path) -> RplError | None:
+    """The error of one who writes there as much as a child does that begins."""
+    try:
+        with naming(folder), tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(LEAST_ROOM))
+            probe.flush()
+    except OSError as error:
+        return file_error(error)
+    return None
+
+
+def last_line(log: Path, since: float = 0.0) -> str:
+    """'' when nothing was written `since` then (Unix seconds)."""
+    try:
+        if log.stat().st_mtime < since - 1:
+            return ""
+        with os.fdopen(open_plain(log), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except (OSError, UnfitFile):
+        return ""
+    return lines[-1] if lines else ""
+
+
+def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+    """SIGTERM, then SIGKILL after the timeout (safe: everything is crash-safe); True when it had to be killed."""
+    child.popen.terminate()
+    try:
+        child.popen.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        child.popen.kill()
+        child.popen.wait()
+        _note_stopped(child.channel, child.role)
+        return True
+    return False
+
+
+def _note_stopped(channel: Channel, role: str) -> None:
+    """In the name of a thread that we killed: it was told to stop, so nobody is to be alarmed that it is gone."""
+    status = read_status(channel.status_path(role))
+    if status.state:
+        replace(status, state="", connected=False, is_waiting=False).write(channel.status_path(role))
+
+
+def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
+    """Stop whoever holds the lock; None when nobody does, True when SIGKILL was needed. Raises LockBusy, also for one
+    that does not stop in a process that serves other channels, too.
+    """
+    pid = _holder(channel, role)
+    if pid is None:
+        return None
+    deadline = time.monotonic() + timeout_s
+    try:
+        if role == APPLIER:  # this one alone, where the process serves several
+            replace_file(channel.stop_path, f"{pid}\n".encode(), durable=False)
+        _signal(pid, signal.SIGTERM, channel, role)
+        while lock_holder(channel, role) == pid:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        else:
+            return False
+    finally:
+        channel.stop_path.unlink(missing_ok=True)
+    if others := _others_in(pid, channel, role):
+        if role == APPLIER and _severed(pid, channel):
+            return True
+        raise ServesOthers(
+            f"the {role} of channel '{channel.name}' did not stop within {timeout_s:g} s; its process {pid} was not "
+            f"killed, for it also serves {', '.join(others)}",
+            channel=channel.name,
+            hint=f"stop those first and this one again, or kill -9 {pid}: the next start recovers all of them",
+        )
+    _signal(pid, signal.SIGKILL, channel, role)
+    deadline = time.monotonic() + 10
+    while lock_holder(channel, role) == pid:
+        if time.monotonic() > deadline:
+            raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not die", channel=channel.name)
+        time.sleep(_POLL_S)
+    _note_stopped(channel, role)
+    return True
+
+
+def _severed(pid: int, channel: Channel) -> bool:
+    """What SIGKILL is to a process of its own: the target ends what the channel has begun. Whether it has ended."""
+    deadline = time.monotonic() + SEVER_TIMEOUT_S
+    try:
+        replace_file(channel.stop_path, f"{pid} {STOP_NOW}\n".encode(), durable=False)
+        _signal(pid, signal.SIGTERM, channel, APPLIER)
+        while lock_holder(channel, APPLIER) == pid:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+    finally:
+        channel.stop_path.unlink(missing_ok=True)
+    return True
+
+
+def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
+    """Other channels that the process serves (`--shared-session`)."""
+    folders = [path.parent for path in channel.run_folder.parent.glob(f"*/{role}.lock")]
+    names = ["" if folder.name == "@" else decode_channel_name(folder.name) for folder in folders]
+    others = [Channel(name, channel.datadir) for name in sorted(names)]
+    return [
+        f"'{other.name}'"
+        for other in others
+        if other.run_folder != channel.run_folder and lock_holder(other, role) == pid
+    ]
+
+
+def _holder(channel: Channel, role: str) -> int | None:
+    """The holder's pid; a process that has just taken the lock may not have written it yet."""
+    for _ in range(100):
+        pid = lock_holder(channel, role)
+        if pid != 0:
+            return pid
+        time.sleep(_POLL_S)
+    raise LockBusy(f"the {role} of channel '{channel.name}' is held by an unknown process", channel=channel.name)
+
+
+def _signal(pid: int, number: signal.Signals, channel: Channel, role: str) -> None:
+    what = f"the {role} of channel '{channel.name}'"
+    signal_holder(pid, number, channel.lock_path(role), what, channel.name)
+
+
+def order_of_stop(roles: Sequence[str]) -> list[str]:
+    """The receiver first: nothing new arrives while the applier ends its transaction."""
+    return sorted(roles, key=lambda role: role != RECEIVER)

@@ -1,0 +1,99 @@
+"""START SLAVE of several channels whose appliers share one process and one Spark (`--shared-session`).
+
+Receivers stay processes of their own. What is wrong with one channel keeps none of the others from its turn.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from rplctl.channel import Channel, hold_lock
+from rplctl.command.channel.context import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
+from rplctl.command.process.child import Child, leave_running, spawn_shared, terminate, wait_until_it_runs
+from rplctl.command.start import Prepared, StartRequest, StartResult, Until, check_request, prepare, variables_of
+from rplctl.config import Config
+from rplctl.errors import RplError, UsageError, file_error
+from rplctl.secret import PASSWORD_VARIABLE
+
+Outcome = dict[str, StartResult | RplError]
+
+
+def start_shared(config_of: Callable[[str], Config], names: Sequence[str], request: StartRequest) -> Outcome:
+    """As `start` for each channel; an error comes in the place of its channel's result. Raises UsageError 1277,
+    LockBusy 1205.
+    """
+    if request.until != Until() or request.foreground or request.until_synced:
+        raise UsageError("--shared-session goes with none of --foreground, --until-synced and UNTIL", errno=1277)
+    check_request(request)
+    _allow_descriptors()
+    datadir = config_of(names[0]).datadir
+    outcome: Outcome = {}
+    started: dict[str, list[Child]] = {}
+    ready: dict[str, Prepared] = {}
+    with one_engine(), ExitStack() as held:
+        held.enter_context(files_may_change(datadir))
+        held.enter_context(channels_stay(datadir))
+        for name in dict.fromkeys(names):
+            with _told_in_its_place(name, outcome):
+                channel = Channel(name, datadir)
+                held.enter_context(hold_lock(channel, ADMIN))
+                ready[name] = prepare(config_of(name), channel, request)
+        try:
+            for role, spawn in ((RECEIVER, _spawn_receivers), (APPLIER, _spawn_appliers)):
+                those = [one for name, one in ready.items() if role in one.roles and name not in outcome]
+                for child in spawn(those):
+                    name = child.channel.name
+                    started.setdefault(name, []).append(child)
+                    with _told_in_its_place(name, outcome):
+                        wait_until_it_runs(child)
+        except BaseException:
+            for child in (child for children in started.values() for child in children):
+                terminate(child)
+            raise
+        finally:
+            for name, one in ready.items():
+                if name in outcome or name not in started:
+                    _end(one, started.get(name, []))
+    leave_running([child for children in started.values() for child in children])
+    results = {name: one.result(started.get(name, [])) for name, one in ready.items()}
+    return {name: outcome.get(name) or results[name] for name in dict.fromkeys(names)}
+
+
+def _allow_descriptors() -> None:
+    """As many as the system lets a process have: an applier has six for each channel, and 1024 are the usual limit.
+    The children have it from here.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _spawn_receivers(those: Sequence[Prepared]) -> list[Child]:
+    return [one.spawn(RECEIVER) for one in those]
+
+
+def _spawn_appliers(those: Sequence[Prepared]) -> list[Child]:
+    if not those:
+        return []
+    keep_password = any(one.keep_variable == PASSWORD_VARIABLE for one in those)
+    told = {one.channel: one.told for one in those}
+    return spawn_shared(told, keep_password=keep_password, variables=variables_of(those[0].config, those[0].request))
+
+
+def _end(one: Prepared, children: Sequence[Child]) -> None:
+    """Its threads did not all come up: what did ends, as `start` has it."""
+    for child in children:
+        if child.role == RECEIVER and child.exit_code() is None:
+            terminate(child)
+    one.take_back()
+
+
+@contextmanager
+def _told_in_its_place(name: str, outcome: Outcome) -> Iterator[None]:
+    try:
+        yield
+    except RplError as error:
+        outcome[name] = error
+    except OSError as error:
+        outcome[name] = file_error(error, name)

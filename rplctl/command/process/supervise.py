@@ -1,0 +1,199 @@
+"""Staying with a started channel: `--foreground` (systemd, containers) and `--until-synced` (cron).
+
+Ends when the position is reached, a thread fails, time is up, somebody else stops the channel, or SIGTERM/SIGINT comes;
+what this command started is stopped first, what others started goes on. SIGINT becomes KeyboardInterrupt after that.
+Invariant: what was to be reached is said to be reached only when it was seen to be (design D22); else how it ended is
+an error, of its own exit code when somebody stopped it.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import APPLIER, RECEIVER, open_repositories, running
+from rplctl.command.channel.position_applied import is_applied
+from rplctl.command.check.source_end import SourceEnd
+from rplctl.command.process.child import Child, error_of, terminate
+from rplctl.config import Config
+from rplctl.errors import NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
+from rplctl.position import BinlogPosition
+from rplctl.status import AWAY, ThreadStatus, read_status
+
+if TYPE_CHECKING:
+    from rplctl.command.start import Progress
+
+_POLL_S = 0.1
+_LAST_LOOK_S = 0.5  # what the applier says so long after the receiver's end is of all that the receiver wrote
+
+
+class Ending(StrEnum):
+    """How a run came to its end; the words are part of `start --json`."""
+
+    REACHED = "reached"
+    STOPPED = "stop"  # by `rplctl stop`, or a signal to the thread itself
+    SIGNALLED = "signal"
+    TIME_UP = "max-time"
+
+
+@dataclass(slots=True)
+class Run:
+    """A started channel: `wanted` is where it is to arrive, None = goes on until told to stop, or to its UNTIL."""
+
+    config: Config
+    channel: Channel
+    children: list[Child]
+    wanted: SourceEnd | None
+    has_until: bool = False
+    receiver_gone_at: float = 0.0  # Unix seconds; 0 while there is one
+    held_up: str = ""  # what it waits for besides, for the error that tells that it did not arrive
+
+    @property
+    def goal(self) -> str:
+        """What it was started for; '' when that is to run."""
+        return str(self.wanted.position) if self.wanted else "its UNTIL" if self.has_until else ""
+
+
+def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> Ending:
+    """Raises the error of a thread that ends; WaitTimeout or StoppedEarly when what is wanted was not reached."""
+    deadline = time.monotonic() + max_time_s if max_time_s is not None else None
+    with _signals() as caught:
+        try:
+            ending = _stay(run, deadline, progress, caught)
+        finally:
+            for child in sorted(run.children, key=lambda child: child.role != RECEIVER):
+                if child.exit_code() is None:
+                    terminate(child)
+    if signal.SIGINT in caught:
+        raise KeyboardInterrupt
+    if ending is Ending.REACHED or not run.goal:
+        return ending
+    if _is_reached(run):
+        return Ending.REACHED
+    raise _not_reached(run, ending, max_time_s or 0)
+
+
+def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: list[int]) -> Ending:
+    while not caught:
+        ending = _ending(run)
+        if ending is not None:
+            return ending
+        if deadline is not None and time.monotonic() > deadline:
+            return Ending.TIME_UP
+        run.held_up = waits_for(read_status(run.channel.status_path(APPLIER)))
+        if progress and run.wanted is not None:
+            progress(executed_position(run.channel), run.wanted.position)
+        time.sleep(_POLL_S)
+    return Ending.SIGNALLED
+
+
+def _ending(run: Run) -> Ending | None:
+    """None while it goes on. Raises the error of a thread that ended with one."""
+    for child in run.children:
+        code = child.exit_code()
+        if code:
+            raise error_of(child, code)
+        if code == 0 and (child.role == APPLIER or len(run.children) == 1):
+            return Ending.STOPPED  # or at its end: who asks looks
+    if run.wanted is None:
+        return None
+    is_own = any(child.role == APPLIER for child in run.children)
+    if not is_own and APPLIER not in running(run.channel):
+        status = read_status(run.channel.status_path(APPLIER))
+        raise NotRunning(
+            status.last_error or f"the applier of channel '{run.channel.name}' stopped",
+            errno=status.last_errno,
+            channel=run.channel.name,
+        )
+    if run.wanted.is_comparable and is_own:
+        return Ending.STOPPED if _cannot_come(run) else None  # it ends by itself once everything wanted is applied
+    try:
+        if _is_synced(run, run.wanted):
+            return Ending.REACHED
+    except TargetError as error:
+        if not error.transient:
+            raise
+        return None  # it comes back, and the applier waits for it
+    return Ending.STOPPED if _cannot_come(run) else None
+
+
+def _cannot_come(run: Run) -> bool:
+    """Nobody receives, and all that was received is applied."""
+    if RECEIVER in running(run.channel):
+        run.receiver_gone_at = 0.0
+        return False
+    run.receiver_gone_at = run.receiver_gone_at or time.time()
+    status = read_status(run.channel.status_path(APPLIER))
+    return status.is_waiting and status.remaining_delay is None and status.worked > run.receiver_gone_at + _LAST_LOOK_S
+
+
+def _is_reached(run: Run) -> bool:
+    """After the threads that this command started have stopped."""
+    own = [child for child in run.children if child.role == APPLIER]
+    status = read_status(run.channel.status_path(APPLIER))
+    if own and status.is_done and status.updated >= own[0].started:
+        return True
+    try:
+        return run.wanted is not None and _is_synced(run, run.wanted)
+    except RplError:  # a target that is away says nothing
+        return False
+
+
+def _not_reached(run: Run, ending: Ending, max_time_s: float) -> RplError:
+    name, at = run.channel.name, str(executed_position(run.channel))
+    hint = "nothing is lost: the next start goes on from there"
+    if ending is Ending.TIME_UP:
+        text = f"channel '{name}' is not at {run.goal} after {max_time_s:g} s{run.held_up}"
+        return WaitTimeout(text, channel=name, position=at, hint=hint)
+    who = "SIGTERM" if ending is Ending.SIGNALLED else "rplctl stop"
+    text = f"channel '{name}' was stopped by {who} before it was at {run.goal}{run.held_up}"
+    return StoppedEarly(text, channel=name, position=at, hint=hint)
+
+
+def _is_synced(run: Run, wanted: SourceEnd) -> bool:
+    """By the repository, the authority."""
+    repositories = open_repositories(run.config, run.channel.name)
+    if not wanted.gtids:
+        return is_applied(run.channel, repositories, wanted.position)
+    from rplctl.event.gtid import is_executed
+
+    stored = repositories.relay_log_info
+    return is_executed(wanted.gtids, stored.read().gtid_executed if stored.exists() else "")
+
+
+def waits_for(status: ThreadStatus) -> str:
+    """For the end of a sentence; '' unless the applier waits for its target."""
+    return f"; the applier: {status.state}: {status.last_error}" if status.state.startswith(AWAY) else ""
+
+
+def executed_position(channel: Channel) -> BinlogPosition:
+    """The applier's own word, cheap enough to ask ten times a second: for progress only."""
+    status = read_status(channel.status_path(APPLIER))
+    return BinlogPosition(status.exec_log_name, status.exec_log_pos)
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """The signals that came during the block; the previous handlers are put back. Only the main thread gets any."""
+    caught: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield caught
+        return
+    previous = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield caught
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

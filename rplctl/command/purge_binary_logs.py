@@ -1,0 +1,53 @@
+"""PURGE BINARY LOGS: which logs of applied transactions are removed, and removing them (design D9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import administer, open_repositories, read_master_info
+from rplctl.config import Config
+from rplctl.errors import UsageError
+
+NO_BINARY_LOGGING = 1381
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeResult:
+    channel: str
+    removed: tuple[str, ...]
+    dry_run: bool
+
+
+def purge_binary_logs(
+    config: Config, channel_name: str, *, to: str = "", before: str = "", dry_run: bool = False
+) -> PurgeResult:
+    """The logs before the one named `to`, or last written before the time `before`; never the last one.
+
+    Replicas that still read them are not known here. Raises UsageError 1381, 1373, NotConfigured.
+    """
+    from rplctl.applied_log.files import binary_log_files
+    from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs
+
+    if bool(to) == bool(before):
+        raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
+    moment = _moment(before) if before else 0.0
+    channel = Channel(channel_name, config.datadir)
+    with administer(config, channel) as config:
+        read_master_info(open_repositories(config, channel_name), channel_name)
+        files = binary_log_files(config, channel)
+        if files is None:
+            raise UsageError("You are not using binary logging", errno=NO_BINARY_LOGGING, hint="set log_bin")
+        names = logs_before(files, to) if to else logs_older_than(files, moment)
+        if not dry_run:
+            remove_logs(files, names)
+        return PurgeResult(channel_name, tuple(names), dry_run)
+
+
+def _moment(text: str) -> float:
+    """ISO 8601, or as MySQL writes it; without a zone it is local time."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise UsageError(f"--before {text}: write YYYY-MM-DD or 'YYYY-MM-DD HH:MM:SS'") from None

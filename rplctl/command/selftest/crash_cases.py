@@ -1,0 +1,139 @@
+"""What `crash-test` walks: crash points × commit modes × kinds of groups × targets, with the outcome of each (WL#3970).
+
+Invariant: every name in failpoint.CRASH_POINTS is in a table here, and every point that a group of a kind passes in a
+mode is a case of it (tests/command/selftest/test_crash_cases.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rplctl import failpoint
+from rplctl.demo.crash_log import KINDS
+from rplctl.errors import UsageError
+from rplctl.target.registry import dialect_of
+
+LOG_BIN: Final = "applied"  # of the modes that write a binary log
+_LOGGED: Final[dict[str, Any]] = {"log_bin": LOG_BIN}
+_XA: Final[dict[str, Any]] = {"commit_mode": "xa"}
+_PAGES: Final[dict[str, Any]] = {**_XA, "prepared_position": "pages"}
+MODES: Final[dict[str, dict[str, Any]]] = {  # → options of the instance; relay_log_info_repository is FILE by default
+    "transaction": {"relay_log_info_repository": "TABLE"},
+    "marker": {},
+    "xa": _XA,
+    "xa-pages": _PAGES,
+    "transaction+log": {"relay_log_info_repository": "TABLE", **_LOGGED},
+    "marker+log": _LOGGED,
+    "xa+log": {**_XA, **_LOGGED},
+    "xa-pages+log": {**_PAGES, **_LOGGED},
+    "xa-binlog": {**_XA, **_LOGGED, "prepared_position": "binlog"},
+}
+ROLLED_BACK, COMMITTED, REPEATED, FETCHED = "rolled back", "committed", "repeated", "fetched once"
+FINISHED, UNDONE = "finished", "undone"
+
+_BEFORE: Final = ("crash_before_update_pos", "crash_after_apply", "crash_commit_before")
+ONE_TRANSACTION: Final = {  # commit.transaction.commit_group
+    **dict.fromkeys((*_BEFORE, "crash_after_update_pos_before_apply"), ROLLED_BACK),
+    "crash_commit_after": COMMITTED,
+    "crash_after_commit_before_update_pos": COMMITTED,
+    "crash_after_commit_and_update_pos": COMMITTED,
+}
+LOG_FOLLOWS: Final = dict.fromkeys(("crash_commit_after_log", "crash_commit_before_unlog"), COMMITTED)  # behind COMMIT
+TWO_PHASES: Final = {  # commit.two_phase: WL#3970's table
+    **dict.fromkeys((*_BEFORE, "crash_commit_after_prepare"), ROLLED_BACK),
+    "crash_commit_after_log": COMMITTED,
+    "crash_commit_between_engines": COMMITTED,
+    "crash_commit_before_unlog": COMMITTED,
+    "crash_commit_after": COMMITTED,
+    "crash_recovery_between_engines": COMMITTED,  # killed behind the decision, then again in recovery
+}
+POSITION_AFTER: Final = {  # commit.transaction.commit_after; DDL and MyISAM, which commit by themselves, are repeated
+    "crash_after_commit_before_update_pos": ROLLED_BACK,
+    "crash_after_commit_and_update_pos": COMMITTED,
+}
+RECEIVER: Final = dict.fromkeys(
+    (
+        "crash_after_relay_log_append",
+        "crash_before_flush_master_info",
+        "crash_before_rotate_relaylog",
+        "crash_create_non_critical_before_update_index",
+        "crash_create_critical_before_update_index",
+        "crash_create_after_update_index",
+    ),
+    FETCHED,
+)
+RECOVERY: Final = dict.fromkeys(
+    ("crash_recovery_after_update_index", "crash_recovery_before_truncate", "crash_recovery_after_truncate"), FETCHED
+)
+PURGE: Final = dict.fromkeys(
+    (
+        "crash_before_purge_logs",
+        "crash_purge_before_update_index",
+        "crash_purge_critical_after_update_index",
+        "crash_purge_non_critical_after_update_index",
+    ),
+    FINISHED,
+)
+SWITCH: Final = {
+    "switch_after_journal": UNDONE,
+    "switch_after_write": UNDONE,
+    "switch_after_mark": FINISHED,
+    "switch_after_delete": FINISHED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CrashCase:
+    point: str
+    mode: str  # of MODES, '-' where nothing is applied
+    kind: str  # of KINDS, else what is killed: receiver, recovery, purge, to table, to file
+    expected: str
+
+
+def all_cases(target_kind: str) -> Iterator[CrashCase]:
+    """What there is on a target of that kind, the applier's first."""
+    for mode in MODES:
+        for kind in KINDS:
+            for point, expected in outcomes(mode, kind, target_kind).items():
+                yield CrashCase(point, mode, kind, expected)
+    for table, kinds in (
+        (RECEIVER, ("receiver",)),
+        (RECOVERY, ("recovery",)),
+        (PURGE, ("purge",)),
+        (SWITCH, ("to table", "to file")),
+    ):
+        for kind in kinds:
+            for point, expected in table.items():
+                yield CrashCase(point, "-", kind, expected)
+
+
+def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
+    """Crash point → outcome, for the points that a group of the kind passes in the mode."""
+    is_xa = "commit_mode" in MODES[mode]
+    dialect = dialect_of(target_kind)
+    if is_xa and dialect.two_phase is None:
+        return {}
+    log = LOG_FOLLOWS if "log_bin" in MODES[mode] else {}
+    if kind == "statement" and not (dialect.executes_statements and is_xa):
+        return {**POSITION_AFTER, **log} if dialect.executes_statements else {}
+    if dialect.ddl_commits and kind in ("ddl", "non-transactional"):  # commit by themselves
+        return {**POSITION_AFTER, "crash_after_commit_before_update_pos": REPEATED, **log}
+    return TWO_PHASES if is_xa else {**ONE_TRANSACTION, **log}
+
+
+def is_wanted(case: CrashCase, points: Sequence[str], modes: Sequence[str], kinds: Sequence[str]) -> bool:
+    chosen = ((case.point, points), (case.mode, modes), (case.kind, kinds))
+    return all(not given or value in given for value, given in chosen)
+
+
+def check_names(points: Sequence[str], modes: Sequence[str], kinds: Sequence[str]) -> None:
+    known = {case.kind for case in all_cases("mysql")}
+    for what, given, names in (
+        ("crash point", points, failpoint.CRASH_POINTS),
+        ("commit mode", modes, {*MODES, "-"}),
+        ("kind", kinds, known),
+    ):
+        if wrong := [name for name in given if name not in names]:
+            raise UsageError(f"'{wrong[0]}' is not a {what}", hint=f"known are {', '.join(sorted(names))}")

@@ -1,0 +1,336 @@
+"""A scratch instance for `crash-test`: receiver, applier and commands in child processes that may be killed in them.
+
+Each step is a fork of this process, which has loaded everything and holds no connection and no thread; Spark's part of
+the applier is done in the child itself (in_process.py). Invariant: what a child says goes through a pipe, so what it
+said before it was killed is known: a position that it called committed must be there afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from rplctl import failpoint
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
+from rplctl.errors import LockBusy, RplError
+from rplctl.event.types import EventType
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlalchemy import Engine
+
+    from rplctl.relay_log.reader import RelayGroups
+    from rplctl.target.base import Target
+
+CHANNEL: Final = "crash-test"
+PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, and for a target that still holds a dead child's locks
+INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGINT)
+_BETWEEN: Final = [  # transactions: each log has its own
+    EventType.FORMAT_DESCRIPTION,
+    EventType.ROTATE,
+    EventType.STOP,
+    EventType.GTID_LIST,
+    EventType.BINLOG_CHECKPOINT,
+    EventType.IGNORABLE,
+]
+Say = Callable[[Any], None]
+Work = Callable[[Say], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a child."""
+
+    killed: bool
+    said: tuple[Any, ...]
+    error: str = ""
+    errno: int = 0
+
+
+def in_child(work: Work, crash_points: str = "") -> Outcome:
+    """Do the work in a child process with these crash points armed."""
+    reading, writing = os.pipe()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # a child must not go on as its parent does
+    pid = os.fork()
+    if not pid:
+        os.close(reading)
+        _be_child(work, crash_points, writing)
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as file:
+            said = [json.loads(line) for line in file]
+        _, status = os.waitpid(pid, 0)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        raise
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    if killed or os.waitstatus_to_exitcode(status) == 0:
+        return Outcome(killed, tuple(said))
+    last = said.pop() if said and isinstance(said[-1], dict) else {"error": "the child ended without a word"}
+    return Outcome(False, tuple(said), str(last["error"]), int(last.get("errno", 0)))
+
+
+def _be_child(work: Work, crash_points: str, writing: int) -> None:
+    code = 1
+
+    def say(value: Any) -> None:
+        os.write(writing, json.dumps(value).encode() + b"\n")
+
+    try:
+        for number in INTERRUPTIONS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
+        logging.disable()
+        for name in [name for name in os.environ if name.startswith("RPLCTL_")]:
+            del os.environ[name]  # no option of the operator's own instance may reach the scratch one
+        os.environ[failpoint.ENVIRONMENT] = crash_points
+        failpoint.rearm()
+        work(say)
+        code = 0
+    except RplError as error:
+        say({"error": error.message, "errno": error.errno})
+    except BaseException as error:
+        say({"error": f"{type(error).__name__}: {error}"})
+        raise
+    finally:
+        os._exit(code)
+
+
+def load_what_is_loaded_by(work: Work) -> None:
+    """Do the work in a child, then import here what it imported: later children need not."""
+
+    def tell(say: Say) -> None:
+        work(say)
+        say(list(sys.modules))
+
+    done = in_child(tell)
+    if done.error:
+        raise RplError(done.error, errno=done.errno)
+    for name in done.said[-1]:
+        with contextlib.suppress(ImportError):  # what was made on the way, without a file
+            import_module(name)
+
+
+def channel_of(config: Config) -> Channel:
+    return Channel(CHANNEL, config.datadir)
+
+
+def configure(config: Config, _say: Say) -> None:
+    """CHANGE MASTER TO the recorded log, the applier at its start. Raises RplError."""
+    from rplctl.command.change_master import change_master
+    from rplctl.command.channel.change_options import MasterChanges
+    from rplctl.repository import open_relay_log_info
+
+    change_master(config, CHANNEL, MasterChanges(master_binlog_dir=os.fspath(FOLDER)))
+    file = replace(config, relay_log_info_repository="FILE")
+    open_relay_log_info(file, channel_of(config), _no_engine).flush(RelayLogInfo(channel_name=CHANNEL), force=True)
+
+
+def receive(config: Config, _say: Say) -> None:
+    """The receiver, until the relay log holds everything. Raises RplError."""
+    from rplctl.receiver.receiver import Receiver
+    from rplctl.status import read_status
+
+    receiver = Receiver(config, channel_of(config))
+    last, path = recorded()[-1:], channel_of(config).status_path("receiver")
+    path.unlink(missing_ok=True)
+    deadline = time.monotonic() + PATIENCE_S
+
+    def stop_at_the_end() -> None:
+        while time.monotonic() < deadline:
+            with contextlib.suppress(RplError, OSError):  # what it reads is being written and repaired
+                if read_status(path).connected and received(config)[-1:] == last:
+                    break
+            time.sleep(0.01)
+        receiver.stop()
+
+    threading.Thread(target=stop_at_the_end, daemon=True).start()
+    receiver.run()
+
+
+def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: int = 0) -> None:
+    """The applier, from its stored position to `end`; says where it starts, each commit, where it ends, and what the
+    target holds at both. Raises RplError.
+    """
+    from rplctl.applier.apply.batch import BatchApplier
+    from rplctl.applier.interrupt import Interrupter
+    from rplctl.applier.plan import plan_batches
+    from rplctl.applier.relay_feed import RelayFeed
+    from rplctl.applier.spark.in_process import InProcessPipeline
+    from rplctl.commit.position_store import open_ledger
+    from rplctl.commit.tables import create_own_tables
+    from rplctl.commit.two_phase import evict_predecessor
+    from rplctl.target import open_target
+
+    channel = channel_of(config)
+    target = open_target(config.target_url)
+    try:
+        evict_predecessor(channel, target.engine)
+        _fence(target)
+        create_own_tables(target.engine)
+        ledger = open_ledger(config, channel, target.engine)
+        parts = (target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
+        work = BatchApplier(config, channel, *parts)
+        say(["start", str(work.info.exec_position), target_digest(target.engine)])
+        try:
+            feed = RelayFeed(channel, 0)
+            while groups := feed.next(work.info, config.max_batch_bytes):
+                count = _groups_until(groups, BinlogPosition(end.log_name, end.log_pos))
+                grouped = work.executes_statements
+                for batch in plan_batches(groups, count, skip, has_rollbacks=grouped, per_commit=lambda: per_commit):
+                    work.apply(batch)
+                    say(["commit", str(work.info.exec_position)])
+                skip = 0
+                if count < len(groups.scan):
+                    break
+        finally:
+            work.close()
+        ledger.close(work.info)
+        left = leftovers(config, target.engine)
+        say(["end", str(work.info.exec_position), target_digest(target.engine), left])
+    finally:
+        target.close()
+
+
+def _fence(target: Target) -> None:
+    """A server may need a moment to notice that the child before us is dead."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            target.fence(CHANNEL)
+            return
+        except LockBusy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _groups_until(groups: RelayGroups, end: BinlogPosition) -> int:
+    return sum(not end.is_before(groups.scan.source_position(n)) for n in range(len(groups.scan)))
+
+
+def target_digest(engine: Engine) -> str:
+    """Of all rows that the recorded log made."""
+    from sqlalchemy import inspect, text
+
+    from rplctl.target import dialect_of
+
+    is_one_file = dialect_of(engine.dialect.name).is_one_file
+    rows = {}
+    with engine.connect() as connection:
+        for name in TABLES:
+            table, schema = (f"{DATABASE}__{name}", None) if is_one_file else (name, DATABASE)
+            if inspect(connection).has_table(table, schema):
+                where = table if is_one_file else f"{schema}.{table}"
+                rows[name] = [tuple(row) for row in connection.execute(text(f"SELECT * FROM {where}"))]
+    return digest_of(rows)
+
+
+def leftovers(config: Config, engine: Engine) -> list[str]:
+    """What no crash may leave behind once the channel has gone on: prepared transactions, temporary files."""
+    from rplctl.commit.xid import instance_name, xid_prefix
+    from rplctl.target import two_phase_verbs
+
+    left = [path.name for path in config.datadir.rglob(".*.tmp*")]
+    verbs = two_phase_verbs(engine.dialect.name)
+    if verbs is not None and instance_name(config.datadir):
+        left += verbs.prepared_xids(engine, xid_prefix(channel_of(config)))
+    return left
+
+
+def received(config: Config) -> list[tuple[str, str]]:
+    """(position, digest of the events) of every transaction in the relay log, read as the applier reads it."""
+    from rplctl.relay_log.reader import RelayLogReader
+
+    reader = RelayLogReader(channel_of(config))
+    found: list[tuple[str, str]] = []
+    if reader.open(RelayLogInfo()):
+        while groups := reader.groups(1 << 20):
+            found += _transactions(groups.scan, groups.data.tobytes())
+    return found
+
+
+def recorded() -> list[tuple[str, str]]:
+    """The same of the source's own logs."""
+    import numpy as np
+
+    from rplctl.event.scan import scan_groups
+
+    found: list[tuple[str, str]] = []
+    for path in sorted(FOLDER.glob("binlog.0*")):
+        data = np.fromfile(path, np.uint8)
+        found += _transactions(scan_groups(data, 4, BinlogPosition(path.name, 4), 1 << 20), data.tobytes())
+    return found
+
+
+def logged(config: Config) -> list[str]:
+    """Digests of the events in the binary log of applied transactions, without what a copy may change."""
+    from rplctl.applied_log.files import binary_log_files, existing_names
+
+    files = binary_log_files(config, channel_of(config))
+    if files is None:
+        return []
+    return [digest for _, digest in _events(files.datadir / name for name in existing_names(files))]
+
+
+def recorded_events(end: State, skipped: State | None = None) -> list[str]:
+    """The same of the source's own logs up to `end`, without the transaction that ends at `skipped`."""
+    bounds = [BinlogPosition(state.log_name, state.log_pos) for state in states()]
+    last, left_out = BinlogPosition(end.log_name, end.log_pos), set[BinlogPosition]()
+    if skipped is not None:
+        left_out = {BinlogPosition(skipped.log_name, skipped.log_pos)}
+    return [
+        digest
+        for at, digest in _events(sorted(FOLDER.glob("binlog.0*")))
+        if not last.is_before(at) and next(bound for bound in bounds if not bound.is_before(at)) not in left_out
+    ]
+
+
+def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
+    """(end, digest) of every event that belongs to a transaction."""
+    import numpy as np
+
+    from rplctl.event.header import CHECKSUM_LENGTH
+    from rplctl.event.scan import scan_events
+
+    for path in paths:
+        data = np.fromfile(path, np.uint8)
+        index = scan_events(data, 4)
+        for number in np.flatnonzero(~np.isin(index.type_codes, _BETWEEN)):
+            end = int(index.offsets[number + 1])
+            event = data[index.offsets[number] : end].tobytes()
+            without_place = event[:13] + event[17:-CHECKSUM_LENGTH]
+            yield BinlogPosition(path.name, end), hashlib.sha256(without_place).hexdigest()[:16]
+
+
+def _transactions(scan: Any, data: bytes) -> list[tuple[str, str]]:
+    from rplctl.event.scan import GroupKind
+
+    return [
+        (str(scan.source_position(n)), hashlib.sha256(data[int(scan.start[n]) : int(scan.end[n])]).hexdigest()[:16])
+        for n in range(len(scan))
+        if scan.kind[n] != GroupKind.CONTROL
+    ]
+
+
+def _no_engine() -> Engine:
+    raise AssertionError("a FILE asks no engine")

@@ -1,0 +1,157 @@
+"""The steps of `crash-test` around the applier: repositories, purge, recovery, switch, and a server's scratch database.
+
+Each is carried out in a child process of crash_run. Invariant: of a server's data nothing is touched but the database
+that the recorded log makes, which must not be there before, and the rows of our channel in our own tables; when those
+were not there either, they go as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rplctl.command.selftest.crash_run import CHANNEL, Say, channel_of
+from rplctl.config import INSTANCE_FILE, Config, read_file
+from rplctl.demo.crash_log import DATABASE
+from rplctl.errors import UsageError
+from rplctl.info import RelayLogInfo
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_REPOSITORIES: Final = ("master_info_repository", "relay_log_info_repository")
+
+
+def to_table(config: Config, _say: Say) -> None:
+    """The applier's start position as a row of the target instead of a file."""
+    from rplctl.repository import create_tables, open_relay_log_info
+    from rplctl.target import open_engine
+
+    engine = open_engine(config.target_url)
+    create_tables(engine, "")
+    repository = open_relay_log_info(config, channel_of(config), lambda: engine)
+    repository.flush(RelayLogInfo(channel_name=CHANNEL), force=True)
+    channel_of(config).relay_log_info_path.unlink(missing_ok=True)
+    engine.dispose()
+
+
+def forget_relay_logs(config: Config, _say: Say) -> None:
+    """RESET and CHANGE MASTER: the receiver begins again."""
+    from rplctl.command.selftest.crash_run import configure
+    from rplctl.command.stop import reset
+
+    reset(config, CHANNEL, everything=True)
+    configure(config, _say)
+
+
+def recover(config: Config, _say: Say) -> None:
+    from rplctl.command.recover import recover as run
+
+    run(config, CHANNEL)
+
+
+def purge(config: Config, _say: Say) -> None:
+    from rplctl.command.relay_logs import purge_relay_logs
+
+    purge_relay_logs(config, CHANNEL)
+
+
+def switch(config: Config, to: str, _say: Say) -> None:
+    from rplctl.command.switch_repo import switch_repo
+
+    switch_repo(stored(config), CHANNEL, to)
+
+
+def settle(config: Config, _say: Say) -> None:
+    """What every start does first."""
+    from rplctl.command.channel.context import engine_of
+    from rplctl.repository.switch import settle_repositories
+
+    settle_repositories(stored(config), channel_of(config), engine_of(config))
+
+
+def records(config: Config, say: Say) -> None:
+    """Says where MasterInfo is and what both records hold."""
+    from rplctl.command.channel.context import open_repositories
+
+    chosen = stored(config)
+    opened = open_repositories(chosen, CHANNEL)
+    both = (opened.master_info.read(), opened.relay_log_info.read())
+    shown = [repr(replace(record, master_id=0)) for record in both]
+    name = both[1].relay_log_name
+    say({"kind": chosen.master_info_repository, "records": shown, "relay_log": name})
+
+
+def stored(config: Config) -> Config:
+    """With what a switch wrote into the instance's own option file; no other file counts here."""
+    path = config.datadir / INSTANCE_FILE
+    section = read_file(path).get("channel", {}).get(CHANNEL, {}) if path.exists() else {}
+    kinds: dict[str, Any] = {name: section[name] for name in _REPOSITORIES if name in section}
+    return replace(config, **kinds)
+
+
+class Scratch:
+    """On a server."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._has_own = True
+
+    def claim(self, say: Say) -> None:
+        """Says whether the database is there, which may be somebody's, and whether our tables are."""
+        from sqlalchemy import inspect
+
+        from rplctl.repository.table import mapped_errors
+        from rplctl.target import open_engine
+        from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
+
+        engine = open_engine(self._config.target_url)
+        with mapped_errors("crash-test", None), engine.connect() as connection:
+            names = inspect(connection).get_schema_names()
+        engine.dispose()
+        say({"is_taken": DATABASE in names, "has_own": SCHEMA in names})
+
+    def claimed(self, *, is_taken: object, has_own: object) -> None:
+        """What `claim` said. Raises UsageError."""
+        if is_taken:
+            raise UsageError(
+                f"the target holds a database '{DATABASE}'",
+                hint="a crash-test that was cut off may have left it: drop it, or name another server",
+            )
+        self._has_own = bool(has_own)
+
+    def clear(self, _say: Say) -> None:
+        """As before the walk."""
+        from sqlalchemy import inspect, text
+
+        from rplctl.target import dialect_of, open_engine
+        from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
+
+        engine = open_engine(self._config.target_url)
+        self._roll_back_prepared(engine)
+        dialect = dialect_of(engine.dialect.name)
+        what, more = dialect.schema_word, dialect.cascade
+        with engine.begin() as connection:
+            connection.execute(text(f"DROP {what} IF EXISTS {DATABASE}{more}"))
+            if not self._has_own:
+                connection.execute(text(f"DROP {what} IF EXISTS {SCHEMA}{more}"))
+                return
+            inspector = inspect(connection)
+            for table in inspector.get_table_names(SCHEMA):
+                if any(column["name"] == "Channel_name" for column in inspector.get_columns(table, SCHEMA)):
+                    statement = text(f"DELETE FROM {SCHEMA}.{table} WHERE {dialect.quoted('Channel_name')} = :name")
+                    connection.execute(statement, {"name": CHANNEL})
+        engine.dispose()
+
+    def _roll_back_prepared(self, engine: Engine) -> None:
+        """What a case left that was interrupted: its locks would be in the way."""
+        from rplctl.commit.xid import instance_name, xid_prefix
+        from rplctl.target import two_phase_verbs
+
+        verbs = two_phase_verbs(engine.dialect.name)
+        for datadir in self._config.datadir.parent.iterdir():
+            if verbs is not None and instance_name(datadir):
+                prefix = xid_prefix(channel_of(replace(self._config, datadir=datadir)))
+                verbs.evict(engine, prefix)
+                for xid in verbs.prepared_xids(engine, prefix):
+                    verbs.rollback_prepared(engine, xid)

@@ -1,0 +1,249 @@
+"""The cases of `crash-test`, one after the other: a copy of a received log, a child killed, the next start judged.
+
+Invariant: what is compared is what the source held at the position (demo.crash_log), never what an applier that was
+not killed would have made; and every case goes on to the end of its log, where rows, position and binary log must be
+the source's and nothing may be left over.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from rplctl.command.selftest import crash_steps
+from rplctl.command.selftest.crash_cases import (
+    COMMITTED,
+    FETCHED,
+    FINISHED,
+    MODES,
+    REPEATED,
+    ROLLED_BACK,
+    UNDONE,
+    CrashCase,
+)
+from rplctl.command.selftest.crash_run import (
+    Outcome,
+    apply,
+    channel_of,
+    configure,
+    in_child,
+    load_what_is_loaded_by,
+    logged,
+    receive,
+    received,
+    recorded,
+    recorded_events,
+)
+from rplctl.config import Config
+from rplctl.demo.crash_log import State, states, states_without_statements
+from rplctl.durable import private_folder
+from rplctl.errors import RplError
+
+SMALL_RELAY_LOG: Final = 4096  # bytes: the receiver rotates every few transactions
+NOT_PASSED: Final = "not passed"
+
+
+class Walk:
+    """Copies of one received log in a temporary folder, and the scratch database of a server."""
+
+    def __init__(self, folder: Path, target: str, target_password: str) -> None:
+        self._folder = folder
+        self._target, self._password = target, target_password
+        self._states = states()
+        self._number = 0
+        self._scratch: crash_steps.Scratch | None = None
+
+    def prepare(self) -> None:
+        """Warm up, then receive the log once in a single relay log and once in many. Raises RplError, UsageError."""
+        from rplctl.demo.warm_up import warm_up
+
+        warm_up()
+        if self._target:
+            scratch = crash_steps.Scratch(self._config(self._folder / "server", "marker"))
+            scratch.claimed(**_said(in_child(scratch.claim)))
+            self._scratch = scratch
+        for name, size in (("one", 1 << 30), ("many", SMALL_RELAY_LOG)):
+            config = self._local(self._folder / name, size)
+            private_folder(config.datadir)
+            _must(in_child(partial(configure, config)))
+            if name == "one":
+                load_what_is_loaded_by(partial(receive, config))
+            else:
+                _must(in_child(partial(receive, config)))
+        warm = self._config(self._folder / "warm", "transaction")
+        shutil.copytree(self._folder / "one", warm.datadir)
+        for step in (partial(crash_steps.to_table, warm), partial(apply, warm, self._states[0])):
+            load_what_is_loaded_by(step)
+        if self._scratch is not None:
+            _must(in_child(self._scratch.clear))
+
+    def close(self) -> None:
+        if self._scratch is not None:
+            _must(in_child(self._scratch.clear))
+
+    def run(self, case: CrashCase) -> str:
+        """What is seen, in the words of the table; anything else is a failure. Raises RplError when it cannot begin."""
+        self._number += 1
+        folder = self._folder / str(self._number)
+        seen = self._walked(case, folder)
+        shutil.rmtree(folder, ignore_errors=True)  # when interrupted it stays for `close`, which needs its name
+        return seen
+
+    def _walked(self, case: CrashCase, folder: Path) -> str:
+        if case.mode != "-":
+            return self._apply(case, self._config(folder, case.mode))
+        shutil.copytree(self._folder / "many", folder)
+        config = self._local(folder, SMALL_RELAY_LOG)
+        if case.kind == "receiver":
+            return self._receive(case, config)
+        if case.kind == "recovery":
+            return self._recover(case, config)
+        return self._purge(case, config) if case.kind == "purge" else self._switch(case, config)
+
+    def _local(self, folder: Path, size: int = 1 << 30) -> Config:
+        return Config(folder, max_relay_log_size=size)
+
+    def _config(self, folder: Path, mode: str) -> Config:
+        return Config(folder, target=self._target, target_password=self._password, **MODES[mode])
+
+    def _apply(self, case: CrashCase, config: Config) -> str:
+        chosen = [n for n, state in enumerate(self._states) if state.kind == case.kind]
+        per_commit = 0 if case.kind == "batch" else 1
+        first, end = self._states[chosen[0] - 1], self._states[chosen[-1]]
+        after = end if per_commit == 0 else self._states[chosen[0]]
+        self._begin(case, config, first)
+        again = partial(apply, config, end, per_commit=per_commit)
+        if case.point == "crash_recovery_between_engines":
+            if not in_child(again, "crash_commit_after_log=kill").killed:
+                return NOT_PASSED
+        killed = in_child(again, f"{case.point}=kill")
+        if not killed.killed:
+            return killed.error or NOT_PASSED
+        restarted = in_child(again)
+        seen = _compare(restarted, first, after)
+        skipped = None
+        if seen == REPEATED and restarted.errno:
+            restarted, skipped = in_child(partial(again, skip=1)), after
+        judged = _judge(seen, killed, restarted, end)
+        if judged == seen and config.log_bin and logged(config) != recorded_events(end, skipped):
+            return f"{seen}, then the binary log differs from the source's log"
+        return judged
+
+    def _begin(self, case: CrashCase, config: Config, first: State) -> None:
+        """An instance at the state before the case's groups; of a SQLite file a copy will do."""
+        base = self._folder / f"{case.mode} {case.kind}"
+        if self._scratch is not None:
+            _must(in_child(self._scratch.clear))
+            shutil.rmtree(base, ignore_errors=True)
+        if not base.exists():
+            made = replace(config, datadir=base)
+            shutil.copytree(self._folder / "one", base)
+            if made.relay_log_info_repository == "TABLE":
+                _must(in_child(partial(crash_steps.to_table, made)))
+            _must(in_child(partial(apply, made, first)))
+        shutil.copytree(base, config.datadir)
+
+    def _receive(self, case: CrashCase, config: Config) -> str:
+        _must(in_child(partial(crash_steps.forget_relay_logs, config)))
+        killed = in_child(partial(receive, config), f"{case.point}=kill@2")
+        return self._fetched(config) if killed.killed else killed.error or NOT_PASSED
+
+    def _recover(self, case: CrashCase, config: Config) -> str:
+        from rplctl.relay_log.index import RelayLogIndex
+
+        index = RelayLogIndex(channel_of(config))
+        names = index.names()
+        if case.point == "crash_recovery_after_update_index":
+            index.path(names[len(names) // 2]).unlink()
+        else:
+            *_, torn, begun = names  # the last one holds no transaction yet: a crash meets the one before as the last
+            index.remove([begun])
+            index.path(begun).unlink()
+            os.truncate(index.path(torn), index.path(torn).stat().st_size - 60)
+            if received(config) == recorded():
+                return "no transaction is torn"
+        killed = in_child(partial(crash_steps.recover, config), f"{case.point}=kill")
+        return self._fetched(config) if killed.killed else killed.error or NOT_PASSED
+
+    def _fetched(self, config: Config) -> str:
+        done = in_child(partial(receive, config))
+        if done.error:
+            return done.error
+        return FETCHED if received(config) == recorded() else "the relay log differs from the source's log"
+
+    def _purge(self, case: CrashCase, config: Config) -> str:
+        from rplctl.relay_log.index import RelayLogIndex
+
+        _must(in_child(partial(apply, config, states_without_statements()[-1])))
+        needed = str(_said(in_child(partial(crash_steps.records, config)))["relay_log"])
+        killed = in_child(partial(crash_steps.purge, config), f"{case.point}=kill")
+        if not killed.killed:
+            return killed.error or NOT_PASSED
+        for step in (crash_steps.recover, crash_steps.purge):
+            _must(in_child(partial(step, config)))
+        index = RelayLogIndex(channel_of(config))
+        is_done = index.names() == index.files() and index.names()[:1] == [needed]
+        left = list(config.datadir.glob("*~rec~"))
+        return FINISHED if is_done and not left else f"left: {', '.join(map(str, [*index.files(), *left]))}"
+
+    def _switch(self, case: CrashCase, config: Config) -> str:
+        to = case.kind.partition(" ")[2]
+        if to == "file":
+            _must(in_child(partial(crash_steps.switch, config, "table")))
+        before = _said(in_child(partial(crash_steps.records, config)))
+        killed = in_child(partial(crash_steps.switch, config, to), f"{case.point}=kill")
+        if not killed.killed:
+            return killed.error or NOT_PASSED
+        settled = in_child(partial(crash_steps.settle, config))
+        if settled.error:
+            return settled.error
+        after = _said(in_child(partial(crash_steps.records, config)))
+        if after["records"] != before["records"]:
+            return "the records differ"
+        return FINISHED if after["kind"] == to.upper() else UNDONE
+
+
+def _compare(restarted: Outcome, first: State, after: State) -> str:
+    """Where the restart found position and rows, before it applied anything."""
+    starts = [said for said in restarted.said if said[0] == "start"]
+    if not starts:
+        return restarted.error
+    _, position, digest = starts[0]
+    if (position, digest) == (_at(first), first.digest):
+        return ROLLED_BACK
+    if (position, digest) == (_at(after), after.digest):
+        return COMMITTED
+    if (position, digest) == (_at(first), after.digest):
+        return REPEATED
+    return f"position {position} with rows of another"
+
+
+def _judge(seen: str, killed: Outcome, restarted: Outcome, end: State) -> str:
+    if restarted.error:
+        return restarted.error
+    acknowledged = [said[1] for said in killed.said if said[0] == "commit"]
+    if seen == ROLLED_BACK and acknowledged:
+        return f"{acknowledged[-1]} was committed and is gone"
+    _, position, digest, left = restarted.said[-1]
+    if (position, digest) != (_at(end), end.digest):
+        return f"{seen}, then at {position} rows or position differ"
+    return f"{seen}, left over: {', '.join(left)}" if left else seen
+
+
+def _at(state: State) -> str:
+    return f"{state.log_name}:{state.log_pos}"
+
+
+def _must(outcome: Outcome) -> Outcome:
+    """A step that is no test. Raises RplError."""
+    if outcome.killed or outcome.error:
+        raise RplError(outcome.error or "a child process was killed", errno=outcome.errno)
+    return outcome
+
+
+def _said(outcome: Outcome) -> dict[str, Any]:
+    return dict(_must(outcome).said[0])

@@ -1,0 +1,49 @@
+"""SHOW CHANNELS: one line per configured channel, for lists and completion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import ROLES, known_channels, one_engine, running
+from rplctl.command.show_status import show_status
+from rplctl.config import Config
+from rplctl.errors import RplError
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLine:
+    """Field names are columns."""
+
+    Channel_Name: str
+    Source: str
+    Slave_IO_Running: str
+    Slave_SQL_Running: str
+    Seconds_Behind_Master: int | None
+    Position: str
+    Last_Error: str
+
+
+def show_channels(config: Config, config_of: Callable[[str], Config]) -> list[ChannelLine]:
+    """`config_of` gives the options of one channel. A damaged channel shows its error instead of hiding the others."""
+    with one_engine():
+        return [_line(config_of(name), name) for name in known_channels(config)]
+
+
+def _line(config: Config, name: str) -> ChannelLine:
+    try:
+        status = show_status(config, name)
+    except RplError as error:
+        threads = running(Channel(name, config.datadir))
+        receives, applies = ("Yes" if role in threads else "No" for role in ROLES)
+        return ChannelLine(name, "", receives, applies, None, "", error.message)
+    return ChannelLine(
+        name,
+        status.Master_Binlog_Dir or f"{status.Master_Host}:{status.Master_Port}",
+        status.Slave_IO_Running,
+        status.Slave_SQL_Running,
+        status.Seconds_Behind_Master,
+        f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}" if status.Relay_Master_Log_File else "",
+        status.Last_SQL_Error or status.Last_IO_Error,
+    )

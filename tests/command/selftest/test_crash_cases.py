@@ -1,0 +1,52 @@
+"""The table of `crash-test` against the program: every named point is in it, and every target and mode has cases."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import rplctl
+from rplctl.command.selftest.crash_cases import MODES, all_cases, check_names, outcomes
+from rplctl.demo.crash_log import KINDS
+from rplctl.errors import UsageError
+from rplctl.failpoint import CRASH_POINTS
+
+TARGETS = ("sqlite", "mysql", "postgresql")
+
+
+@pytest.mark.parametrize("target", ["mysql", "postgresql"])
+def test_a_server_is_walked_through_every_point(target: str) -> None:
+    assert {case.point for case in all_cases(target)} == CRASH_POINTS
+
+
+def test_the_registry_holds_exactly_the_points_that_the_program_passes() -> None:
+    sources = (path.read_text() for path in Path(rplctl.__file__).parent.rglob("*.py"))
+    passed = {name for text in sources for name in re.findall(r'crash_point\("(\w+)"\)', text)}
+    assert passed == CRASH_POINTS
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_mode_is_walked_with_every_kind_on_every_target_that_has_it(target: str, mode: str, kind: str) -> None:
+    is_impossible = (target == "sqlite" and mode.startswith("xa")) or (kind == "statement" and target != "mysql")
+    assert bool(outcomes(mode, kind, target)) is not is_impossible
+    if not is_impossible and "log_bin" in MODES[mode]:
+        assert {"crash_commit_after_log", "crash_commit_before_unlog"} <= set(outcomes(mode, kind, target))
+
+
+def test_no_case_is_walked_twice() -> None:
+    for target in TARGETS:
+        cases = [(case.point, case.mode, case.kind) for case in all_cases(target)]
+        assert len(cases) == len(set(cases)) > 80
+
+
+@pytest.mark.parametrize(("points", "modes", "kinds"), [(["no"], [], []), ([], ["no"], []), ([], [], ["no"])])
+def test_a_name_that_is_none_is_an_error_which_lists_them(
+    points: list[str], modes: list[str], kinds: list[str]
+) -> None:
+    with pytest.raises(UsageError, match="'no' is not a") as refused:
+        check_names(points, modes, kinds)
+    assert refused.value.hint.startswith("known are ")

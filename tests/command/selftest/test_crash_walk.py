@@ -1,0 +1,183 @@
+"""Each check of `crash-test` can fail: the program is broken in one place, and the walk says FAIL where it says OK."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.command.selftest.crash_cases import COMMITTED, FETCHED, FINISHED, ROLLED_BACK, CrashCase
+from rplctl.command.selftest.crash_run import Outcome
+from rplctl.command.selftest.crash_walk import Walk, _judge
+from rplctl.demo.crash_log import State
+from rplctl.failpoint import crash_point
+from rplctl.position import BinlogPosition
+from rplctl.receiver import receiver
+from rplctl.recovery import recover_relay_log
+from rplctl.relay_log import purge
+from tests.servers import MariadbServer
+
+PURGE_NAMES = purge.purge_names
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def walk_in(target: str) -> Iterator[Walk]:
+    folder = Path(tempfile.mkdtemp(prefix="rplctl-walk-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    walk = Walk(folder, target, "")
+    try:
+        walk.prepare()
+        yield walk
+    finally:
+        walk.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def walk() -> Iterator[Walk]:
+    yield from walk_in("")
+
+
+@pytest.fixture(scope="module")
+def on_mariadb(mariadb: MariadbServer) -> Iterator[Walk]:
+    yield from walk_in(mariadb.url())
+
+
+def position_first(target: Any, ledger: Any, step: Any, apply: Callable[[], None], **_: Any) -> None:
+    """The position in a transaction of its own, before the data's."""
+    target.begin(foreign_keys=True)
+    ledger.advance(target.connection, *step)
+    target.commit()
+    target.begin(foreign_keys=True)
+    apply()
+    crash_point("crash_commit_before")
+    target.commit()
+    ledger.committed(step[1])
+
+
+def data_first(target: Any, ledger: Any, step: Any, apply: Callable[[], None], **_: Any) -> None:
+    """The data in a transaction of their own, before the position's."""
+    target.begin(foreign_keys=True)
+    apply()
+    target.commit()
+    target.begin(foreign_keys=True)
+    ledger.advance(target.connection, *step)
+    crash_point("crash_commit_before")
+    target.commit()
+    ledger.committed(step[1])
+
+
+def log_forgets(log: Any, before: Any, after: Any) -> None:
+    """A binary log that counts what it did not write."""
+    log.record, log._staged = type(log.record)(before, after), None
+    writer = log._opened()
+    writer.write(iter(()), log.record, 0, durable=True)
+
+
+def deletes_one_more(channel: Any, names: Any) -> None:
+    """A purge that takes the log that the applier is in, too."""
+    from rplctl.relay_log.index import RelayLogIndex
+
+    PURGE_NAMES(channel, RelayLogIndex(channel).names()[: len(names) + 1])
+
+
+def deletes_before_it_writes(switch: Any, store: bool) -> None:
+    info = switch.old.read()
+    switch.old.remove()
+    crash_point("switch_after_write")
+    switch._write(info)
+    switch.store_option()
+
+
+COMMIT = "rplctl.applier.apply.batch.commit_group"
+BROKEN = {
+    "position before data": ("crash_commit_before", "marker", COMMIT, position_first),
+    "data before position": ("crash_commit_before", "transaction", COMMIT, data_first),
+    "binary log forgets": (
+        "crash_commit_after", "marker+log", "rplctl.commit.logged.BinaryLog.after_commit", log_forgets,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_wrong_commit_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    point, mode, where, broken = BROKEN[name]
+    case = CrashCase(point, mode, "transaction", ROLLED_BACK if point == "crash_commit_before" else COMMITTED)
+    assert walk.run(case) == case.expected
+    monkeypatch.setattr(where, broken)
+    seen = walk.run(case)
+    assert seen not in (ROLLED_BACK, COMMITTED), seen
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("mode", ["xa", "xa-pages", "xa-binlog"])
+def test_a_recovery_that_does_not_heed_the_decision_is_seen(
+    on_mariadb: Walk, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    case = CrashCase("crash_commit_after_log", mode, "transaction", COMMITTED)
+
+    def rolls_back(_participants: Any, engine: Any, prefix: str, verbs: Any, *_: Any) -> None:
+        for xid in verbs.prepared_xids(engine, prefix):
+            verbs.rollback_prepared(engine, xid)
+
+    assert on_mariadb.run(case) == COMMITTED
+    monkeypatch.setattr("rplctl.commit.two_phase.resolve_prepared", rolls_back)
+    assert on_mariadb.run(case) != COMMITTED
+
+
+def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CrashCase("crash_after_relay_log_append", "-", "receiver", FETCHED)
+    assert walk.run(case) == FETCHED
+
+    def from_the_start(*given: Any) -> Any:
+        return replace(recover_relay_log(*given), next_event=BinlogPosition("binlog.000001", 4))
+
+    monkeypatch.setattr(receiver, "recover_relay_log", from_the_start)
+    assert walk.run(case) != FETCHED
+
+
+@pytest.mark.parametrize(
+    ("case", "where", "broken"),
+    [
+        (
+            CrashCase("crash_purge_before_update_index", "-", "purge", FINISHED),
+            "rplctl.relay_log.purge.purge_names",
+            deletes_one_more,
+        ),
+        (
+            CrashCase("switch_after_write", "-", "to table", "undone"),
+            "rplctl.repository.switch._Switch.copy_and_delete",
+            deletes_before_it_writes,
+        ),
+    ],
+)
+def test_a_wrong_order_of_files_is_seen(
+    walk: Walk, monkeypatch: pytest.MonkeyPatch, case: CrashCase, where: str, broken: Callable[..., None]
+) -> None:
+    assert walk.run(case) == case.expected
+    monkeypatch.setattr(where, broken)
+    assert walk.run(case) != case.expected
+
+
+END = State("", "b.000001", 9, "rows")
+
+
+@pytest.mark.parametrize(
+    ("seen", "killed", "restarted", "says"),
+    [
+        (ROLLED_BACK, ["commit", "b.000001:5"], ["end", "b.000001:9", "rows", []], "was committed and is gone"),
+        (COMMITTED, ["start"], ["end", "b.000001:5", "rows", []], "rows or position differ"),
+        (COMMITTED, ["start"], ["end", "b.000001:9", "other", []], "rows or position differ"),
+        (COMMITTED, ["start"], ["end", "b.000001:9", "rows", [".x.tmp7"]], "left over: .x.tmp7"),
+    ],
+)
+def test_what_is_lost_late_or_left_over_is_said(seen: str, killed: list[Any], restarted: list[Any], says: str) -> None:
+    judged = _judge(seen, Outcome(True, (killed,)), Outcome(False, (restarted,)), END)
+    assert says in judged
+    assert _judge(seen, Outcome(True, ()), Outcome(False, (["end", "b.000001:9", "rows", []],)), END) == seen
