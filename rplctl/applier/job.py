@@ -38,7 +38,7 @@ from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
-from rplctl.errors import RelayLogError, RplError, TargetError
+from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetError
 from rplctl.event.gtid import is_executed
 from rplctl.failpoint import watch
 from rplctl.locks import InstanceLock, read_lock
@@ -278,6 +278,11 @@ class Applier:
                         catalog = None if work.executes_statements else work.catalog
                         work.info = enter_new_source(work.info, batch, target, ledger, catalog)
                         changes = work.apply(batch, read_ahead if more else lambda: None)
+                    except BinlogFormatError as error:
+                        self._ahead.take(feed)  # what was read behind it
+                        feed.damaged(work.info, error)
+                        self.stop.wait(POLL_SECONDS)
+                        break
                     finally:
                         self._report.counted(work.retried, work.passed_over)
                 self._worked()

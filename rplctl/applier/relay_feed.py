@@ -2,27 +2,31 @@
 files.
 
 Invariant: what `next` hands out begins at the position it was given or right behind what it handed out before; nothing
-is left out. Damage that the receiver's recovery heals (a torn tail, files fetched again) is waited for; if it lasts,
-it is an error.
+is left out. Damage that the receiver's recovery heals (a torn tail, files fetched again) is waited for, whoever met it:
+who reads the groups or who decodes what was read. If it lasts, it is an error.
 """
 
 from __future__ import annotations
 
 import time
 
-from rplctl.channel import Channel
-from rplctl.errors import RelayLogError
+from rplctl.channel import Channel, lock_holder
+from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+from rplctl.status import read_status
 
 
 class RelayFeed:
     def __init__(self, channel: Channel, patience_s: float, *, by_gtid: bool = False) -> None:
+        self._channel = channel
         # the tasks verify checksums, in parallel
         self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid)
         self._patience_s = patience_s
         self._damaged_since: float | None = None
         self._is_open = False
+        self._undecodable: tuple[BinlogPosition, float] | None = None  # from where on, and since when
 
     def next(self, info: RelayLogInfo, limit_bytes: int) -> RelayGroups | None:
         """The next groups, None when there are none yet. Raises RelayLogError for damage that nobody heals."""
@@ -46,3 +50,21 @@ class RelayFeed:
     def rewind(self) -> None:
         """Read again from the committed position at the next call: what was handed out is not all applied."""
         self._is_open = False
+
+    def damaged(self, info: RelayLogInfo, error: BinlogFormatError) -> None:
+        """What was handed out could not be decoded, behind the position `info`: read it again. Recovery may have cut
+        the file since, or be about to. Raises the error when it comes twice and no recovery is under way, or for long.
+        """
+        self.rewind()
+        now = time.monotonic()
+        if self._undecodable is None or self._undecodable[0] != info.exec_position:
+            self._undecodable = (info.exec_position, now)
+        elif not self._is_recovering() or now - self._undecodable[1] > self._patience_s:
+            raise error
+
+    def _is_recovering(self) -> bool:
+        """A receiver recovers the relay log before it connects."""
+        return (
+            bool(lock_holder(self._channel, "receiver"))
+            and not read_status(self._channel.status_path("receiver")).connected
+        )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from rplctl.applier.relay_feed import RelayFeed
-from rplctl.channel import Channel
+from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER
-from rplctl.errors import RelayLogError
+from rplctl.durable import private_folder
+from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.relay_log.log_file import cut_file
 from rplctl.relay_log.writer import RelayLogWriter
+from rplctl.status import ThreadStatus
 
 START = BinlogPosition("binlog.000001", 4)
 LIMIT = 1 << 20
@@ -75,3 +79,44 @@ def test_damage_at_the_tail_is_waited_for_but_not_for_ever(tmp_path: Path) -> No
             feed.next(info, LIMIT)
     assert caught.value.errno == 1594
     assert caught.value.hint
+
+
+BROKEN = BinlogFormatError("Replication event checksum verification failed", errno=1743)
+
+
+def test_what_cannot_be_decoded_is_read_again_as_recovery_left_it(tmp_path: Path) -> None:
+    """A damaged transaction is complete: it was handed out before the receiver's recovery cut it off."""
+    channel, info, path = relay_log(tmp_path, 1 << 30)
+    feed = RelayFeed(channel, 60.0)
+    first, second = feed.next(info, 2_000), feed.next(info, LIMIT)
+    assert first is not None and second is not None
+    committed = info.at(first.end, first.end_source)
+    cut_file(path, first.end.log_pos)
+    feed.damaged(committed, BROKEN)
+    assert feed.next(committed, LIMIT) is None, "it is not there any more"
+
+
+def test_damage_that_nobody_heals_is_an_error_when_it_comes_again(tmp_path: Path) -> None:
+    channel, info, _ = relay_log(tmp_path, 1 << 30)
+    feed = RelayFeed(channel, 60.0)
+    feed.damaged(info, BROKEN)
+    with pytest.raises(BinlogFormatError):
+        feed.damaged(info, BROKEN)
+
+
+def test_a_receiver_that_has_yet_to_connect_may_still_heal_it_but_not_for_ever(tmp_path: Path) -> None:
+    channel, info, _ = relay_log(tmp_path, 1 << 30)
+    private_folder(channel.run_folder)
+    feed = RelayFeed(channel, 0.2)
+    with hold_lock(channel, "receiver"):
+        ThreadStatus(state="Connecting to master").write(channel.status_path("receiver"))
+        feed.damaged(info, BROKEN)
+        feed.damaged(info, BROKEN)
+        time.sleep(0.25)
+        with pytest.raises(BinlogFormatError):
+            feed.damaged(info, BROKEN)
+        later = info.at(info.relay_log_position, BinlogPosition("binlog.000001", 900))
+        feed.damaged(later, BROKEN)  # another place: its own patience
+        ThreadStatus(connected=True).write(channel.status_path("receiver"))
+        with pytest.raises(BinlogFormatError):
+            feed.damaged(later, BROKEN)
