@@ -27,7 +27,7 @@ _FLAGS = re.IGNORECASE | re.DOTALL
 
 _MAY_HOLD = re.compile(r"identified|passw|pwd|challenge_response|://|\*[0-9a-f]{40}|\$[0-9a-z]\$", _FLAGS)
 _AFTER_PASSWORD = re.compile(
-    rf"(?P<before>(?<![\w'\"`])(?<![^*]/)\w*passw(?:or)?d\b{_GAP}[=(:]?{_GAP}\(?{_GAP}){_LITERALS}", _FLAGS
+    rf"(?P<before>(?<![\w'\"`])(?<![^*]/)(?<![\"'`]!)\w*passw(?:or)?d\b{_GAP}[=(:]?{_GAP}\(?{_GAP}){_LITERALS}", _FLAGS
 )
 _ACCOUNT = re.compile(r"\bidentified\b|challenge_response", _FLAGS)
 _AFTER_ACCOUNT_WORD = re.compile(

@@ -145,7 +145,7 @@ def run_three_sources(
         damage(instance)
         told = {line["Channel_Name"]: line for line in json.loads(instance("show-channels --json"))}
         assert [told[name]["Slave_SQL_Running"] for name in "abm"] == ["Yes", "No", "Yes"]
-        assert "recover --refetch" in told["b"]["Last_Error"] and not told["m"]["Last_Error"]
+        assert "recover --channel b --refetch" in told["b"]["Last_Error"] and not told["m"]["Last_Error"]
         assert len(json.loads(instance("show-status --json"))) == 3
         verdict = instance("check", expect=2)
         assert "'b' io Yes, sql No: " in verdict

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Engine
 
-    from rplctl.handshake import Protection
     from rplctl.target.base import Target, TwoPhaseVerbs
     from rplctl.target.engine_log import EngineLog
 
@@ -54,11 +53,6 @@ def open_engine_log(engine: Engine) -> EngineLog | None:
     Raises TargetError 1227 without the privilege, and what connecting raises.
     """
     return dialect_of(engine.dialect.name).open_log(engine)
-
-
-def protection(connection: Connection) -> Protection | None:
-    """What protects a target's connection; None when there is no server."""
-    return dialect_of(connection.dialect.name).protection(connection)
 
 
 def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:

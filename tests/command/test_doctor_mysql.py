@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import rplctl.target
+import rplctl.target.mysql.dialect
 from rplctl.command.doctor import FAIL, OK, WARN, doctor
 from rplctl.config import Config
 from rplctl.handshake import Protection
@@ -45,7 +45,7 @@ def test_a_remote_target_that_anyone_could_be_is_warned_of(
 ) -> None:
     found = {finding.Check: finding for finding in doctor(Config(tmp_path, target=mariadb.url()), [])}
     assert found["target connection"].Detail.startswith("on this machine")
-    monkeypatch.setattr(rplctl.target, "protection", lambda _: protection)
+    monkeypatch.setattr(rplctl.target.mysql.dialect, "protection", lambda _: protection)
     found = {finding.Check: finding for finding in doctor(Config(tmp_path, target=mariadb.url()), [])}
     assert found["target connection"].Result == result
     assert ("ssl_ca=FILE" in found["target connection"].Hint) == (result == WARN)

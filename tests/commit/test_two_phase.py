@@ -340,7 +340,7 @@ def test_a_user_who_may_not_recover_is_told_the_grant(mysql: MysqlServer, tmp_pa
     config = config_of(tmp_path, mysql.url())
     prepare(config)
     mysql.sql("DROP USER IF EXISTS plain; CREATE USER plain IDENTIFIED BY 'plain'; GRANT ALL ON rplctl.* TO plain")
-    plain = replace(config, target=mysql.url().replace("rpl:rpl@", "plain:plain@"))
+    plain = replace(config, target=mysql.url().replace("rpl:rpl@", "plain:plain@") + "?ssl_mode=REQUIRED")
     engine = open_engine(plain.target_url)
     with pytest.raises(RplError) as caught:
         open_ledger(plain, Channel("", tmp_path), engine)

@@ -12,6 +12,7 @@ from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.channel import Channel
+from rplctl.commit.tables import create_own_tables
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.repository.record import MASTER_INFO
 from tests.repository.conftest import MASTER, RELAY, Target, config_of
@@ -34,6 +35,7 @@ def scripts() -> list[str]:
 
 def fill(target: Target, channel: Channel) -> None:
     create_tables(target.engine())
+    create_own_tables(target.engine())
     config = config_of(channel.datadir, "TABLE")
     open_master_info(config, channel, target.engine).flush(MASTER, force=True)
     open_relay_log_info(config, channel, target.engine).flush(RELAY, force=True)

@@ -88,7 +88,7 @@ def test_a_server_that_does_not_grant_backups_is_1227_with_mysqls_words(
     server: Any = request.getfixturevalue(kind)
     for statement in SOME_USER[kind].split("; "):
         server.sql(statement)
-    url = re.sub(r"//[^@]*@", "//nobackup:pw@", server.url())
+    url = re.sub(r"//[^@]*@", "//nobackup:pw@", server.url()) + ("?ssl_mode=REQUIRED" if kind == "mysql" else "")
     with pytest.raises(TargetError) as raised, log_of(url):
         pass
     assert (raised.value.errno, raised.value.message) == (1227, DENIED)

@@ -15,18 +15,18 @@ from rplctl.applier.spark.java import find_java
 START = """
 import sys
 from pathlib import Path
-from rplctl.applier import class_archive, spark
+from rplctl.applier.spark import session
 from rplctl.channel import Channel
 from rplctl.config import Config
 
 begun = []
-spark.make_in_background = begun.append
+session.make_in_background = begun.append
 folder = Path(sys.argv[1])
-context = spark.open_session(Config(datadir=folder), Channel("", folder))
+context = session.open_session(Config(datadir=folder), Channel("", folder))
 assert context.parallelize(range(4), 2).map(str).collect() == ["0", "1", "2", "3"]
 loaded = str(context._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
 print("-XX:SharedArchiveFile" in loaded, len(begun))
-spark.close_session(context, Channel("", folder))
+session.close_session(context, Channel("", folder))
 """
 MAKE = "from rplctl.applier.spark.class_archive import make; print(make())"
 

@@ -15,7 +15,7 @@ from rplctl.config import Config
 JOB = """
 import json, os, sys
 from pathlib import Path
-from rplctl.applier.spark import open_session
+from rplctl.applier.spark.session import open_session
 from rplctl.channel import Channel
 from rplctl.config import Config
 

@@ -34,8 +34,10 @@ VALUES: dict[str, Any] = {
     "do_domain_ids": (7,),
     "ignore_domain_ids": (8,),
     "master_delay": 0,
-    "master_compression_algorithms": "zlib",
-    "master_zstd_compression_level": 4,
+    "master_compression_algorithms": "uncompressed",
+    "master_zstd_compression_level": 3,
+    "privilege_checks_user": "",
+    "network_namespace": "",
     "require_table_primary_key_check": "ON",
     "master_use_gtid": "no",
     "assign_gtids_to_anonymous_transactions": "off",
@@ -50,7 +52,7 @@ def value_of(name: str, archive: Archive) -> Any:
     if name in VALUES:
         return VALUES[name]
     row = CHANGE_OPTIONS[name]
-    kinds = {"switch": True, "ids": (), "number": max(1, row.low), "text": "x", "seconds": 1.0}
+    kinds = {"switch": not row.refused, "ids": (), "number": max(1, row.low), "text": "x", "seconds": 1.0}
     return str(archive.folder) if row.kind in ("file", "folder") else kinds[row.kind]
 
 

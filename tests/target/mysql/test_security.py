@@ -9,7 +9,8 @@ from sqlalchemy.engine import make_url
 
 from rplctl.errors import ConfigError, TargetError
 from rplctl.handshake import TlsMode
-from rplctl.target import mapped_errors, open_engine, protection
+from rplctl.target import mapped_errors, open_engine
+from rplctl.target.mysql.connection import protection
 from rplctl.target.mysql.security import connection_options
 from tests.servers import MariadbServer, MysqlServer
 
@@ -72,7 +73,7 @@ def sign_in(server: MysqlServer, words: str) -> tuple[bool, bool]:
     try:
         with mapped_errors("mysql"), engine.connect() as connection:
             found = protection(connection)
-            assert found is not None and not found.is_remote
+            assert not found.is_remote
             return found.encrypted, found.verified
     finally:
         engine.dispose()
