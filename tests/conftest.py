@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests: private servers (tests/servers.py), one of each kind per session, more from factories.
+"""Fixtures shared by all tests: private servers (tests/kit/servers.py), one of each kind a session, more on demand.
 
 A server that is not on the machine skips its tests, and the skip says what to install (`make test` prints the list).
 """
@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.private_server import PrivateServer, ServerUnavailable
-from tests.replica import Replica
-from tests.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
-from tests.torture_page import PROPERTY, drained, run_seed, write_page
+from tests.kit.private_server import PrivateServer, ServerUnavailable
+from tests.kit.replica import Replica
+from tests.kit.servers import Mariadb105Server, Mariadb118Server, MariadbServer, MysqlServer, PostgresqlServer
+from tests.kit.torture_page import PROPERTY, drained, run_seed, write_page
 
 # A run starts hundreds of Pythons: each would compile all of rplctl again where nothing may be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -12,7 +12,7 @@ import pytest
 
 from rplctl.errors import LockBusy
 from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout
-from tests.replica import wait_until
+from tests.kit.replica import wait_until
 
 
 def test_a_lock_taken_twice_is_free_after_two_releases(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from rplctl import log_file
 from rplctl.log_file import keep_small, turn_over
-from tests.replica import wait_until
+from tests.kit.replica import wait_until
 
 
 def test_what_is_in_a_large_log_is_kept_once_more_and_the_log_begins_anew(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from rplctl.receiver.flush import MasterInfoFlusher
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.target.engine_log import Figures
-from tests.servers import MariadbServer, MysqlServer
+from tests.kit.servers import MariadbServer, MysqlServer
 from tests.source.binlogs import statements
 
 TESTS = Path(__file__).parent

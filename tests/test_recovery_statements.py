@@ -13,9 +13,9 @@ from tests.repository.test_statements import exists
 
 WL4621: dict[int, tuple[str, ...]] = {
     1: (
-        "test_replication.py::test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing",
+        "stories/test_replication.py::test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing",
         "receiver/test_crash.py::test_a_killed_receiver_goes_on_and_every_transaction_is_there_once",
-        "test_fault_calls.py::test_killed_at_its_nth_call_it_goes_on",
+        "stories/test_fault_calls.py::test_killed_at_its_nth_call_it_goes_on",
     ),
     2: ("test_recovery.py::test_the_stored_read_position_is_not_believed",),
     3: (
@@ -36,7 +36,7 @@ WL4621: dict[int, tuple[str, ...]] = {
     8: ("test_recovery.py::test_torn_at_every_byte",),
     9: (
         "test_recovery.py::test_killed_while_recovering",
-        "test_fault_calls.py::test_killed_at_its_nth_call_it_goes_on",
+        "stories/test_fault_calls.py::test_killed_at_its_nth_call_it_goes_on",
     ),
     10: (
         "test_recovery.py::test_a_last_log_without_one_whole_event_gives_way_to_the_one_before",

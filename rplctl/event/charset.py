@@ -2,7 +2,7 @@
 
 Invariant: a decoded text is what the server itself sends after CONVERT(… USING utf8mb4); bytes it cannot convert raise
 (design D12), they never become "?". Where Python's codec and the server disagree, the difference is written down here;
-tests/binlog/test_charset.py compares every code of every charset with what real servers answered.
+tests/event/test_charset.py compares every code of every charset with what real servers answered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recorded scenarios (tests/record_scenarios.py) as the applier sees them, and an applier that goes group by group."""
+"""Recorded scenarios (tests/kit/record_scenarios.py) as the applier sees them; an applier that goes group by group."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ from rplctl.target.base import TableChunk
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.test_live_logs import logged
-from tests.neutral_state import differences as sqlite_differences
-from tests.postgresql_state import connect, new_database
-from tests.postgresql_state import differences as postgresql_differences
-from tests.record_fidelity import state_of
-from tests.servers import MariadbServer, PostgresqlServer
+from tests.kit.neutral_state import differences as sqlite_differences
+from tests.kit.postgresql_state import connect, new_database
+from tests.kit.postgresql_state import differences as postgresql_differences
+from tests.kit.record_fidelity import state_of
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 pytestmark = pytest.mark.slow
 

@@ -1,8 +1,8 @@
 """Everything a real binary log holds is in the target exactly, value by value as the server that wrote it printed it.
 
 Recorded from MariaDB 10.5, 10.11 and 11.8, MySQL 5.7, 8.0, 8.4 and 9.7: every column type and charset, every event and
-row image, and the scenario of `tests/fidelity_scenario.py` under every combination of options that shapes a log
-(`tests/record_fidelity.py`).
+row image, and the scenario of `tests/kit/fidelity_scenario.py` under every combination of options that shapes a log
+(`tests/kit/record_fidelity.py`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from rplctl.errors import RplError
 from rplctl.event.scan import GroupKind
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.neutral_state import differences, parse_state
-from tests.replica import Replica
+from tests.kit.neutral_state import differences, parse_state
+from tests.kit.replica import Replica
 
 DATA = Path(__file__).parents[1] / "data"
 # `db-with-dash`.T1 and .t1 are one name in SQLite; DDL without a meaning there is passed over

@@ -20,8 +20,8 @@ from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.test_fidelity import CRASHED, LARGE, SMALL, data_of, recorded, write_logs
-from tests.postgresql_state import connect, differences, new_database
-from tests.servers import PostgresqlServer
+from tests.kit.postgresql_state import connect, differences, new_database
+from tests.kit.servers import PostgresqlServer
 
 pytestmark = pytest.mark.postgresql
 TOO_WIDE = "%.wmost,%.w2000"  # PostgreSQL takes 1600 columns

@@ -10,7 +10,7 @@ import pytest
 from rplctl.errors import RplError
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.slow]
 

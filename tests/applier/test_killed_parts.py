@@ -22,7 +22,7 @@ from rplctl.config import Config
 from rplctl.status import read_status
 from tests.applier.demo_log import demo_groups
 from tests.applier.test_job import channel, rows
-from tests.replica import wait_until
+from tests.kit.replica import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 __all__ = ["channel"]

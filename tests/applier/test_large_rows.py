@@ -1,7 +1,7 @@
 """Rows of some megabytes: no packet of the target's limits them, and no error shows them whole.
 
-The same log of a real source into each kind of target; `pytest -m huge` (tests/test_huge.py) has the sizes of the
-promise and their memory.
+The same log of a real source into each kind of target; `pytest -m huge` (tests/stories/test_huge.py) has the sizes of
+the promise and their memory.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rplctl.target.postgresql import values as postgresql_values
 from rplctl.target.sqlite import large as sqlite_large
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.postgresql_state import new_database
-from tests.servers import MariadbServer
+from tests.kit.postgresql_state import new_database
+from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.postgresql]
 MB = 1 << 20

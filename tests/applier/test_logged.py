@@ -36,7 +36,7 @@ from tests.applied_log.applied import (
 )
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.vendor_dump import tool_for
+from tests.kit.vendor_dump import tool_for
 
 DEMO = Path(rplctl.demo.__file__).parent / "data" / "binlog.000001"
 DATA = Path(__file__).parents[1] / "data"

@@ -12,8 +12,8 @@ import pytest
 from rplctl.errors import RplError
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.postgresql_state import new_database
-from tests.servers import MariadbServer, PostgresqlServer
+from tests.kit.postgresql_state import new_database
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 SQL = """
 DROP DATABASE IF EXISTS {0};

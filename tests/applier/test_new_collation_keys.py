@@ -14,8 +14,8 @@ import pytest
 from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.postgresql_state import new_database
-from tests.servers import Mariadb118Server, MysqlServer, PostgresqlServer
+from tests.kit.postgresql_state import new_database
+from tests.kit.servers import Mariadb118Server, MysqlServer, PostgresqlServer
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl
 from tests.conftest import Factory
 from tests.event.logs import event, query
-from tests.replica import Replica
-from tests.servers import MariadbServer, MysqlServer
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer, MysqlServer
 
 SCHEMA = "DROP DATABASE IF EXISTS d; CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY, b INT) ENGINE=InnoDB"
 

@@ -8,8 +8,8 @@ from rplctl.applier.plan import BatchKind, plan_batches
 from rplctl.event.scan import GroupKind
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.replica import new_log
-from tests.servers import MariadbServer
+from tests.kit.replica import new_log
+from tests.kit.servers import MariadbServer
 
 SQL = """
 DROP DATABASE IF EXISTS rolled_back;

@@ -25,11 +25,11 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.source_catalog import read_catalog
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
-from tests.fidelity_scenario import MARIADB_ONLY, MYSQL_ONLY, SCENARIO, all_types
-from tests.neutral_state import differences
-from tests.private_server import HOST, PASSWORD, USER
-from tests.record_fidelity import Session, open_session, run, state_of
-from tests.servers import MariadbServer, MysqlServer
+from tests.kit.fidelity_scenario import MARIADB_ONLY, MYSQL_ONLY, SCENARIO, all_types
+from tests.kit.neutral_state import differences
+from tests.kit.private_server import HOST, PASSWORD, USER
+from tests.kit.record_fidelity import Session, open_session, run, state_of
+from tests.kit.servers import MariadbServer, MysqlServer
 
 pytestmark = pytest.mark.slow
 SCHEMA = "DROP DATABASE IF EXISTS seeded;\nCREATE DATABASE seeded CHARACTER SET utf8mb4;\nUSE seeded"

@@ -25,8 +25,8 @@ from rplctl.relay_log.reader import RelayGroups
 from rplctl.target import open_target
 from tests.applier.instance import Instance
 from tests.commit.xa_probe import killed_at, program_killed_at
-from tests.replica import new_log
-from tests.servers import MariadbServer, MysqlServer
+from tests.kit.replica import new_log
+from tests.kit.servers import MariadbServer, MysqlServer
 
 POINTS = {
     "crash_commit_before": False,

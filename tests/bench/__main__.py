@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench.measurement import Measurement
-from tests.private_server import PrivateServer, find_program
+from tests.kit.private_server import PrivateServer, find_program
 
 RESULTS = Path("bench-results")
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from tests.bench.measurement import Measurement
 from tests.bench.workload import Workload, checksums, sysbench_workload
-from tests.private_server import PASSWORD, USER, ServerUnavailable
-from tests.servers import MariadbServer, PostgresqlServer
+from tests.kit.private_server import PASSWORD, USER, ServerUnavailable
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 TRANSACTIONS = int(os.environ.get("RPLCTL_BENCH_TRANSACTIONS", "30000"))
 ROWS = 100_000

@@ -21,8 +21,8 @@ from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl
 from tests.bench.measurement import Measurement
-from tests.private_server import ServerUnavailable
-from tests.servers import MariadbServer
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.servers import MariadbServer
 
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120), pad CHAR(60), at DATETIME)"
 ROWS = 100_000

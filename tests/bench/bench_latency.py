@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.measurement import Measurement
-from tests.private_server import PASSWORD, USER, ServerUnavailable
-from tests.servers import MariadbServer
+from tests.kit.private_server import PASSWORD, USER, ServerUnavailable
+from tests.kit.servers import MariadbServer
 
 ROWS = 200
 PAUSE_SECONDS = 0.05

@@ -16,9 +16,9 @@ from pathlib import Path
 from tests.bench.bench_apply import SERVER, fetched, target_options
 from tests.bench.measurement import Measurement
 from tests.bench.workload import sysbench_workload
-from tests.private_server import ServerUnavailable
-from tests.process_memory import anonymous_bytes
-from tests.servers import MariadbServer
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.process_memory import anonymous_bytes
+from tests.kit.servers import MariadbServer
 
 TRANSACTIONS = int(os.environ.get("RPLCTL_BENCH_MEMORY_TRANSACTIONS", "50000"))
 TIMES = 10

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.bench.measurement import Measurement
-from tests.private_server import PASSWORD, USER, ServerUnavailable
-from tests.servers import MariadbServer
+from tests.kit.private_server import PASSWORD, USER, ServerUnavailable
+from tests.kit.servers import MariadbServer
 
 MEGABYTES = int(os.environ.get("RPLCTL_BENCH_RECEIVE_MB", "500"))
 TRANSACTION_BYTES, ROW_BYTES = 1600, 1000

@@ -13,8 +13,8 @@ from functools import partial
 from tests.bench.bench_apply import compare
 from tests.bench.measurement import Measurement
 from tests.bench.workload import SOURCE_OPTIONS, Workload, checksums, phase_of
-from tests.private_server import ServerUnavailable
-from tests.servers import MariadbServer
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.servers import MariadbServer
 
 INSERTED, CHANGED, ALONE = 131_072, 1_000, 2_000
 DATABASE = "plain"

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.private_server import PASSWORD, USER, ServerUnavailable
-from tests.servers import MariadbServer
+from tests.kit.private_server import PASSWORD, USER, ServerUnavailable
+from tests.kit.servers import MariadbServer
 
 DATABASE = "sb"
 TABLES = [f"sbtest{number}" for number in range(1, 5)]

@@ -20,10 +20,10 @@ from rplctl.cli.app import VERBS
 from rplctl.command.show_status import COLUMNS
 from rplctl.demo.crash_log import FOLDER as LOGS
 from tests.cli.program import Program
+from tests.house.test_man import plain
 from tests.relay_log.stream import FakeSource, write_relay_log
-from tests.test_man import plain
 
-WITHOUT_SPARK = str(Path(__file__).parents[1] / "without_spark")
+WITHOUT_SPARK = str(Path(__file__).parents[1] / "kit/without_spark")
 SHOW_STATUS = re.compile(r"^\.B show-status\n((?:(?!^\.TP).*\n)+)", re.MULTILINE)
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.replica import Replica, assert_same_tables, wait_until
-from tests.servers import MariadbServer
-from tests.torture_page import walk
+from tests.kit.replica import Replica, assert_same_tables, wait_until
+from tests.kit.servers import MariadbServer
+from tests.kit.torture_page import walk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

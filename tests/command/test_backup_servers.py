@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.command.test_backup import LAYOUTS, SCHEMA, Load
-from tests.replica import Replica, wait_until
-from tests.servers import MariadbServer, PostgresqlServer
+from tests.kit.replica import Replica, wait_until
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(900)]
 Server = MariadbServer | PostgresqlServer

@@ -24,9 +24,9 @@ from rplctl.failpoint import CRASH_POINTS, crash_point
 from rplctl.recovery import plan_recovery
 from rplctl.relay_log.index import RelayLogIndex
 from tests.cli.program import Outcome, Program
-from tests.replica import wait_until
-from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
-from tests.torture_page import count_torture
+from tests.kit.replica import wait_until
+from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
+from tests.kit.torture_page import count_torture
 
 
 @pytest.fixture

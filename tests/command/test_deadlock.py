@@ -35,7 +35,7 @@ from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
 from tests.command.test_backup import Load, replica_of
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 from tests.source.binlogs import FIRST_EVENT, statements, write_log
 
 WATCHDOG_S = 240.0

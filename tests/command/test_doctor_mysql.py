@@ -11,7 +11,7 @@ from rplctl.command.doctor import FAIL, OK, WARN, doctor
 from rplctl.config import Config
 from rplctl.handshake import Protection
 from tests.handshake.test_rogue_server import PASSWORD, Thief
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 
 @pytest.mark.mariadb

@@ -9,8 +9,8 @@ import pytest
 from rplctl.command.doctor import doctor
 from rplctl.config import Config
 from rplctl.target.doctor_line import FAIL, OK, WARN, DoctorLine
-from tests.postgresql_state import new_database
-from tests.servers import PostgresqlServer
+from tests.kit.postgresql_state import new_database
+from tests.kit.servers import PostgresqlServer
 
 pytestmark = pytest.mark.postgresql
 

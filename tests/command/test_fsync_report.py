@@ -11,7 +11,7 @@ import pytest
 from rplctl.command.fsync_report import VARIANTS, FsyncLine, fsync_report
 from rplctl.config import Config
 from rplctl.errors import UsageError
-from tests.servers import MariadbServer, PostgresqlServer
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 EVERYWHERE = [("4", 0.0), ("-", 0.0), ("-", 2.0)]
 

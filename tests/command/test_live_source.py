@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 CANARY = "C4nary-9f2e"
 

@@ -30,7 +30,7 @@ from rplctl.errors import NotRunning, RplError, WaitTimeout
 from rplctl.position import BinlogPosition
 from rplctl.receiver.reporter import WAITING as RECEIVING
 from rplctl.status import AWAY, ThreadStatus
-from tests.replica import wait_until
+from tests.kit.replica import wait_until
 
 AT, LATER = BinlogPosition("bin.000001", 500), BinlogPosition("bin.000001", 900)
 UNREACHED = BinlogPosition("bin.000002", 4)

@@ -23,7 +23,7 @@ from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
 from rplctl.target.base import Target
 from tests.commit.xa_probe import at, config_of, insert, numbers, prepare
-from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
+from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 Server = MariadbServer | MysqlServer | PostgresqlServer
 KILL = {

@@ -38,8 +38,8 @@ from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
 from rplctl.target.base import Target
-from tests.servers import MariadbServer
-from tests.torture_page import count_torture, walk
+from tests.kit.servers import MariadbServer
+from tests.kit.torture_page import count_torture, walk
 
 PROBE = "rplctl_matrix"
 OLDER = "relay-log.info.older"

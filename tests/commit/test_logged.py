@@ -21,7 +21,7 @@ from rplctl.event.format_description import build_format_description, parse_form
 from rplctl.target import open_engine, open_target
 from rplctl.target.base import Target
 from tests.commit.xa_probe import at, config_of, insert, killed_at, numbers, prepare
-from tests.servers import MariadbServer, PostgresqlServer
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 OUTCOMES = {  # WL#3970: whether the transaction is there after the next start
     "crash_commit_before": False,

@@ -29,7 +29,7 @@ from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_engine, two_phase_verbs
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 
 def at(number: int) -> RelayLogInfo:

@@ -24,8 +24,8 @@ from rplctl.repository import open_relay_log_info
 from rplctl.target import open_engine, open_target
 from rplctl.target.base import Target
 from tests.commit.xa_probe import TABLE, apply_next, at, config_of, insert, killed_at, numbers, prepare
-from tests.private_server import PrivateServer
-from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
+from tests.kit.private_server import PrivateServer
+from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 ROLLED_BACK = ("crash_commit_before", "crash_commit_after_prepare")
 COMMITTED = (

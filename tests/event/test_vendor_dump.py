@@ -52,9 +52,9 @@ from rplctl.event.types import COMPRESSED_ROWS, PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 from rplctl.relay_log.event_list import events_of as listed_events
 from tests.event.logs import described, events
-from tests.private_server import ServerUnavailable
-from tests.vendor_dump import Dump, DumpedEvent, DumpedRow, dump, tool_for
-from tests.vendor_values import diffs_printed, printed
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.vendor_dump import Dump, DumpedEvent, DumpedRow, dump, tool_for
+from tests.kit.vendor_values import diffs_printed, printed
 
 DATA = Path(__file__).parents[1] / "data"
 _ENCRYPTED = "mariadb-encrypted"

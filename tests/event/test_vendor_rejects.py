@@ -21,8 +21,8 @@ from rplctl.event.table_map import TableMap
 from rplctl.event.types import COMPRESSED_ROWS, PLAIN_ROWS, EventType
 from tests.event.logs import events
 from tests.event.test_vendor_dump import read_events, recorded, rows_of
-from tests.private_server import ServerUnavailable
-from tests.vendor_dump import run_tool, tool_for
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.vendor_dump import run_tool, tool_for
 
 MUTANTS = int(os.environ.get("RPLCTL_FUZZ_VENDOR", "120"))  # per corpus
 CASES = {

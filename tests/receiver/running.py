@@ -20,7 +20,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import create_tables, open_master_info
 from rplctl.status import ThreadStatus, read_status
 from rplctl.target import open_engine
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 OWN_SERVER_ID = 77
 

@@ -25,11 +25,11 @@ import pymysql
 import pytest
 
 from rplctl.errors import RplError
-from tests.proxy import Fate, Proxy
+from tests.kit.proxy import Fate, Proxy
+from tests.kit.replica import wait_until
+from tests.kit.servers import MariadbServer
+from tests.kit.torture_page import count_torture, walk
 from tests.receiver.running import RunningReceiver, log_events
-from tests.replica import wait_until
-from tests.servers import MariadbServer
-from tests.torture_page import count_torture, walk
 
 pytestmark = [pytest.mark.slow]
 LONG = [pytest.mark.torture, pytest.mark.timeout(7200)]

@@ -20,10 +20,10 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.purge import purge_applied
-from tests.private_server import free_port, release_port
+from tests.kit.private_server import free_port, release_port
+from tests.kit.replica import purge_logs
+from tests.kit.servers import MariadbServer, MysqlServer
 from tests.receiver.running import RunningReceiver, log_events
-from tests.replica import purge_logs
-from tests.servers import MariadbServer, MysqlServer
 from tests.source.binlogs import FIRST_EVENT, event, rotate, statements, write_log
 from tests.source.fake_server import FakeServer, frame, frame_error
 

@@ -1,4 +1,4 @@
-"""Engines on an empty target of each kind: SQLite always, the servers of tests/servers.py where they are."""
+"""Engines on an empty target of each kind: SQLite always, the servers of tests/kit/servers.py where they are."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from rplctl.repository.layout import MYSQL_LAYOUT, OURS, WL2775, create, layout_
 from rplctl.repository.layout_columns import NAMES, mysql_columns, worklog_columns
 from rplctl.repository.switch import settle_repositories
 from rplctl.repository.tables import schema_of
+from tests.kit.torture_page import count_torture
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import SERVERS, Target, config_of
-from tests.torture_page import count_torture
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork with threads, Python ≥ 3.12
 KILLED = 9

@@ -40,10 +40,10 @@ WL2775: dict[int, tuple[str, ...]] = {
     3: ("repository/test_statements.py::test_03_the_default_engine_is_the_transactional_one",),
     4: (
         "repository/test_table.py::test_a_change_of_engine_shows_at_the_next_question",
-        "test_super_user.py::test_every_engine_survives_a_killed_applier_and_status_says_what_it_can_do",
+        "stories/test_super_user.py::test_every_engine_survives_a_killed_applier_and_status_says_what_it_can_do",
     ),
     5: (
-        "test_super_user.py::test_every_engine_survives_a_killed_applier_and_status_says_what_it_can_do",
+        "stories/test_super_user.py::test_every_engine_survives_a_killed_applier_and_status_says_what_it_can_do",
         "repository/test_table.py::test_an_engine_that_cannot_hold_the_tables_is_the_targets_error",
     ),
     6: (
@@ -58,10 +58,10 @@ WL2775: dict[int, tuple[str, ...]] = {
     8: ("repository/test_table.py::test_column_defaults_do_not_change_what_is_written",),
     9: (
         "repository/test_statements.py::test_09_omitted_columns_get_the_columns_own_defaults",
-        "test_super_user.py::test_a_position_edited_while_stopped_is_where_the_next_start_goes_on",
+        "stories/test_super_user.py::test_a_position_edited_while_stopped_is_where_the_next_start_goes_on",
     ),
     10: (
-        "test_super_user.py::test_a_read_lock_holds_the_applier_and_nothing_is_lost_or_repeated",
+        "stories/test_super_user.py::test_a_read_lock_holds_the_applier_and_nothing_is_lost_or_repeated",
         "repository/test_table.py::test_a_read_lock_of_a_super_user_holds_the_flush_until_it_is_released",
     ),
     11: (
@@ -150,12 +150,14 @@ WL2775: dict[int, tuple[str, ...]] = {
     40: ("repository/test_statements.py::test_39_40_the_worklogs_tables_are_column_for_column_its_own",),
     41: ("repository/test_layout_versions.py::test_up_down_and_up_again_keeps_what_each_layout_can_hold",),
     42: (
-        "test_super_user.py::test_a_position_edited_under_a_running_applier_stops_it_and_is_named",
+        "stories/test_super_user.py::test_a_position_edited_under_a_running_applier_stops_it_and_is_named",
         "commit/test_position_store.py::test_a_position_that_somebody_else_moved_stops_the_applier",
     ),
 }
 WL5125: dict[int, tuple[str, ...]] = {
-    1: ("test_replication.py::test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing",),
+    1: (
+        "stories/test_replication.py::test_kill_9_of_receiver_and_applier_at_random_moments_loses_and_repeats_nothing",
+    ),
     2: (
         "commit/test_transaction.py::test_an_error_while_applying_rolls_the_position_back",
         "commit/test_position_store.py::test_a_position_moves_with_its_transaction_and_not_without",

@@ -30,8 +30,8 @@ from rplctl.repository.switch import (
     resume_switch,
     settle_repositories,
 )
+from tests.kit.torture_page import count_torture
 from tests.repository.conftest import MASTER, RELAY, Target, config_of, sqlite_engine
-from tests.torture_page import count_torture
 
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 INFO: dict[str, Any] = {MASTER_INFO.name: MASTER, RELAY_LOG_INFO.name: RELAY}

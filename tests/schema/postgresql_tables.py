@@ -14,7 +14,7 @@ from rplctl.schema.postgresql_conversion import bit_number, shown
 from rplctl.schema.postgresql_type import table
 from rplctl.schema.sqlite_type import quote
 from rplctl.target.postgresql.values import copy_lines
-from tests.servers import PostgresqlServer
+from tests.kit.servers import PostgresqlServer
 
 DATABASE = "sd"
 

@@ -13,9 +13,9 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.postgresql_type import declared, index_of, literal, short_name, table
+from tests.kit.servers import PostgresqlServer
 from tests.schema.postgresql_tables import PostgresqlTables
 from tests.schema.recorded_ddl import recorded
-from tests.servers import PostgresqlServer
 
 MARIADB = DdlContext(server_version="10.11.19-MariaDB")
 pytestmark = pytest.mark.postgresql

@@ -15,10 +15,10 @@ from rplctl.schema.source_catalog import models_from_rows, read_catalog
 from rplctl.source.survey import survey
 from rplctl.target import open_target
 from rplctl.target.mysql.target import MysqlTarget
-from tests.private_server import PASSWORD, USER
+from tests.kit.private_server import PASSWORD, USER
+from tests.kit.servers import MariadbServer, MysqlServer
 from tests.schema.models import bare
 from tests.schema.recorded_ddl import recorded
-from tests.servers import MariadbServer, MysqlServer
 
 
 class ScriptedSource:

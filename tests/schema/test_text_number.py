@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from rplctl.schema.text_number import postgresql_number, sqlite_number
-from tests.servers import PostgresqlServer
+from tests.kit.servers import PostgresqlServer
 
 NUMBERS = {"1": 1.0, "-0.1": -0.1, " 7": 7.0, "7 ": 7.0, "+.5": 0.5, "3.": 3.0, "123456789012.345": 123456789012.345}
 # without strict mode: 0, 12, 0, 1, 0, 1 and the greatest double

@@ -18,8 +18,8 @@ from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart, ReplicaIdentity
 from rplctl.source.base import SourceIdentity
 from rplctl.source.connection import check_identity, connect
-from tests.private_server import free_port
-from tests.servers import MariadbServer, MysqlServer
+from tests.kit.private_server import free_port
+from tests.kit.servers import MariadbServer, MysqlServer
 from tests.source.fake_server import OK, SALT, FakeServer
 
 PASSWORD = "s3cret-canary"

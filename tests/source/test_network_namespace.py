@@ -16,9 +16,9 @@ from rplctl.source import network_namespace as module
 from rplctl.source.network_namespace import check_network_namespace, network_namespace
 from tests.cli.conftest import configured, program
 from tests.cli.program import Program
-from tests.proxy import Proxy
-from tests.replica import Replica
-from tests.servers import MariadbServer
+from tests.kit.proxy import Proxy
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
 
 __all__ = ["configured", "program"]  # fixtures
 NAME = f"rplctl-{os.getpid()}"

@@ -10,7 +10,7 @@ from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.source.survey import log_end, survey
-from tests.servers import MariadbServer, MysqlServer
+from tests.kit.servers import MariadbServer, MysqlServer
 
 
 def info_of(server: MariadbServer, user: str = "rpl") -> MasterInfo:

@@ -33,7 +33,7 @@ from rplctl.target.base import (
     statement_target,
 )
 from rplctl.target.registry import KINDS, Kind
-from tests.servers import MariadbServer, PostgresqlServer
+from tests.kit.servers import MariadbServer, PostgresqlServer
 from tests.target.encoded import in_bulk
 
 KEYED = "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, note TEXT)"

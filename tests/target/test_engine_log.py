@@ -19,7 +19,7 @@ from rplctl.target.engine_log import (
     access_denied,
 )
 from rplctl.target.mysql.engine_log import innodb_status_figures
-from tests.private_server import PrivateServer
+from tests.kit.private_server import PrivateServer
 
 DENIED = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
 KINDS = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "mysql", "postgresql")]

@@ -12,8 +12,8 @@ from rplctl.errors import TargetError
 from tests.applier.apply.test_batch import FILES
 from tests.applier.demo_log import demo_groups
 from tests.applier.instance import Instance
-from tests.postgresql_state import new_database
-from tests.servers import PostgresqlServer
+from tests.kit.postgresql_state import new_database
+from tests.kit.servers import PostgresqlServer
 
 pytestmark = pytest.mark.postgresql
 DIVERGENCES = ("a missing row", "a row in the way")

@@ -17,8 +17,8 @@ from rplctl.event.scan import GroupKind
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, numbers_of, scenario
-from tests.replica import new_log
-from tests.servers import MariadbServer
+from tests.kit.replica import new_log
+from tests.kit.servers import MariadbServer
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from rplctl.errors import TargetError
 from tests.applier.instance import Instance
 from tests.applier.test_two_phase import Recorded, Started, prepare, record, rows
 from tests.commit.xa_probe import killed_at
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 SQL = (
     "SET binlog_format=STATEMENT; {insert}(1); BEGIN; {insert}(2); UPDATE t SET v=v+10; COMMIT;"

@@ -20,7 +20,7 @@ from rplctl.target.base import BulkRows, EncodedRows, TableChunk
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.conftest import Factory
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 NONE = EncodedRows((0, 1), 0, b"")
 

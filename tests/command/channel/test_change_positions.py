@@ -20,7 +20,7 @@ from rplctl.command import change_master as module
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges
 from rplctl.command.channel.context import open_repositories
 from rplctl.errors import UsageError
-from tests.channel_life import TRANSACTIONS, Archive, Life
+from tests.kit.channel_life import TRANSACTIONS, Archive, Life
 
 KINDS = [("FILE", "FILE"), ("TABLE", "TABLE"), ("FILE", "TABLE"), ("TABLE", "FILE")]
 STATES = [(0, 0), (3, 0), (6, 0), (6, 3), (6, 6)]  # received, applied

@@ -23,7 +23,7 @@ from rplctl.command.stop import reset
 from rplctl.command.switch_repo import switch_repo
 from rplctl.errors import NotConfigured, RepositoryConflict, RplError
 from rplctl.status import ThreadStatus
-from tests.channel_life import TRANSACTIONS, Archive, Life
+from tests.kit.channel_life import TRANSACTIONS, Archive, Life
 
 pytestmark = pytest.mark.slow
 ALL = list(range(1, TRANSACTIONS + 1))

@@ -26,7 +26,7 @@ from rplctl.position import BinlogPosition
 from rplctl.receiver.reporter import WAITING as RECEIVING
 from rplctl.status import ThreadStatus
 from tests.cli.program import Outcome, Program
-from tests.replica import Replica
+from tests.kit.replica import Replica
 
 END = BinlogPosition(demo.source_state().end_log, demo.source_state().end_position)
 

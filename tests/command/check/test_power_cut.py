@@ -13,7 +13,7 @@ from rplctl.config import Config
 from rplctl.target import open_target
 from rplctl.target.doctor_line import OK, WARN
 from rplctl.target.mysql.doctor import judge_innodb
-from tests.servers import MariadbServer, MysqlServer, PostgresqlServer
+from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 
 def answers(config: Config) -> list[tuple[str, str, str]]:

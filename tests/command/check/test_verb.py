@@ -31,9 +31,9 @@ from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.schema.model import Column, TableModel
+from tests.kit.replica import purge_logs
+from tests.kit.servers import MariadbServer
 from tests.relay_log.stream import FakeSource, new_writer, write_relay_log
-from tests.replica import purge_logs
-from tests.servers import MariadbServer
 
 OF_SITUATIONS = {"disk_full", "cannot_look", "tables_newer", "skip_pending"} | {  # tested in test_situations.py
     code for code in LEVELS if code.startswith(("receiver_", "applier_", "lag_", "sync_", "never_", "source_ahead"))

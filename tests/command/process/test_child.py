@@ -37,7 +37,7 @@ from rplctl.errors import LockBusy, NotRunning, RplError, SourceError, TargetErr
 from rplctl.position import BinlogPosition
 from rplctl.secret import PASSWORD_VARIABLE
 from rplctl.status import ThreadStatus
-from tests.replica import wait_until
+from tests.kit.replica import wait_until
 
 DIES = "import sys; sys.stderr.write('first\\nlast words\\n'); sys.exit({code})"
 HOLDS = (

@@ -17,8 +17,8 @@ from rplctl.command.doctor import doctor
 from rplctl.command.show_status import show_status
 from rplctl.config import load_config
 from rplctl.status import SILENT_S
-from tests.replica import Replica, wait_until
-from tests.servers import MariadbServer
+from tests.kit.replica import Replica, wait_until
+from tests.kit.servers import MariadbServer
 
 pytestmark = pytest.mark.slow
 SCHEMA = "DROP DATABASE IF EXISTS frozen; CREATE DATABASE frozen; CREATE TABLE frozen.t (a INT PRIMARY KEY)"

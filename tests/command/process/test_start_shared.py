@@ -17,8 +17,8 @@ from rplctl.command.show_status import SlaveStatus, show_status
 from rplctl.command.start import StartRequest
 from rplctl.config import Config, load_config
 from rplctl.errors import NotConfigured
-from tests.replica import Replica, assert_same_tables, wait_until
-from tests.servers import MariadbServer
+from tests.kit.replica import Replica, assert_same_tables, wait_until
+from tests.kit.servers import MariadbServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 NAMES = ("a", "b", "c")

@@ -27,7 +27,7 @@ from rplctl.command.check.verb import Limits, check
 from rplctl.command.stop import stop
 from rplctl.config import load_config
 from rplctl.status import read_status
-from tests.replica import Replica, wait_until
+from tests.kit.replica import Replica, wait_until
 
 pytestmark = pytest.mark.slow
 

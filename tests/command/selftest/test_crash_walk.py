@@ -21,7 +21,7 @@ from rplctl.position import BinlogPosition
 from rplctl.receiver import receiver
 from rplctl.recovery import recover_relay_log
 from rplctl.relay_log import purge
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 PURGE_NAMES = purge.purge_names
 

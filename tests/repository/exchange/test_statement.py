@@ -1,4 +1,4 @@
-"""CHANGE MASTER in each server's words; that real servers take it is in tests/test_move_replica.py."""
+"""CHANGE MASTER in each server's words; that real servers take it is in tests/stories/test_move_replica.py."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from rplctl.target.mysql import bulk_execute as mysql_frames
 from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
 from rplctl.target.mysql.connection import LoadingConnection
 from tests.conftest import Factory
-from tests.private_server import PASSWORD, USER
-from tests.servers import MariadbServer
+from tests.kit.private_server import PASSWORD, USER
+from tests.kit.servers import MariadbServer
 
 pytestmark = pytest.mark.mariadb
 INSERT = b"INSERT INTO d.t VALUES (?, ?)"

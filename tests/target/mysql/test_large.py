@@ -15,7 +15,7 @@ from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet
 from rplctl.target.mysql import large as mysql_large
 from rplctl.target.mysql.target import MysqlTarget
 from rplctl.target.mysql.two_phase import prepare
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 
 MB = 1 << 20
 PACKET = MB

@@ -12,7 +12,7 @@ from rplctl.handshake import TlsMode
 from rplctl.target import mapped_errors, open_engine
 from rplctl.target.mysql.connection import protection
 from rplctl.target.mysql.security import connection_options
-from tests.servers import MariadbServer, MysqlServer
+from tests.kit.servers import MariadbServer, MysqlServer
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rplctl.schema.model import TableModel
 from rplctl.target import open_target, target_kind
 from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Statement, TableChunk, Value
 from rplctl.target.mysql.target import MysqlTarget
-from tests.servers import MariadbServer
+from tests.kit.servers import MariadbServer
 from tests.target.encoded import in_bulk
 
 SOURCE = "10.11.6-MariaDB"

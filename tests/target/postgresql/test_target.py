@@ -18,8 +18,8 @@ from rplctl.target import open_target, target_kind
 from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, TableChunk
 from rplctl.target.postgresql import values as postgresql_values
 from rplctl.target.postgresql.target import PostgresqlTarget
-from tests.postgresql_state import new_database
-from tests.servers import PostgresqlServer
+from tests.kit.postgresql_state import new_database
+from tests.kit.servers import PostgresqlServer
 
 pytestmark = pytest.mark.postgresql
 MANY = 300  # more than go by parameters

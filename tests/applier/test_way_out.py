@@ -1,0 +1,147 @@
+"""Every stop has a way out (design D22): a hint, whose commands are real, and which says what it loses.
+
+The family is the source itself: every number that the program, or a target's mapped errors, can stop an applier with;
+every command that any text of ours names; every text that speaks of `rplctl skip`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.applier.options import Until
+from rplctl.applier.report import Report
+from rplctl.applier.way_out import way_out
+from rplctl.channel import Channel
+from rplctl.cli.app import command_for
+from rplctl.cli.globals import GLOBAL_FLAGS
+from rplctl.durable import private_folder
+from rplctl.errors import RelayLogError, RplError, TargetError, for_channel
+from rplctl.receiver.reporter import Reporter
+from rplctl.status import read_status
+from rplctl.target.mysql import connection as mysql_connection
+from rplctl.target.postgresql import connection as postgresql_connection
+
+SOURCES = sorted((Path(__file__).resolve().parents[2] / "rplctl").rglob("*.py"))
+ENDS = re.compile(
+    r"[;,)(`'|…]|\.(?:\s|$)|\s(?:or|and|then|with|for|by|if|to|without|again|until|ends|takes|names|in)\b"
+)
+LOSS = "whole transaction"
+NO_LOSS = ("rplctl skip 0 ", 'rplctl skip --gtid ""', "the incident alone")
+
+
+@cache
+def texts() -> tuple[tuple[str, str], ...]:
+    """(place, text) of every literal that people may read; what is put into it is X."""
+    return tuple(text for path in SOURCES for text in _texts_of(path))
+
+
+def _texts_of(path: Path) -> Iterator[tuple[str, str]]:
+    tree = ast.parse(path.read_text())
+    inner: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            inner.add(id(node.value))  # docstrings
+        if isinstance(node, ast.JoinedStr):
+            inner |= {id(part) for part in node.values}
+    for node in ast.walk(tree):
+        if id(node) in inner:
+            continue
+        place = f"{path.name}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield place, node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield place, "".join(str(p.value) if isinstance(p, ast.Constant) else "X" for p in node.values)
+
+
+def commands() -> list[tuple[str, str]]:
+    found = []
+    for place, text in texts():
+        if "%(" in text or "\n" in text:
+            continue
+        found += [(place, ENDS.split(part, maxsplit=1)[0]) for part in text.split("rplctl ")[1:]]
+    return [(place, part) for place, part in found if re.match(r"[a-z]+(?:-[a-z]+)*\b", part)]
+
+
+def test_every_command_that_a_text_of_ours_names_is_one_with_those_options() -> None:
+    verbs: dict[str, Any] = command_for(["--help"]).commands
+    checked, wrong = 0, []
+    for place, line in commands():
+        words = shlex.split(line, posix=False)
+        verb = re.sub(r"X.*", "", words[0].strip('"').replace("-X", "-instance"))
+        options = [word for word in words[1 : words.index("--") if "--" in words else None] if word.startswith("-")]
+        if verb not in verbs:  # "the rplctl that made them", "rplctl knows": prose
+            wrong += [f"{place}: rplctl {line}"] if options or "-" in verb else []
+            continue
+        known = {flag for parameter in verbs[verb].params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        known |= GLOBAL_FLAGS.keys() | {"--help"}
+        wrong += [f"{place}: rplctl {line}" for word in options if "X" not in word and word.split("=")[0] not in known]
+        checked += 1
+    assert not wrong and checked > 60
+
+
+def test_a_text_that_speaks_of_skip_says_what_is_lost() -> None:
+    speaking = [(place, text) for place, text in texts() if "rplctl skip" in text]
+    assert len(speaking) > 10
+    silent = [place for place, text in speaking if LOSS not in text and not any(word in text for word in NO_LOSS)]
+    assert not silent
+
+
+def numbers() -> list[int]:
+    """errno=N in the packages whose errors reach an applier, and what targets' own errors become."""
+    found = {errno for errno, _, _ in postgresql_connection._STATES.values()} | set(mysql_connection._HINTS)
+    for path in SOURCES:
+        tree = ast.parse(path.read_text())
+        constants = {
+            target.id: node.value.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            for target in node.targets
+            if isinstance(target, ast.Name) and isinstance(node.value.value, int)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword) and node.arg == "errno":
+                value = node.value
+                number = value.value if isinstance(value, ast.Constant) else constants.get(getattr(value, "id", ""), 0)
+                found |= {number} if isinstance(number, int) else set()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("kind", [TargetError, RelayLogError, RplError])
+def test_every_number_that_ends_an_applier_has_a_way_out_of_its_channel(kind: type[RplError]) -> None:
+    assert {0, 1032, 1062, 1146, 1235, 1592, 1594, 1666} <= set(numbers())
+    for number in (*numbers(), 9999):
+        hint = way_out(kind("it does not fit", errno=number, channel="east"))
+        assert hint and "rplctl" in hint, number
+        assert "rplctl skip" not in hint or LOSS in hint, number
+        assert all("--channel east" in part[:40] for part in hint.split("rplctl ")[1:] if part[:4] in ("skip", "star"))
+
+
+def test_the_hint_of_an_error_itself_comes_first_and_names_of_channels_are_quoted() -> None:
+    assert way_out(TargetError("x", errno=1062, hint="rplctl check")) == "rplctl check"
+    assert (
+        for_channel("rplctl stop; rplctl start", "a b") == "rplctl stop --channel 'a b'; rplctl start --channel 'a b'"
+    )
+    assert for_channel("rplctl start --all", "east") == "rplctl start --all"
+
+
+def test_both_threads_tell_it_where_show_status_reads(tmp_path: Path) -> None:
+    channel = Channel("east", tmp_path)
+    private_folder(channel.run_folder)
+    Report(channel, Until()).failed(TargetError("Can't find record in 't'", errno=1032))
+    report = Report(channel, Until())
+    report.failed(TargetError("Can't find record in 't'", errno=1032))
+    report.stopped()
+    told = read_status(channel.status_path("applier")).last_error
+    assert "rplctl start --channel east" in told and LOSS in told
+    reporter = Reporter(channel)
+    reporter.failed(RplError("it ended"))
+    reporter.stopped()
+    assert "rplctl start --channel east" in read_status(channel.status_path("receiver")).last_error

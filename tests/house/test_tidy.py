@@ -1,0 +1,300 @@
+"""Rules about the code are tests of the code: sizes, names, walls, mirrors, exit codes, crash points.
+
+Each test collects every offender before it fails, so that one run shows all there is to mend.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import rplctl.errors
+from rplctl.errors import RplError
+from rplctl.failpoint import CRASH_POINTS
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "rplctl"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MODULE_LINES = 500  # no size to sculpt by: a module has one reason to change, and half of them are short
+MEDIAN_MODULE_LINES = 160
+FUNCTION_LINES = 70
+P90_FUNCTION_LINES = 35
+
+# Third-party module or function → the only places in rplctl/ that may use it.
+WALLS = {
+    "typer": ("cli/",),
+    "rich": ("cli/",),
+    "click": (),
+    "pyspark": ("applier/",),
+    "pymysql": ("handshake/", "source/", "target/"),
+    "psycopg": ("target/",),
+    "os.fsync": ("durable.py",),
+    "os.fdatasync": ("durable.py",),
+    "os.replace": ("durable.py",),
+    "os.rename": ("durable.py",),
+}
+BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", re.IGNORECASE)
+# Where processes begin: the console script, `python -m rplctl…`.
+ENTRY_POINTS = {
+    *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
+    "rplctl.applier.spark.worker_daemon",  # begun by Spark
+}
+LOADERS = {"import_module", "__import__"}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def short(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def line_count(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def functions(path: Path) -> list[tuple[str, int]]:
+    """Name and lines of every function's body (for Typer a signature is a list of options); nested ones count twice."""
+    found = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [
+        (f"{short(path)}:{node.name}", (node.end_lineno or node.lineno) - node.body[0].lineno + 1) for node in found
+    ]
+
+
+@cache
+def imports(path: Path) -> set[str]:
+    """Absolute names imported anywhere in the module, `from a import b` as both `a` and `a.b`."""
+    names: set[str] = set()
+    package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parents, *filter(None, [node.module])])
+            names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
+    return names
+
+
+def uses(path: Path) -> set[str]:
+    """Imports, and attributes written as `module.name`."""
+    dotted = {
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return imports(path) | dotted
+
+
+def is_empty(path: Path) -> bool:
+    """Nothing but a docstring, imports and `__all__`."""
+    allowed = (ast.Import, ast.ImportFrom, ast.Expr)
+    body = tree(path).body
+    return all(isinstance(node, allowed) or ast.unparse(node).startswith(("__all__", "__version__")) for node in body)
+
+
+def nothing_runs(path: Path) -> bool:
+    """Constants, records and protocols only: no function has a body."""
+    bodies = [
+        node.body[-1] for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return all(isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) for last in bodies)
+
+
+def test_every_module_tells_what_it_owns() -> None:
+    assert [short(path) for path in MODULES if not ast.get_docstring(tree(path))] == []
+
+
+def test_modules_are_short() -> None:
+    sizes = {short(path): line_count(path) for path in MODULES}
+    assert {name: size for name, size in sizes.items() if size > MODULE_LINES} == {}
+    written = [size for path, size in zip(MODULES, sizes.values(), strict=True) if not is_empty(path)]
+    assert statistics.median(written) <= MEDIAN_MODULE_LINES
+
+
+def test_functions_are_short() -> None:
+    sizes = [function for path in MODULES for function in functions(path)]
+    assert [(name, size) for name, size in sizes if size > FUNCTION_LINES] == []
+    assert statistics.quantiles((size for _, size in sizes), n=10)[8] <= P90_FUNCTION_LINES
+
+
+def test_every_module_has_its_mirror_test() -> None:
+    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test below tests/a/ that imports it or a
+    module of its package that uses it (a part that was split off is tested through what it is a part of).
+    """
+    missing = []
+    for path in MODULES:
+        if path.name == "__main__.py" or nothing_runs(path):
+            continue
+        folder = ROOT / "tests" / path.relative_to(PACKAGE).parent
+        stem = path.parent.name if path.name == "__init__.py" else path.stem
+        tests = list(folder.glob("test_*.py"))
+        named = any(test.stem == f"test_{stem}" or test.stem.startswith(f"test_{stem}_") for test in tests)
+        if not named and not any(name_of(path) in reached_in_package(folder) for folder in packages_of(path)):
+            missing.append(f"{short(path)} → {folder.relative_to(ROOT)}/test_{stem}.py")
+    assert missing == []
+
+
+def packages_of(path: Path) -> list[Path]:
+    """The module's folder and those around it, below rplctl/ itself."""
+    return [folder for folder in path.parents if folder != PACKAGE and PACKAGE in folder.parents] or [PACKAGE]
+
+
+@cache
+def reached_in_package(folder: Path) -> set[str]:
+    """Modules of a package that its tests import, and those of the package that these import in turn."""
+    siblings = {name_of(module): module for module in MODULES if folder in module.parents}
+    tests = (ROOT / "tests" / folder.relative_to(PACKAGE)).rglob("test_*.py")
+    found: set[str] = set()
+    wanted = [name for test in tests for name in imports(test)]
+    while wanted:
+        name = wanted.pop()
+        if name in siblings and name not in found:
+            found.add(name)
+            wanted += imports(siblings[name]) | loaded_by_name(siblings[name])
+    return found
+
+
+def test_a_kind_of_target_is_named_in_its_folder_and_in_the_registry_alone() -> None:
+    """Another kind is a folder and a line. MySQL's and MariaDB's names are also those of sources and layouts."""
+    elsewhere = {
+        f"{short(path)}: {node.value}"
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and node.value in ("sqlite", "postgresql")
+        if short(path) != "target/registry.py" and path.parent.parent != PACKAGE / "target"
+    }
+    assert elsewhere == set()
+
+
+def loaded_by_name(path: Path) -> set[str]:
+    """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
+    with the module's own texts that can be x ("b", or "b:function" as in a table of commands).
+    """
+    calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args]
+    asked = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] in LOADERS]
+    texts = {
+        node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    names = {text for text in texts if asked and text.startswith("rplctl.")}
+    for argument in asked:
+        if isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
+            names |= {str(argument.values[0].value) + text.partition(":")[0] for text in texts}
+    return names
+
+
+def reached(edges: dict[str, set[str]], begin: set[str]) -> set[str]:
+    """Modules that run when the processes begin at `begin`, and their packages."""
+    found: set[str] = set()
+    waiting = set(begin)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        parents = {name.rpartition(".")[0]} if "." in name else set()
+        waiting |= ((edges[name] & edges.keys()) | (parents & edges.keys())) - found
+    return found
+
+
+def test_no_module_is_dead() -> None:
+    """From where a process begins every module can be reached; two dead ones that import each other cannot."""
+    edges = {name_of(path): imports(path) | loaded_by_name(path) for path in MODULES}
+    migrations = {name for path in (ROOT / "migrations").rglob("*.py") for name in imports(path)}  # run by alembic
+    assert sorted(edges.keys() - reached(edges, ENTRY_POINTS | migrations & edges.keys())) == []
+
+
+def test_a_dead_module_is_found_even_when_its_own_parts_import_each_other() -> None:
+    edges: dict[str, set[str]] = {
+        "p": set(),
+        "p.main": {"p.a", "os"},
+        "p.a": {"p.a.x"},
+        "p.a.x": set(),
+        "p.b": {"p.c"},
+        "p.c": {"p.b"},
+    }
+    assert edges.keys() - reached(edges, {"p.main"}) == {"p.b", "p.c"}
+
+
+def test_commands_loaded_by_a_text_are_alive_and_others_are_not(tmp_path: Path) -> None:
+    table = tmp_path / "table.py"
+    table.write_text('VERBS = ("show:status", "demo")\nload = importlib.import_module(f"rplctl.cli.{name}")\n')
+    assert loaded_by_name(table) >= {"rplctl.cli.show", "rplctl.cli.demo"}
+    assert "rplctl.cli.output" not in loaded_by_name(table)
+    no_loader = tmp_path / "no_loader.py"
+    no_loader.write_text('MENTIONED = "rplctl.cli.show"\n')
+    assert loaded_by_name(no_loader) == set()
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_walls_hold(wall: str) -> None:
+    """ruff's banned-api says the same while typing, but its per-file ignores open a file for every name at once."""
+    through = [
+        short(path)
+        for path in MODULES
+        if any(name == wall or name.startswith(f"{wall}.") for name in uses(path))
+        and not short(path).startswith(WALLS[wall])
+    ]
+    assert through == []
+
+
+def test_only_the_command_line_prints() -> None:
+    prints = [
+        f"{short(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert [place for place in prints if not place.startswith("cli/")] == []
+
+
+def test_no_name_says_nothing() -> None:
+    """Files, classes and functions are named after what they own or do: never utils, helpers, manager, common."""
+    names = {f"{short(path)}: {path.stem}" for path in MODULES} | {
+        f"{short(path)}: {node.name}"
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }
+    assert sorted(name for name in names if BANNED_NAME.search(name.partition(": ")[2])) == []
+
+
+def test_no_exception_is_swallowed_wholesale() -> None:
+    """`except Exception` and a bare `except` hide our own bugs; one that raises again with its cause hides nothing."""
+    broad = []
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type) if node.type else "everything"
+                reraises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+                if caught == "everything" or (caught in ("Exception", "BaseException") and not reraises):
+                    broad.append(f"{short(path)}:{node.lineno} catches {caught}")
+    assert broad == []
+
+
+def test_exit_codes_belong_to_one_class_each_and_are_documented() -> None:
+    classes = [item for item in vars(rplctl.errors).values() if isinstance(item, type) and issubclass(item, RplError)]
+    own = [item for item in classes if "exit_code" in vars(item)]
+    assert [code for code, count in Counter(item.exit_code for item in own).items() if count > 1] == []
+    rows = re.findall(r"^\W*(\w+)\s+(\d+)\s", rplctl.errors.__doc__ or "", re.MULTILINE)
+    assert dict(rows) == {item.__name__: str(item.exit_code) for item in classes}
+
+
+def test_every_crash_point_is_passed_by_code_and_killed_in_a_test() -> None:
+    code = "\n".join(path.read_text() for path in MODULES)
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    passed = set(re.findall(r"""crash_point\(\s*["'](\w+)["']""", code))
+    assert passed - CRASH_POINTS == set(), "not declared in failpoint.py"
+    assert CRASH_POINTS - passed == set(), "declared, but no code passes them"
+    assert {point for point in CRASH_POINTS if not re.search(rf"\b{point}\b", tests)} == set(), "no test names them"

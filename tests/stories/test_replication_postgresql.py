@@ -1,0 +1,134 @@
+"""End to end into PostgreSQL: a live MariaDB source, the command line, a real server; a real Spark where marked.
+
+The tables are compared value by value with what the source prints of them (`record_fidelity.state_of`).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.kit.postgresql_state import connect, differences, new_database
+from tests.kit.record_fidelity import state_of
+from tests.kit.replica import Replica, wait_until
+from tests.kit.servers import MariadbServer, PostgresqlServer
+from tests.stories.test_replication import SCHEMA as SCHEMA  # read by the fixture `source`
+from tests.stories.test_replication import Load
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def set_up(replica: Replica, source: MariadbServer, server: PostgresqlServer, repository: str, *init: str) -> str:
+    """init with the target's URL on the command line and its password in a file; the URL with the password."""
+    url = new_database(server)
+    password = replica.datadir.parent / "target-password"
+    password.write_text("rpl\n")
+    password.chmod(0o600)
+    shown = url.replace("rpl:rpl@", "rpl@").replace("+psycopg", "")
+    kinds = ["--master-info-repository", repository, "--relay-log-info-repository", repository]
+    replica.set_up(source, "--target", shown, "--target-password-file", str(password), *kinds, *init)
+    return url
+
+
+def assert_same(source: MariadbServer, url: str, replica: Replica) -> None:
+    """Every value, and the position."""
+    replica.wait_synced(source)
+    with connect(url) as target:
+        assert differences(target, "".join(state_of(source, ["shop"]))) == []
+        there = target.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'shop' ORDER BY 1").fetchall()
+    assert [row[0] for row in there] == source.tables("shop")
+    status = replica.status()
+    assert (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == source.master_status()
+    assert status["Slave_SQL_Running"] == "Yes"
+    wait_until(lambda: replica.status()["Slave_IO_Running"] == "Yes")  # all may have been in the relay logs already
+
+
+@pytest.mark.parametrize(
+    ("repository", "kills"),
+    [
+        pytest.param("table", 3, marks=pytest.mark.spark),
+        ("file", 3),
+        *(pytest.param(kind, 20, marks=[pytest.mark.spark, pytest.mark.torture]) for kind in ("table", "file")),
+    ],
+)
+def test_kill_9_of_the_applier_at_random_moments_loses_and_repeats_nothing(
+    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer, repository: str, kills: int
+) -> None:
+    url = set_up(replica, source, postgresql, repository)
+    source.sql("CREATE TABLE shop.growing (id INT PRIMARY KEY, v INT); INSERT INTO shop.growing VALUES (1, 1)")
+    replica.run("start")
+    chance = random.Random(f"postgresql {repository}")
+    load = Load(source, 5)
+    load.start()
+    try:
+        for number in range(kills):
+            time.sleep(chance.random() * 2.5)
+            assert replica.kill("applier"), replica.logs()
+            if number % 3 == 0:
+                source.sql(f"ALTER TABLE shop.growing ADD COLUMN n{number} INT NOT NULL DEFAULT {number} AFTER id")
+            replica.run("start")
+    finally:
+        load.finish()
+    assert_same(source, url, replica)
+    mode = {"table": "transaction", "file": "marker"}[repository]
+    assert replica.status()["Commit_Mode"].lower() == mode
+    checked = replica.run("check", expect=None)
+    assert checked.returncode in (0, 1)  # 1: where the receiver has read to may not be on disk yet
+    assert "target_" not in checked.stdout + checked.stderr
+    assert "table_" not in checked.stdout + checked.stderr
+    told = replica.run("doctor", "--json", expect=1).stdout  # this server's fsync is off
+    findings = {row["Check"]: row["Result"] for row in json.loads(told)}
+    assert findings["target"] == findings["target foreign keys"] == "OK" and findings["power cut"] == "WARN"
+
+
+def test_stop_and_start_under_load_and_a_target_that_crashes(
+    replica: Replica, source: MariadbServer, postgresql_factory: Callable[..., PostgresqlServer]
+) -> None:
+    server = postgresql_factory()
+    url = set_up(replica, source, server, "table", "--slave-transaction-retries", "300")  # a second each
+    replica.run("start")
+    load = Load(source, 6)
+    load.start()
+    try:
+        time.sleep(0.5)
+        replica.run("stop")
+        replica.run("start")
+        database = url.rpartition("/")[2]
+        made = "SELECT 1 FROM pg_tables WHERE tablename = 'audit'"
+        wait_until(lambda: server.sql(made, database), timeout_s=240)  # Spark starts
+        server.kill()
+        server.start()
+        time.sleep(0.5)
+    finally:
+        load.finish()
+    assert_same(source, url, replica)
+    assert replica.status()["Last_SQL_Errno"] == 0
+
+
+def test_a_channel_that_starts_in_mid_log_makes_its_tables_from_the_source(
+    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
+) -> None:
+    url = set_up(replica, source, postgresql, "table")
+    name, position = source.master_status()
+    replica.change_master(source, "--master-log-file", name, "--master-log-pos", str(position))
+    source.sql("INSERT INTO shop.customers (name, credit) VALUES ('Zoë', 18446744073709551615)")
+    failed = replica.run("start", "--until-synced", expect=7)
+    assert "1146" in failed.stderr
+    assert "load-schema" in failed.stderr
+    replica.run("load-schema", "--from-source")
+    replica.run("start")
+    assert_same(source, url, replica)
+
+
+def test_a_statement_event_stops_with_its_way_out(
+    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
+) -> None:
+    set_up(replica, source, postgresql, "table")
+    source.sql("SET SESSION binlog_format='STATEMENT'; INSERT INTO shop.audit VALUES ('s', NULL)")
+    failed = replica.run("start", "--until-synced", expect=1)
+    assert "binlog_format=ROW" in failed.stderr
+    assert "INSERT INTO shop.audit" in failed.stderr

@@ -1,0 +1,58 @@
+"""Commit mode xa from the command line: recorded sources into real servers, killed on the way, as every other mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rplctl.failpoint import ENVIRONMENT
+from tests.kit.recorded_state import differences, unpacked_log
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer, MysqlServer
+from tests.stories.test_replication_mysql import set_up
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def run_and_be_killed(case: str, replica: Replica, target: MariadbServer, folder: Path, *init: str) -> None:
+    """Everything of the recorded source; the applier is killed at its third decision and started again."""
+    archive = folder / "archive"
+    archive.mkdir()
+    unpacked_log(case, archive)
+    set_up(replica, target, "--commit-mode", "xa", *init)
+    replica.run("change-master", "--master-binlog-dir", str(archive))
+    points = {ENVIRONMENT: "crash_commit_after_log=kill@3"}
+    replica.run("start", "--until-synced", environment=points, expect=None)
+    assert len(target.sql("XA RECOVER")) == 1, f"the crash point was not passed: {replica.logs()}"
+    replica.run("start", "--until-synced")
+    assert replica.status()["Commit_Mode"] == "xa"
+    assert target.sql("XA RECOVER") == []
+    assert b"prepared:" not in (replica.datadir / "relay-log.info").read_bytes()
+    assert sorted(path.name for path in replica.datadir.glob("*.pages")) == []
+
+
+LONG = [pytest.mark.torture, pytest.mark.spark]
+
+
+@pytest.mark.parametrize(
+    ("case", "position"),
+    [("ma1011-torture-mixed", "line"), pytest.param("ma1011-torture-statement", "pages", marks=LONG)],
+)
+def test_mariadb_in_two_phases_becomes_what_the_source_was(
+    case: str, position: str, replica: Replica, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    target = mariadb_factory()
+    run_and_be_killed(case, replica, target, tmp_path, "--prepared-position", position)
+    assert differences(case, target) == []
+
+
+@pytest.mark.torture
+@pytest.mark.spark
+def test_mysql_in_two_phases_becomes_what_the_source_was(
+    replica: Replica, mysql_factory: Callable[..., MysqlServer], tmp_path: Path
+) -> None:
+    target = mysql_factory()
+    run_and_be_killed("my97-torture-mixed", replica, target, tmp_path)
+    assert differences("my97-torture-mixed", target) == []
