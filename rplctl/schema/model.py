@@ -1,6 +1,6 @@
 """The MySQL-side model of a table: what row events do not say of themselves (design D18).
 
-Row events of MariaDB carry no names, signedness, charsets or labels, and a SQLite or PostgreSQL target cannot give them
+Row events of MariaDB carry no names, signedness, charsets or labels, and a target of another kind cannot give them
 back. The model is therefore kept in the target as JSON, written in the transaction of the DDL that made it.
 
 Invariant: `columns` are in the order of the table maps, hidden columns included (MySQL's `my_row_id`, MariaDB's

@@ -1,8 +1,8 @@
-"""Names in a target with one namespace for all databases (SQLite): tables `{database}__{table}`, indexes after them.
+"""Names in a target with one namespace for all databases: tables `{database}__{table}`, indexes after them.
 
-Invariant: two tables never share a name; a collision is an error (design D10). SQLite compares names without case, and
-keeps tables and indexes in one namespace. An index keeps its name when its table or key is renamed (`Key.stored_as`):
-renaming must not cost a rebuilt index.
+Index names are chosen for the strictest target: one that compares names without case and keeps tables and indexes in
+one namespace. An index keeps its name when its table or key is renamed (`Key.stored_as`): renaming must not cost a
+rebuilt index.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rplctl.errors import TargetError
 from rplctl.schema.model import Key, TableModel
 
 
@@ -19,7 +18,7 @@ def physical_name(database: str, table: str) -> str:
 
 
 def fold(name: str) -> str:
-    """As SQLite compares names: ASCII letters without case, all else exactly."""
+    """As such a target compares names: ASCII letters without case, all else exactly."""
     return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
 
@@ -47,20 +46,3 @@ def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> Table
         taken.add(fold(name))
         keys.append(key if name == plain else replace(key, stored_as=name))
     return replace(model, keys=tuple(keys))
-
-
-def check_collisions(models: Iterable[TableModel]) -> None:
-    """Raises TargetError when two tables have the same name in the target, or one that SQLite keeps to itself."""
-    seen: dict[str, TableModel] = {}
-    for model in models:
-        name = fold(physical_name(model.database, model.name))
-        if name.startswith("sqlite_"):
-            raise TargetError(
-                f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved"
-            )
-        other = seen.setdefault(name, model)
-        if other is not model:
-            raise TargetError(
-                f"Tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
-                hint=f"leave one out (replicate_ignore_table={model.qualified_name}) or use another kind of target",
-            )

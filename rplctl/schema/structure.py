@@ -12,7 +12,6 @@ from rplctl.schema.column_definition import Constraint
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import normalize, takes_charset
 from rplctl.schema.model import Check, Column, Key, KeyPart, TableModel
-from rplctl.schema.sqlite_type import quote
 from rplctl.schema.statement import AddForeignKey, AddKey, TableName, TableOptions
 from rplctl.schema.table_definition import Definitions
 
@@ -181,12 +180,6 @@ def add_versioning(model: TableModel) -> TableModel:
 def row_end(model: TableModel) -> str:
     """The column GENERATED ALWAYS AS ROW END, whatever its name; '' when there is none."""
     return next((column.name for column in model.columns if column.default == "(ROW END)"), "")
-
-
-def history_condition(model: TableModel, suffix: str = "") -> str:
-    """SQL that holds for the rows that are no more; `suffix` belongs to a time in the target's dialect."""
-    ends = ", ".join(f"'{end}{suffix}'" for end in (END_OF_TIME, LATER_END_OF_TIME))
-    return f"{quote(row_end(model) or ROW_END)} NOT IN ({ends})"
 
 
 def versioned_keys(model: TableModel, row_end: str) -> TableModel:

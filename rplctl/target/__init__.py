@@ -8,6 +8,11 @@
     base         what a target must offer        value_form   in which form it wants values
     own_types    types of our own tables         engine_log   where a target's log stands (WL#9452)
 
+DDL of kinds that do not speak MySQL is made of a `schema.plan.DdlPlan` in their folders; what they share:
+
+    ddl_parts    names, guards, foreign keys     conversion   values under MODIFY
+    partition    the rows of a partition         computed_columns   values of columns that are added
+
 SQLAlchemy is imported only when an engine is opened (design D16).
 """
 

@@ -23,8 +23,8 @@ from rplctl.schema.model import (
     TEXT_BYTES,
     Column,
 )
-from rplctl.schema.postgresql_type import declared
-from rplctl.schema.sqlite_type import affinity
+from rplctl.target.postgresql.ddl_type import declared
+from rplctl.target.sqlite.ddl_type import affinity
 
 ROOT = Path(__file__).parents[2]
 MAN = ROOT / "man"
@@ -110,7 +110,7 @@ def test_the_json_page_names_the_columns() -> None:
 
 
 def test_the_types_page_says_what_each_type_is_declared_as_in_sqlite() -> None:
-    """Every type of the models is there, with what `schema.sqlite_type` makes of it."""
+    """Every type of the models is there, with what `ddl_type` of SQLite makes of it."""
     items = re.findall(
         r"^\.TP\n\.B (.+)\nDeclared (.+)\.$", sections(plain("rplctl-types.7"), "SH")["SQLITE"], re.MULTILINE
     )

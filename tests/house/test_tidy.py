@@ -180,6 +180,13 @@ def test_a_kind_of_target_is_named_in_its_folder_and_in_the_registry_alone() -> 
     assert elsewhere == set()
 
 
+def test_schema_speaks_of_no_kind_of_target() -> None:
+    """Not even in its words: what is said of one kind belongs into that kind's folder."""
+    names = [f"{short(p)}: {k}" for p in MODULES if p.parent == PACKAGE / "schema" for k in ("sqlite", "postgres")
+             if k in p.read_text().lower()]  # fmt: skip
+    assert names == []
+
+
 def loaded_by_name(path: Path) -> set[str]:
     """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
     with the module's own texts that can be x ("b", or "b:function" as in a table of commands).

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rplctl.schema.naming import physical_name
-from rplctl.schema.sqlite_type import quote
 from rplctl.schema.structure import END_OF_TIME, ROW_END
+from rplctl.target.ddl_parts import quote
 
 Rows = Counter[tuple[Any, ...]]
 

@@ -9,7 +9,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel, load_table
-from tests.schema.replica_table import ReplicaTables
+from tests.target.sqlite.replica_tables import ReplicaTables
 
 
 def table(expression: str, column_type: str = "INT") -> TableModel:

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rplctl.errors import RplError
-from rplctl.schema import sqlite
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Check, Column, ForeignKey, Key, KeyPart, Partition, Partitioning, TableModel
 from rplctl.schema.parse import parse_create_table
 from rplctl.schema.plan import Catalog
+from rplctl.target.sqlite import ddl
 from tests.schema.mysql_text import create_table
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
@@ -82,9 +82,9 @@ def test_reading_a_models_own_create_table_gives_the_model_back(model: TableMode
 @given(models())
 def test_sqlite_accepts_the_table_of_any_model(model: TableModel) -> None:
     connection = sqlite3.connect(":memory:")
-    for statement in sqlite.create_table(model, Catalog()):
+    for statement in ddl.create_table(model, Catalog()):
         connection.execute(statement)
-    names = [row[1] for row in connection.execute(f"PRAGMA table_xinfo({sqlite.table(model)})")]
+    names = [row[1] for row in connection.execute(f"PRAGMA table_xinfo({ddl.table(model)})")]
     assert names == [column.name for column in model.columns]
     connection.close()
 

@@ -15,9 +15,9 @@ from rplctl.errors import RplError
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
-from rplctl.schema.sqlite_type import quote
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, Target
+from rplctl.target.ddl_parts import quote
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 

@@ -18,8 +18,8 @@ from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONA
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.parse import parse_ddl
-from rplctl.schema.rebuild import clustered_key
 from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
+from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.session import ServerKind
 from rplctl.target.mysql.values import quote
 

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 
 from rplctl.schema.model import TableModel
-from rplctl.schema.postgresql_type import table
 from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
 from rplctl.target.postgresql import rows as rows_sql
+from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.large import has_large, in_pieces
 from rplctl.target.postgresql.values import LargeBytes, copy_lines, parameters
 

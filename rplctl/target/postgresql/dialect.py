@@ -10,14 +10,13 @@ from sqlalchemy import Connection, Engine, text
 
 from rplctl.errors import RplError
 from rplctl.handshake import Protection
-from rplctl.schema import postgresql_type
 from rplctl.schema.model import TableModel
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
 from rplctl.target.doctor_line import DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
-from rplctl.target.postgresql import two_phase
+from rplctl.target.postgresql import ddl_type, two_phase
 from rplctl.target.postgresql.connection import mapped_errors, open_engine, protection
 from rplctl.target.postgresql.doctor import power_cut, rights
 from rplctl.target.postgresql.engine_log import open_postgresql_log
@@ -110,7 +109,7 @@ class PostgresqlDialect(Dialect):
         connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {OWN_SCHEMA}"))
 
     def table(self, model: TableModel) -> str:
-        return postgresql_type.table(model)
+        return ddl_type.table(model)
 
 
 DIALECT = PostgresqlDialect()

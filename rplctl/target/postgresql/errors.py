@@ -8,11 +8,11 @@ from psycopg import errors
 from rplctl.errors import TargetError
 from rplctl.schema.model import Key, TableModel
 from rplctl.schema.plan import AlterStep, DdlPlan
-from rplctl.schema.postgresql_alter import filled_columns
-from rplctl.schema.postgresql_type import DATED, index_of, is_odd_date, table
-from rplctl.schema.sqlite_type import quote
 from rplctl.target.base import RowChange, RowSet, describe_key
+from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.connection import target_error
+from rplctl.target.postgresql.ddl_alter import filled_columns
+from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, table
 
 
 def no_record(image: RowSet | None, model: TableModel) -> TargetError:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
-from rplctl.schema.postgresql_type import declared, table
-from rplctl.schema.sqlite_type import quote
 from rplctl.target.base import COPIES, key_of
+from rplctl.target.ddl_parts import quote
+from rplctl.target.postgresql.ddl_type import declared, table
 
 ROWS_BY_PARAMETER = 50  # as many changes of a table go without COPY
 MOST_PARAMETERS = 30_000  # of 65,535 that the protocol takes

@@ -3,7 +3,7 @@
 Invariant: data and position commit together, DDL included, and nothing is applied without the advisory lock that this
 connection holds for its channel (design D4). Foreign keys are checked at COMMIT: net changes come table by table. Where
 the source ran without them they rest here too (session_replication_role), if the target's user may say so.
-Values: see `schema/postgresql_type.py`.
+Values: see `ddl_type.py`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,6 @@ from sqlalchemy.engine import TwoPhaseTransaction
 from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
-from rplctl.schema.postgresql import emit
-from rplctl.schema.postgresql_alter import guards
-from rplctl.schema.postgresql_type import table
-from rplctl.schema.sqlite_type import quote
 from rplctl.target.base import (
     CountMismatch,
     EncodedRows,
@@ -38,9 +34,12 @@ from rplctl.target.base import (
     no_such_table,
     sever,
 )
+from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.bulk import RowWriter
 from rplctl.target.postgresql.connection import mapped_errors, target_error
+from rplctl.target.postgresql.ddl import emit, guards
+from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.errors import change_error, ddl_error, no_record
 
 LOCK_WAIT = "10s"  # a server notices a client killed a moment ago

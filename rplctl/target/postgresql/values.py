@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from rplctl.errors import TargetError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import INTEGER_BITS, Column
-from rplctl.schema.postgresql_type import DATED, ZERO_DATE, is_zero_date
 from rplctl.target.base import Row, Value
+from rplctl.target.postgresql.ddl_type import DATED, ZERO_DATE, is_zero_date
 
 LARGEST_HEX = 1 << 20  # bytes; longer ones are sent as bytes
 LARGEST_PARAMETER = 16 << 20  # characters or bytes; longer ones are sent in pieces

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from typing import cast
 
 from rplctl.schema.model import TableModel
-from rplctl.schema.sqlite import is_indexed, table
-from rplctl.schema.sqlite_type import quote, row_number
 from rplctl.target.base import CountMismatch, Row
+from rplctl.target.ddl_parts import is_indexed, quote
+from rplctl.target.sqlite.ddl import table
+from rplctl.target.sqlite.ddl_type import row_number
 
 _STAGE = "temp.rplctl_bag"
 MOST_INDEXED = 16  # columns

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.naming import physical_name
-from rplctl.schema.sqlite_type import quote
+from rplctl.target.ddl_parts import quote
 
 _SWITCH = "rplctl_foreign_keys_act"
 _ACTS = f"(SELECT acts FROM temp.{_SWITCH})"

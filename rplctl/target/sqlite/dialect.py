@@ -8,12 +8,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
-from rplctl.schema import sqlite
 from rplctl.schema.model import TableModel
 from rplctl.target.dialect import Dialect
 from rplctl.target.doctor_line import DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
+from rplctl.target.sqlite import ddl
 from rplctl.target.sqlite.doctor import power_cut
 from rplctl.target.sqlite.engine_log import open_sqlite_log
 from rplctl.target.sqlite.errors import mapped_errors
@@ -58,7 +58,7 @@ class SqliteDialect(Dialect):
         connection.rollback()
 
     def table(self, model: TableModel) -> str:
-        return sqlite.table(model)
+        return ddl.table(model)
 
 
 DIALECT = SqliteDialect()

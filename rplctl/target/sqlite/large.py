@@ -18,8 +18,9 @@ from typing import Final
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
-from rplctl.schema.sqlite_type import quote, row_number
 from rplctl.target.base import Row, Value
+from rplctl.target.ddl_parts import quote
+from rplctl.target.sqlite.ddl_type import row_number
 
 MOST_BOUND: Final = 16 << 20
 _PIECE: Final = 1 << 20

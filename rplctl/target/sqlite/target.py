@@ -5,7 +5,7 @@ driver's own transaction handling is off (`isolation_level=None`) and BEGIN/COMM
 waiting; everything lives in one file because a commit over ATTACHed WAL databases is not atomic (design D5).
 synchronous=FULL: a committed position survives a power cut.
 
-Names: MySQL's `db`.`t` is the table "db__t". Values: see `schema/sqlite.py` for the type policy.
+Names: MySQL's `db`.`t` is the table "db__t". Values: see `ddl_type.py` for the type policy.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
-from rplctl.schema.sqlite import emit, guards, table
-from rplctl.schema.sqlite_type import quote, row_number
 from rplctl.target.base import (
     ChangeKind,
     CountMismatch,
@@ -39,8 +37,11 @@ from rplctl.target.base import (
     key_of,
     no_such_table,
 )
+from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
+from rplctl.target.sqlite.ddl import emit, guards, table
+from rplctl.target.sqlite.ddl_type import row_number
 from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, no_record, target_error
 from rplctl.target.sqlite.large import Place, execute_rows
 from rplctl.target.sqlite.lock import BEGIN, begin_when_unlocked

@@ -1,7 +1,7 @@
 """What ALTER TABLE … MODIFY makes of stored values in PostgreSQL: `USING` expressions that give what the source has.
 
-The rules are those of `conversion`, which has them in a table; here they are written over typed columns. Where some
-values cannot be converted exactly, a condition finds them, and the channel stops before anything is changed.
+The rules are those of SQLite's `conversion`, which has them in a table; here they are written over typed columns.
+Where some values cannot be converted exactly, a condition finds them, and the channel stops before anything is changed.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
-from rplctl.schema.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, integer_range
 from rplctl.schema.default_value import NotComputable, implicit_default
 from rplctl.schema.model import BLOB_BYTES, TEXT_BYTES, Column
-from rplctl.schema.postgresql_type import ZERO_DATE, declared, literal, text_literal
-from rplctl.schema.text_number import postgresql_number
-from rplctl.schema.type_family import family, keeps_blanks
+from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, family, integer_range, keeps_blanks
+from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, literal, text_literal
 
 _BEYOND_BIGINT = 1 << 63
 _CANONICAL_INTEGER = "'^(0|-?[1-9][0-9]{0,29})$'"
@@ -156,7 +154,19 @@ def _text_to_integer(case: _Case) -> Conversion:
 def _text_to_float(case: _Case) -> Conversion:
     if case.new.scale is not None or case.new.unsigned:
         return _impossible(case)
-    return _only(case, *postgresql_number(case.value, is_float=case.new.type == "float"))
+    return _only(case, *text_to_number(case.value, is_float=case.new.type == "float"))
+
+
+def text_to_number(value: str, *, is_float: bool) -> tuple[str, str]:
+    """SQL of the DOUBLE or FLOAT that a text is, and of the condition that it cannot be told to the bit.
+
+    Servers read a decimal number, blanks around it, and round once; PostgreSQL rounds any number right, and refuses
+    what is out of range. A source without strict mode took what other texts began with.
+    """
+    exponent = "" if is_float else "([eE][+-]?[0-9]{1,2})?"
+    number = f"^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+){exponent} *$"
+    shown = f"{value}::double precision{'::real' if is_float else ''}"
+    return f"CASE WHEN {value} ~ '{number}' THEN {shown} END", f"{value} !~ '{number}' OR length({value}) > 36"
 
 
 def _integer_to_decimal(case: _Case) -> Conversion:

@@ -9,14 +9,14 @@ after the column was made (`default_value` has the model's). Generated columns a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
+from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
-from rplctl.schema.lexer import WAY_OUT_OF_ALTER
-from rplctl.schema.model import Column, ForeignKey, Key, TableModel
-from rplctl.schema.naming import check_collisions, fold, index_name, physical_name
-from rplctl.schema.partition import move_rows, partition_condition
+from rplctl.schema.model import Column, ForeignKey, TableModel
+from rplctl.schema.naming import fold, index_name, physical_name
 from rplctl.schema.plan import (
     AlterStep,
     Catalog,
@@ -30,20 +30,22 @@ from rplctl.schema.plan import (
     Step,
     TruncateStep,
 )
-from rplctl.schema.rebuild import FilledColumn, filled_columns
-from rplctl.schema.sqlite_type import affinity, literal, quote, stored_value
-from rplctl.schema.structure import history_condition
+from rplctl.target.ddl_parts import (
+    FilledColumn,
+    Guard,
+    history_condition,
+    is_enforceable,
+    is_indexed,
+    model_of,
+    move_rows,
+    quote,
+    rows_that_fit,
+)
+from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
+from rplctl.target.sqlite.partition import partition_condition
+from rplctl.target.sqlite.rebuild import filled_columns
 
 _REBUILT = "rplctl rebuild"  # no MySQL table can have this name here: it lacks the double underscore
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """A query that must return no row before the plan's statements run; else raise RplError(message, hint=hint)."""
-
-    query: str
-    message: str
-    hint: str = WAY_OUT_OF_ALTER
 
 
 def table(model: TableModel) -> str:
@@ -55,8 +57,25 @@ def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
     """The statements of a plan. Raises TargetError when two tables would share a name, RplError else."""
     after = catalog.after(plan)
     if any(isinstance(step, CreateStep | RenameStep) for step in plan.steps):
-        check_collisions(model for model in after.tables.values() if not model.is_sequence)
+        _check_collisions(model for model in after.tables.values() if not model.is_sequence)
     return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
+
+
+def _check_collisions(models: Iterable[TableModel]) -> None:
+    """Raises TargetError when two tables have the same name in the target, or one that SQLite keeps to itself (D10)."""
+    seen: dict[str, TableModel] = {}
+    for model in models:
+        name = fold(physical_name(model.database, model.name))
+        if name.startswith("sqlite_"):
+            raise TargetError(
+                f"Table {model.qualified_name} cannot be named '{name}' in SQLite: the prefix is reserved"
+            )
+        other = seen.setdefault(name, model)
+        if other is not model:
+            raise TargetError(
+                f"Tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
+                hint=f"leave one out (replicate_ignore_table={model.qualified_name}) or use another kind of target",
+            )
 
 
 def guards(plan: DdlPlan) -> list[Guard]:
@@ -74,15 +93,8 @@ def guards(plan: DdlPlan) -> list[Guard]:
     return found
 
 
-def rows_that_fit(step: MoveRowsStep, name: str, condition: str) -> Guard:
-    """WITHOUT VALIDATION leaves rows in a partition that is not theirs: nothing here would know them again."""
-    query = f"SELECT 1 FROM {name} WHERE ({condition}) IS NOT TRUE LIMIT 1"
-    why = f"ALTER TABLE {step.new.qualified_name}: rows of {step.old.qualified_name} do not belong into the partition"
-    return Guard(query, f"{why} '{step.must_fit}'")
-
-
 def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
-    if _model_of(step).is_sequence:
+    if model_of(step).is_sequence:
         return []
     match step:
         case CreateStep(model):
@@ -107,17 +119,6 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
             return move_rows(table(old), table(new), old.columns, condition)
         case DeleteHistoryStep(model):
             return [f"DELETE FROM {table(model)} WHERE {history_condition(model)}"]
-
-
-def _model_of(step: Step) -> TableModel:
-    return step.old if isinstance(step, AlterStep | RenameStep | MoveRowsStep) else step.model
-
-
-def create_all(catalog: Catalog) -> list[str]:
-    """Every table of a catalog that was loaded at once (load-schema). Raises TargetError when two share a name."""
-    models = [model for model in catalog.tables.values() if not model.is_sequence]
-    check_collisions(models)
-    return [statement for model in models for statement in create_table(model, catalog)]
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[str]:
@@ -167,23 +168,6 @@ def _foreign_key_sql(key: ForeignKey) -> str:
     )
 
 
-def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
-    """SQLite wants the parent's columns to be a key; InnoDB takes any index. A parent not known yet may still come."""
-    if not key.ref_columns:
-        return False
-    same = (key.ref_database, key.ref_table) == (model.database, model.name)
-    parent = model if same else catalog.tables.get((key.ref_database, key.ref_table))
-    if parent is None:
-        return True
-    wanted = {name.casefold() for name in key.ref_columns}
-    return any(k.is_unique and {name.casefold() for name in k.columns} == wanted for k in parent.keys)
-
-
-def is_indexed(key: Key) -> bool:
-    """Whether the target has an index for it: not for words, shapes, vectors and expressions."""
-    return key.kind in ("unique", "index") and not key.has_expression
-
-
 def _indexes(model: TableModel) -> dict[str, str]:
     """Index name → CREATE INDEX. Prefix keys index the whole column: what is unique by prefix is unique as a whole."""
     found = {}
@@ -194,26 +178,6 @@ def _indexes(model: TableModel) -> dict[str, str]:
             name = index_name(model, key)
             found[name] = f"CREATE {unique}INDEX {quote(name)} ON {table(model)} ({parts})"
     return found
-
-
-def notes(plan: DdlPlan, catalog: Catalog) -> list[str]:
-    """What of the plan's tables this target does not carry: for the operator to read."""
-    after, found = catalog.after(plan), list(plan.notes)
-    for model in plan.model_changes.values():
-        if model is None or model.is_sequence:
-            continue
-        for key in model.keys:
-            if key.kind != "primary" and not is_indexed(key):
-                found.append(f"{model.qualified_name}: key '{key.name}' ({key.kind}) has no index in SQLite")
-        for foreign_key in model.foreign_keys:
-            if not is_enforceable(foreign_key, model, after):
-                found.append(
-                    f"{model.qualified_name}: foreign key '{foreign_key.name}' points at no unique key, left out"
-                )
-    return found
-
-
-# --- ALTER TABLE
 
 
 def alter_table(step: AlterStep, after: Catalog, context: DdlContext) -> list[str]:

@@ -15,11 +15,11 @@ import pytest
 
 from rplctl.errors import RplError
 from rplctl.schema.context import PAD_CHAR_TO_FULL_LENGTH, STRICT_TRANS_TABLES, DdlContext
-from rplctl.schema.conversion import convert
 from rplctl.schema.model import Column
-from tests.schema.replica_table import ReplicaTables
+from rplctl.target.sqlite.conversion import convert
+from tests.target.sqlite.replica_tables import ReplicaTables
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 
 def load(name: str) -> list[tuple[dict[str, Any], DdlContext]]:

@@ -1,10 +1,7 @@
-"""DdlPlan → PostgreSQL statements, to run in order inside the position's transaction.
+"""Parts of a table's DDL for PostgreSQL: columns, keys, indexes, comments, foreign keys, names.
 
-A source's database is a schema, names keep their case. Nothing is rebuilt by us: what ALTER TABLE cannot do here is the
-order of columns (`postgresql_alter`). A foreign key is made as soon as both its tables are there, and again when its
-parent comes back; existing rows are not checked again (NOT VALID), as the source does not either.
-Not carried over: CHECKs (the source has checked), FULLTEXT, SPATIAL, VECTOR and expression keys, AUTO_INCREMENT's
-counter. Generated columns are plain: their values come in the rows.
+A foreign key is made as soon as both its tables are there, and again when its parent comes back; existing rows are not
+checked again (NOT VALID), as the source does not either.
 Statements never hang on what a run before left behind: those that may be needless ask first (DO … IF).
 """
 
@@ -16,22 +13,10 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
-from rplctl.schema.partition import move_rows, partition_condition
-from rplctl.schema.plan import (
-    AlterStep,
-    Catalog,
-    CreateStep,
-    DdlPlan,
-    DeleteHistoryStep,
-    DeletePartitionsStep,
-    DropStep,
-    MoveRowsStep,
-    RenameStep,
-    Step,
-    TruncateStep,
-)
-from rplctl.schema.postgresql_partition import value_sql
-from rplctl.schema.postgresql_type import (
+from rplctl.schema.plan import Catalog
+from rplctl.target.ddl_parts import is_enforceable, is_indexed, quote
+from rplctl.target.dialect import OWN_SCHEMA
+from rplctl.target.postgresql.ddl_type import (
     check_names,
     declared,
     index_of,
@@ -41,63 +26,9 @@ from rplctl.schema.postgresql_type import (
     table,
     text_literal,
 )
-from rplctl.schema.sqlite import is_enforceable, is_indexed
-from rplctl.schema.sqlite_type import quote
-from rplctl.schema.structure import history_condition
 
-OWN_SCHEMA = "rplctl"
 _PARKED = "rplctl renames this"
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
-
-
-def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
-    """The statements of a plan; `catalog` is the one before it. Raises TargetError for names PostgreSQL has not."""
-    from rplctl.schema.postgresql_alter import alter_table  # which builds on this module
-
-    found: list[str] = []
-    for database, defaults in plan.database_changes.items():
-        if defaults is not None:
-            found.append(create_schema(database))
-    after = catalog.after(plan)
-    for step in plan.steps:
-        if _model_of(step).is_sequence:
-            continue
-        if isinstance(step, AlterStep):
-            check_names(step.new)
-            found += alter_table(step, after, plan.context)
-        else:
-            found += _statements(step, catalog, after, plan.context)
-    gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
-    return found + [f"DROP SCHEMA IF EXISTS {quote(database)}" for database in gone]
-
-
-def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext) -> list[str]:
-    match step:
-        case CreateStep(model):
-            return [create_schema(model.database), *create_table(model, after)]
-        case DropStep(model):
-            return [*_without_children(model, before), f"DROP TABLE {table(model)}"]
-        case TruncateStep(model):
-            # PostgreSQL truncates no parent of a foreign key, not even an empty one
-            is_parent = any(child != model for child, _ in children(model, before))
-            return [f"DELETE FROM {table(model)}" if is_parent else f"TRUNCATE TABLE {table(model)}"]
-        case RenameStep(old, new):
-            check_names(new)
-            return rename_table(old, new)
-        case DeletePartitionsStep(model, names):
-            condition = partition_condition(model, names, context, value_sql, literal)
-            return [f"DELETE FROM {table(model)}" + (f" WHERE {condition}" if condition else "")]
-        case MoveRowsStep(old, new, names):
-            condition = partition_condition(old, names, context, value_sql, literal)
-            return move_rows(table(old), table(new), old.columns, condition)
-        case DeleteHistoryStep(model):
-            return [f"DELETE FROM {table(model)} WHERE {history_condition(model, '+00')}"]
-        case AlterStep():
-            raise AssertionError("altered by postgresql_alter")
-
-
-def _model_of(step: Step) -> TableModel:
-    return step.old if isinstance(step, AlterStep | RenameStep | MoveRowsStep) else step.model
 
 
 def create_schema(database: str) -> str:
@@ -242,7 +173,7 @@ def drop_foreign_key(model: TableModel, key: ForeignKey) -> str:
     return f"ALTER TABLE IF EXISTS {table(model)} DROP CONSTRAINT IF EXISTS {constraint_of(key)}"
 
 
-def _without_children(model: TableModel, catalog: Catalog) -> list[str]:
+def without_children(model: TableModel, catalog: Catalog) -> list[str]:
     """Before a parent is dropped: not by CASCADE, which would take an operator's views along."""
     found = children(model, catalog)
     return [drop_foreign_key(child, key) for child, key in found if child.qualified_name != model.qualified_name]
@@ -282,20 +213,3 @@ def each_primary_key(model: TableModel, action: str) -> str:
         f" AND contype = 'p' LOOP EXECUTE format({head}, own, 'rplctl_' || {regclass}::oid || '_pkey'); END LOOP;"
         " END $rplctl$"
     )
-
-
-def notes(plan: DdlPlan, catalog: Catalog) -> list[str]:
-    """What of the plan's tables this target does not carry: for the operator to read."""
-    after, found = catalog.after(plan), []
-    for model in plan.model_changes.values():
-        if model is None or model.is_sequence:
-            continue
-        name = model.qualified_name
-        for key in model.keys:
-            if key.kind != "primary" and not is_indexed(key):
-                found.append(f"{name}: key '{key.name}' ({key.kind}) has no index in PostgreSQL")
-        found += [f"{name}: CHECK '{check.name}' is left out, the source has checked" for check in model.checks]
-        for foreign_key in model.foreign_keys:
-            if not is_enforceable(foreign_key, model, after):
-                found.append(f"{name}: foreign key '{foreign_key.name}' points at no unique key, left out")
-    return found

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.conversion import convert
 from rplctl.schema.default_value import NotComputable, default_value
-from rplctl.schema.model import INTEGER_BITS, Column, Key, TableModel
+from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import AlterStep
-from rplctl.schema.regenerated import SQLITE, computed, is_calculated_anew
-from rplctl.schema.sqlite_type import literal, quote, stored_value
+from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
+from rplctl.target.ddl_parts import FilledColumn, clustered_key, quote
+from rplctl.target.sqlite.conversion import convert
+from rplctl.target.sqlite.ddl_type import literal, stored_value
 
-
-@dataclass(frozen=True, slots=True)
-class FilledColumn:
-    """A column of the new table. `constant`: SQL of the same value for every row, when that outlives the statement."""
-
-    column: Column
-    origin: str | None
-    expression: str
-    impossible: str = ""  # SQL condition of rows whose value cannot be had here
-    why: str = ""
-    constant: str | None = None
-    is_unchanged: bool = False
+_ARITHMETIC = Arithmetic("{}", "typeof({}) = 'real' OR ")
 
 
 def filled_columns(step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
@@ -60,7 +50,7 @@ def _added(column: Column, step: AlterStep, context: DdlContext, *, original_nam
         value = literal(stored_value(column, default_value(column, context)))
     except NotComputable as error:
         text = column.generated or column.default or ""
-        made = computed(column, text, step, context, original_names=original_names, arithmetic=SQLITE)
+        made = computed(column, text, step, context, original_names=original_names, arithmetic=_ARITHMETIC)
         if made is not None:
             return FilledColumn(column, None, made.expression, made.impossible, f"column '{column.name}': {error}")
         why = f"existing rows get values that only the source knows: {error}"
@@ -94,17 +84,6 @@ def _numbered(column: Column, step: AlterStep, context: DdlContext, *, original_
             doubts.append(f"({name} GLOB '*[^0-9a-z]*' AND {name} GLOB '*[^0-9A-Z]*')")
     expression = f"{first} + {step_size} * (ROW_NUMBER() OVER (ORDER BY {', '.join(order)}) - 1)"
     return FilledColumn(column, None, expression, " OR ".join(doubts), why)
-
-
-def clustered_key(model: TableModel) -> Key | None:
-    """The key InnoDB keeps the rows in: the primary key, else the first unique key without NULLs."""
-    if model.primary_key is not None:
-        return model.primary_key
-    nullable = {column.name for column in model.columns if column.nullable}
-    for key in model.keys:
-        if key.kind == "unique" and not key.has_expression and not nullable.intersection(key.columns):
-            return key
-    return None
 
 
 def _old_table(step: AlterStep) -> str:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.conversion import convert, integer_range
 from rplctl.schema.cursor import Cursor
 from rplctl.schema.generated import integer_terms
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import AlterStep
-from rplctl.schema.sqlite_type import quote, text_literal
-from rplctl.schema.type_family import family
+from rplctl.target.conversion import family, integer_range
+from rplctl.target.ddl_parts import quote, text_literal
 
 _MOST_DIGITS = 18  # of a literal: below 2^63
+_WITHOUT_DEFAULT = ("json", "geometry", "vector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,7 @@ class Arithmetic:
     """How a target calculates: SQL around an operand, and the condition of a result that is not exact."""
 
     operand: str
-    inexact: str
-
-
-SQLITE = Arithmetic("{}", "typeof({}) = 'real' OR ")
-POSTGRESQL = Arithmetic("{}::numeric", "")
+    inexact: str  # before the condition of one out of range
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +145,26 @@ def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
 
 
 def _changes(old: Column, new: Column, context: DdlContext) -> bool:
-    if family(old) != family(new) or new.labels[: len(old.labels)] != old.labels:
+    """Whether values of `old` may be other ones in `new`, or be printed otherwise. A CHAR is always trimmed again."""
+    if family(old) != family(new) or new.labels[: len(old.labels)] != old.labels or old.zerofill != new.zerofill:
         return True
-    return old.zerofill != new.zerofill or convert(old, new, "v", context).expression != "v"
+    kind = family(new)
+    if old.nullable and not new.nullable and not context.is_strict and kind not in _WITHOUT_DEFAULT:
+        return True  # NULL became the implicit default
+    match kind:
+        case "char":
+            return True
+        case "text":
+            return new.type == "varchar" and not (old.type == "varchar" and (old.length or 0) <= (new.length or 0))
+        case "binary":
+            return new.type == "binary" and (old.type, old.length) != (new.type, new.length)
+        case "decimal":
+            return (old.scale or 0) != (new.scale or 0)
+        case "year":
+            return old.length != new.length
+        case "vector":
+            return old.length != new.length and new.nullable
+    return old.fraction_digits != new.fraction_digits
 
 
 def _normal(text: str) -> str:

@@ -14,8 +14,16 @@ import pytest
 from rplctl.errors import RplError
 from rplctl.schema.context import PAD_CHAR_TO_FULL_LENGTH, DdlContext
 from tests.kit.servers import PostgresqlServer
-from tests.schema.postgresql_tables import PostgresqlTables
-from tests.schema.test_conversion import CASES, PADDED, PADDED_ROWS, UNPADDED_ROWS, computed_since, decoded, named_rows
+from tests.target.postgresql.replica_tables import PostgresqlTables
+from tests.target.sqlite.test_conversion import (
+    CASES,
+    PADDED,
+    PADDED_ROWS,
+    UNPADDED_ROWS,
+    computed_since,
+    decoded,
+    named_rows,
+)
 
 
 @pytest.fixture(scope="module")

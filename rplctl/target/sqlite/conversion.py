@@ -1,7 +1,7 @@
 """What ALTER TABLE … MODIFY makes of stored values: SQLite expressions that give exactly what the source has.
 
 Each rule gives an expression over the old value and, where some values cannot be converted exactly here, a condition
-that finds them: the applier stops before it changes anything when a row fits (`sqlite.guards`). Pairs without a rule
+that finds them: the applier stops before it changes anything when a row fits (`ddl.guards`). Pairs without a rule
 convert empty tables and NULLs only. A strict source (sql_mode STRICT_…) refused to lose data, so nothing is cut there.
 
 | from → to | value |
@@ -28,24 +28,11 @@ from dataclasses import dataclass, replace
 
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, DdlContext
 from rplctl.schema.default_value import NotComputable, implicit_default
-from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, INTEGER_BITS, TEXT_BYTES, Column
-from rplctl.schema.sqlite_type import literal, text_literal
-from rplctl.schema.text_number import sqlite_number
-from rplctl.schema.type_family import family, keeps_blanks, sqlite_padded
+from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, TEXT_BYTES, Column
+from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, family, integer_range, keeps_blanks
+from rplctl.target.sqlite.ddl_type import literal, text_literal
 
-ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "
-                            "cp866 greek hebrew koi8r koi8u macce macroman keybcs2 geostd8 armscii8 tis620 dec8 hp8 "
-                            "gbk gb2312 gb18030 big5 euckr ujis eucjpms".split())  # fmt: skip
-UTF8_CHARSETS = frozenset({"utf8mb3", "utf8mb4", "ascii"})
-
-
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """`expression` gives the new value; rows for which `impossible` holds cannot be converted, `why` says so."""
-
-    expression: str
-    impossible: str = ""
-    why: str = ""
+_EXACT_DIGITS = 15  # and their power of ten are both exact doubles: one division rounds as the server does
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +49,7 @@ def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conver
     case = _Case(old, new, value, context)
     found = rule(case)
     if keeps_blanks(old, new, context):
-        found = rule(replace(case, value=sqlite_padded(old, value)))
+        found = rule(replace(case, value=_padded(old, value)))
         conditions = f"instr({value}, char(0)) > 0", found.impossible
         found = _only(case, found.expression, " OR ".join(filter(None, conditions)))
     if not new.nullable and old.nullable and not context.is_strict:
@@ -72,6 +59,12 @@ def convert(old: Column, new: Column, value: str, context: DdlContext) -> Conver
         except NotComputable as error:
             return Conversion(found.expression, f"{value} IS NULL", str(error))
     return found
+
+
+def _padded(old: Column, value: str) -> str:
+    """A CHAR's value filled up; a NUL in it ends what SQLite counts."""
+    width = old.length or 1
+    return f"({value} || substr('{' ' * width}', 1, {width} - length({value})))"
 
 
 def _impossible(case: _Case) -> Conversion:
@@ -88,14 +81,6 @@ def _only(case: _Case, expression: str, impossible: str) -> Conversion:
 
 def _same(case: _Case) -> Conversion:
     return Conversion(case.value)
-
-
-def integer_range(column: Column) -> tuple[int, int]:
-    """Smallest and largest value of an integer or BIT column."""
-    if column.type == "bit":
-        return 0, (1 << (column.length or 1)) - 1
-    bits = INTEGER_BITS[column.type]
-    return (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
 def _number_to_integer(case: _Case) -> Conversion:
@@ -148,8 +133,25 @@ def _text_to_integer(case: _Case) -> Conversion:
 def _text_to_float(case: _Case) -> Conversion:
     if case.new.scale is not None or case.new.unsigned:
         return _impossible(case)
-    number, bad = sqlite_number(case.value)
+    number, bad = text_to_number(case.value)
     return _only(case, number, bad if case.new.type == "double" else f"{bad} OR {_not_whole(number, 2**24)}")
+
+
+def text_to_number(value: str) -> tuple[str, str]:
+    """SQL of the DOUBLE that a text is, and of the condition that it cannot be told to the bit.
+
+    Servers read a decimal number, blanks around it, and round once. The condition names what is no such number (a
+    source without strict mode took what it began with), or has more digits than SQLite surely rounds alike.
+    """
+    body = f"substr(trim({value}, ' '), 1 + (substr(trim({value}, ' '), 1, 1) IN ('+', '-')))"
+    bad = (
+        f"{body} GLOB '*[^0-9.]*'",
+        f"{body} NOT GLOB '*[0-9]*'",
+        f"{body} GLOB '*.*.*'",
+        f"length(replace({body}, '.', '')) > {_EXACT_DIGITS}",
+        f"length(CAST({value} AS BLOB)) <> length({value})",  # a NUL, which ends it for GLOB
+    )
+    return f"CAST({value} AS REAL)", " OR ".join(bad)
 
 
 def _integer_to_decimal(case: _Case) -> Conversion:

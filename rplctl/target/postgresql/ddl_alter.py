@@ -1,7 +1,6 @@
 """ALTER TABLE for PostgreSQL: columns renamed, dropped, converted and added in place; what hangs on them around it.
 
 The order of the source's columns is not kept: a column that is added FIRST or AFTER another stands at the end here.
-`guards` first: SELECTs that must find nothing, else the change would not give what the source has (see `sqlite`).
 Order: foreign keys and indexes that change go, columns change, keys, indexes and foreign keys come.
 """
 
@@ -13,9 +12,11 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import index_name
-from rplctl.schema.partition import partition_condition
-from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, MoveRowsStep
-from rplctl.schema.postgresql import (
+from rplctl.schema.plan import AlterStep, Catalog
+from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
+from rplctl.target.ddl_parts import FilledColumn, clustered_key, is_enforceable, quote
+from rplctl.target.postgresql.conversion import convert
+from rplctl.target.postgresql.ddl_table import (
     add_foreign_key,
     children,
     comments,
@@ -27,34 +28,14 @@ from rplctl.schema.postgresql import (
     indexes,
     primary_key_sql,
 )
-from rplctl.schema.postgresql_conversion import convert
-from rplctl.schema.postgresql_partition import value_sql
-from rplctl.schema.postgresql_type import declared, index_of, is_odd_date, literal, table
-from rplctl.schema.rebuild import FilledColumn, clustered_key
-from rplctl.schema.regenerated import POSTGRESQL, computed, is_calculated_anew
-from rplctl.schema.sqlite import Guard, is_enforceable, rows_that_fit
-from rplctl.schema.sqlite_type import quote
+from rplctl.target.postgresql.ddl_type import declared, index_of, is_odd_date, literal, table
 
 _PARKED = "rplctl moves"
-
-
-def guards(plan: DdlPlan) -> list[Guard]:
-    """What must hold of the rows that are there."""
-    found = []
-    for step in plan.steps:
-        if isinstance(step, AlterStep) and not step.new.is_sequence:
-            for column in filled_columns(step, plan.context, original_names=True):
-                if column.impossible:
-                    query = f"SELECT 1 FROM {table(step.old)} WHERE {column.impossible} LIMIT 1"
-                    found.append(Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}"))
-        elif isinstance(step, MoveRowsStep) and step.must_fit:
-            condition = partition_condition(step.new, (step.must_fit,), plan.context, value_sql, literal)
-            found.append(rows_that_fit(step, table(step.old), condition))
-    return found
+_ARITHMETIC = Arithmetic("{}::numeric", "")
 
 
 def filled_columns(step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
-    """One per column of the new table, over the old names (`guards`, before renaming) or the new ones."""
+    """One per column of the new table, over the old names (`ddl.guards`, before renaming) or the new ones."""
     found = []
     for column, origin in zip(step.new.columns, step.origins, strict=True):
         if origin is None:
@@ -85,7 +66,7 @@ def _added(column: Column, step: AlterStep, context: DdlContext, *, original_nam
         value = literal(default, column)
     except NotComputable as error:
         text = column.generated or column.default or ""
-        made = computed(column, text, step, context, original_names=original_names, arithmetic=POSTGRESQL)
+        made = computed(column, text, step, context, original_names=original_names, arithmetic=_ARITHMETIC)
         if made is not None:
             return FilledColumn(column, None, made.expression, made.impossible, f"column '{column.name}': {error}")
         why = f"existing rows get values that only the source knows: {error}"
@@ -94,7 +75,7 @@ def _added(column: Column, step: AlterStep, context: DdlContext, *, original_nam
 
 
 def _numbered(column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
-    """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key (see `rebuild`)."""
+    """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key (see SQLite's `rebuild`)."""
     width, first = context.auto_increment_increment, context.auto_increment_offset
     key = clustered_key(step.old)
     why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"

@@ -6,7 +6,8 @@ import sqlite3
 
 import pytest
 
-from rplctl.schema.text_number import postgresql_number, sqlite_number
+from rplctl.target.postgresql import conversion as postgresql_conversion
+from rplctl.target.sqlite import conversion as sqlite_conversion
 from tests.kit.servers import PostgresqlServer
 
 NUMBERS = {"1": 1.0, "-0.1": -0.1, " 7": 7.0, "7 ": 7.0, "+.5": 0.5, "3.": 3.0, "123456789012.345": 123456789012.345}
@@ -16,7 +17,7 @@ OTHERS = ["abc", "12abc", "", "1,5", "0x10", "1e", "1e400", ".", "-", "1 2", "1.
 
 @pytest.mark.parametrize("text", [*NUMBERS, *OTHERS, "1\0002", "1234567890123.4567"])
 def test_sqlite_tells_what_it_can(text: str) -> None:
-    number, bad = sqlite_number("v")
+    number, bad = sqlite_conversion.text_to_number("v")
     with sqlite3.connect(":memory:") as connection:
         found = connection.execute(f"SELECT {number}, {bad} FROM (SELECT ? AS v)", (text,)).fetchone()
     assert found == (NUMBERS[text], 0) if text in NUMBERS else found[1] == 1
@@ -25,12 +26,12 @@ def test_sqlite_tells_what_it_can(text: str) -> None:
 @pytest.mark.postgresql
 def test_postgresql_tells_more(postgresql: PostgresqlServer) -> None:
     more = {"1e10": 1e10, "1234567890123.4567": 1234567890123.4567, "-1.5E-3": -0.0015}
-    number, bad = postgresql_number("v", is_float=False)
+    number, bad = postgresql_conversion.text_to_number("v", is_float=False)
     for text, expected in (NUMBERS | more).items():
         assert postgresql.sql(f"SELECT {number}, {bad} FROM (SELECT '{text}' AS v) t") == [(expected, False)], text
     for text in OTHERS:
         assert postgresql.sql(f"SELECT {bad} FROM (SELECT '{text}' AS v) t") == [(True,)], text
-    number, bad = postgresql_number("v", is_float=True)
+    number, bad = postgresql_conversion.text_to_number("v", is_float=True)
     assert postgresql.sql(f"SELECT ({number})::double precision, {bad} FROM (SELECT '-0.1' AS v) t") == [
         (-0.10000000149011612, False)
     ]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rplctl.errors import RplError
-from rplctl.schema import sqlite
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, DdlPlan, plan_ddl
-from rplctl.schema.sqlite_type import quote
+from rplctl.target.ddl_parts import quote
+from rplctl.target.sqlite import ddl
 
 DATABASE = "sd"
 
@@ -25,8 +25,8 @@ class ReplicaTables:
     def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[str]:
         """Carry out one statement in one transaction; returns what was executed."""
         plan = plan_ddl(sql, database, context or self.context, self.catalog)
-        statements = sqlite.emit(plan, self.catalog)
-        for guard in sqlite.guards(plan):
+        statements = ddl.emit(plan, self.catalog)
+        for guard in ddl.guards(plan):
             if self.connection.execute(guard.query).fetchall():
                 raise RplError(guard.message, hint=guard.hint)
         self.connection.execute("BEGIN IMMEDIATE")
@@ -44,12 +44,12 @@ class ReplicaTables:
     def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         model = self.catalog.tables[DATABASE, table]
         marks = ", ".join("?" * len(model.columns))
-        self.connection.executemany(f"INSERT INTO {sqlite.table(model)} VALUES ({marks})", rows)
+        self.connection.executemany(f"INSERT INTO {ddl.table(model)} VALUES ({marks})", rows)
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         model = self.catalog.tables[DATABASE, table]
         names = ", ".join(quote(column.name) for column in model.columns)
-        return sorted(self.connection.execute(f"SELECT {names} FROM {sqlite.table(model)}").fetchall(), key=repr)
+        return sorted(self.connection.execute(f"SELECT {names} FROM {ddl.table(model)}").fetchall(), key=repr)
 
     def indexes(self) -> list[str]:
         rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")

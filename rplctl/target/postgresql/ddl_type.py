@@ -26,7 +26,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.naming import index_name
-from rplctl.schema.sqlite_type import quote
+from rplctl.target.ddl_parts import quote
 
 LONGEST_NAME = 63  # bytes (NAMEDATALEN - 1)
 MOST_COLUMNS = 1600

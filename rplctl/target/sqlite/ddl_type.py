@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
+from rplctl.target import ddl_parts
 
 LARGEST_INTEGER = 2**63 - 1
 
@@ -46,10 +47,6 @@ def stored_value(column: Column, value: Value) -> Value:
     return value
 
 
-def quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def row_number(columns: Iterable[Column]) -> str:
     """The name by which a table's rows are numbered: one that none of its columns has. Raises TargetError 1166."""
     taken = {column.name.lower() for column in columns}
@@ -67,7 +64,7 @@ def text_literal(text: str) -> str:
     """A string literal; one with NUL characters goes through its bytes."""
     if "\0" in text:
         return f"CAST({literal(text.encode())} AS TEXT)"
-    return "'" + text.replace("'", "''") + "'"
+    return ddl_parts.text_literal(text)
 
 
 def literal(value: Value) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rplctl.errors import RplError
-from rplctl.schema import postgresql, postgresql_alter
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.schema.postgresql_conversion import bit_number, shown
-from rplctl.schema.postgresql_type import table
-from rplctl.schema.sqlite_type import quote
+from rplctl.target.ddl_parts import quote
+from rplctl.target.postgresql import ddl
+from rplctl.target.postgresql.conversion import bit_number, shown
+from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.values import copy_lines
 from tests.kit.servers import PostgresqlServer
 
@@ -36,9 +36,9 @@ class PostgresqlTables:
     def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[str]:
         """Carry out one statement, or nothing of it; returns what was executed."""
         plan = plan_ddl(sql, database, context or self.context, self.catalog)
-        statements = postgresql.emit(plan, self.catalog)
+        statements = ddl.emit(plan, self.catalog)
         with self.connection.transaction():
-            for guard in postgresql_alter.guards(plan):
+            for guard in ddl.guards(plan):
                 if self.connection.execute(guard.query.encode()).fetchone():
                     raise RplError(guard.message, hint=guard.hint)
             for statement in statements:

@@ -1,0 +1,125 @@
+"""Which rows a partition holds: DROP and TRUNCATE PARTITION delete rows without logging them.
+
+Carried out for RANGE and LIST over an integer, date or datetime column or YEAR, TO_DAYS, TO_SECONDS, UNIX_TIMESTAMP of
+one: what retention jobs use. HASH, KEY, several columns, text and other expressions stop the channel.
+A NULL is in the lowest RANGE partition, or in the LIST partition that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from rplctl.errors import RplError
+from rplctl.schema.context import DdlContext
+from rplctl.schema.cursor import Cursor
+from rplctl.schema.default_value import NotComputable, Value, from_text
+from rplctl.schema.lexer import ERROR_PARSE
+from rplctl.schema.model import Column, Partition, Partitioning, TableModel
+
+
+class ValueSql(Protocol):
+    """SQL of what partitions are told apart by, in a target's dialect; None when it is not one that it knows."""
+
+    def __call__(self, function: str, column: Column, *, by_columns: bool) -> str | None: ...
+
+
+def partition_condition(
+    model: TableModel,
+    names: tuple[str, ...],
+    context: DdlContext,
+    value_sql: ValueSql,
+    to_sql: Callable[[Value, Column], str],
+) -> str:
+    """A condition for the rows of these partitions; '' for all rows.
+
+    Raises RplError when it cannot be told.
+    """
+    if not names:
+        return ""
+    partitioning = model.partitioning
+    wanted = {name.casefold() for name in names}
+    if partitioning is not None and partitioning.method.split()[0] in ("RANGE", "LIST"):
+        function, name = _column_name(partitioning)
+        column = model.find(name)
+        by_columns = partitioning.method.endswith("COLUMNS")
+        value = value_sql(function, column, by_columns=by_columns) if column is not None else None
+        if value is not None and wanted <= {p.name.casefold() for p in partitioning.partitions}:
+            reader = _ValueReader(column if not function else None, context, to_sql)
+            conditions = [
+                _one(partitioning, index, value, reader)
+                for index, partition in enumerate(partitioning.partitions)
+                if partition.name.casefold() in wanted
+            ]
+            if None not in conditions:
+                return " OR ".join(f"({condition})" for condition in conditions)
+    raise RplError(
+        f"rplctl cannot tell which rows of {model.qualified_name} are in partition {', '.join(names)}",
+        errno=ERROR_PARSE,
+        hint="do on the target by hand what the statement does to the rows, then `rplctl skip`, which leaves "
+        "the whole transaction out",
+    )
+
+
+def _column_name(partitioning: Partitioning) -> tuple[str, str]:
+    """(`TO_DAYS`, `created`) of `TO_DAYS(created)`; ('', 'id') of `id`; ('', '') for anything else."""
+    match = re.fullmatch(r"\s*(?:(\w+)\s*\(\s*)?(`(?:[^`]|``)+`|[\w$]+)\s*(\))?\s*", partitioning.expression)
+    if match is None or (match[1] is None) != (match[3] is None):
+        return "", ""
+    name = match[2]
+    return (match[1] or "").upper(), name[1:-1].replace("``", "`") if name[0] == "`" else name
+
+
+class _ValueReader:
+    """Reads what stands in VALUES as SQL literals of the column's kind."""
+
+    def __init__(self, column: Column | None, context: DdlContext, to_sql: Callable[[Value, Column], str]) -> None:
+        self.column = column  # None: the values are numbers
+        self.context = context
+        self.to_sql = to_sql
+
+    def read(self, partition: Partition) -> list[str] | None:
+        """`LESS THAN (10)` → ['10']; MAXVALUE and NULL stay words; None when a value is not a constant."""
+        cursor = Cursor(partition.values, self.context)
+        _ = cursor.accept("LESS THAN") or cursor.accept("IN")
+        cursor.expect_symbol("(")
+        found = []
+        while True:
+            value = self._one(cursor)
+            if value is None:
+                return None
+            found.append(value)
+            if not cursor.accept_symbol(","):
+                return found if cursor.accept_symbol(")") and cursor.at_end else None
+
+    def _one(self, cursor: Cursor) -> str | None:
+        if word := cursor.accept_any("MAXVALUE", "NULL"):
+            return word
+        sign = "-" if cursor.accept_symbol("-") else ""
+        if cursor.token.kind == "number" and cursor.token.value.isdecimal():
+            return sign + cursor.next().value
+        if cursor.token.kind == "string" and self.column is not None:
+            try:
+                return self.to_sql(from_text(self.column, cursor.string(), self.context), self.column)
+            except NotComputable:
+                return None
+        return None
+
+
+def _one(partitioning: Partitioning, index: int, value: str, reader: _ValueReader) -> str | None:
+    own = reader.read(partitioning.partitions[index])
+    if own is None:
+        return None
+    if partitioning.method.startswith("LIST"):
+        known = ", ".join(item for item in own if item != "NULL")
+        conditions = [f"{value} IN ({known})"] if known else []
+        return " OR ".join([*conditions, f"{value} IS NULL"] if "NULL" in own else conditions)
+    below = reader.read(partitioning.partitions[index - 1]) if index else []
+    if below is None or len(own) != 1:
+        return None
+    low = f"{value} >= {below[0]}" if below else ""
+    high = f"{value} < {own[0]}" if own[0] != "MAXVALUE" else ""
+    if not low:
+        return f"{value} IS NULL OR {high}" if high else "1 = 1"
+    return " AND ".join(part for part in (low, high) if part)
