@@ -116,7 +116,8 @@ def backups_under_load(
         ours.run("stop")
 
 
-@pytest.mark.parametrize("layout", ["file", "table"])  # mixed: test_backup_servers, and at a hundred moments below
+# mixed: test_backup_servers, and at a hundred moments below
+@pytest.mark.parametrize("layout", [pytest.param("file", marks=pytest.mark.torture), "table"])
 def test_a_backup_at_any_moment_goes_on_without_loss_and_without_repetition(
     mariadb: MariadbServer, tmp_path: Path, layout: str
 ) -> None:

@@ -206,7 +206,7 @@ def test_single_bytes_give_the_same_relay_log(tmp_path: Path, proxy: Proxy, sour
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(200, marks=LONG)])
-@pytest.mark.parametrize("gtid", [0, 2])
+@pytest.mark.parametrize("gtid", [0, pytest.param(2, marks=LONG)])
 def test_dump_threads_killed_under_load_lose_and_repeat_nothing(
     tmp_path: Path, proxy: Proxy, source: MariadbServer, kills: int, gtid: int
 ) -> None:

@@ -237,7 +237,7 @@ def test_mariadb_is_received_whole_through_kill_restart_and_crash(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gtid", [False, True])
+@pytest.mark.parametrize("gtid", [pytest.param(False, marks=pytest.mark.torture), True])
 def test_mysql_is_received_whole_through_kill_restart_and_crash(
     tmp_path: Path, mysql_factory: Callable[..., MysqlServer], gtid: bool
 ) -> None:

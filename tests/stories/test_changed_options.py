@@ -17,7 +17,7 @@ SCHEMA = """
 """
 
 
-@pytest.mark.parametrize("kind", ["FILE", "TABLE"])
+@pytest.mark.parametrize("kind", [pytest.param("FILE", marks=pytest.mark.torture), "TABLE"])
 def test_options_changed_before_anything_was_applied_lose_and_repeat_nothing(
     replica: Replica, source: MariadbServer, kind: str
 ) -> None:

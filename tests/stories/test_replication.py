@@ -145,7 +145,7 @@ def mysql_source(mysql: MysqlServer) -> MysqlServer:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("start_by", ["position", "gtid"])
+@pytest.mark.parametrize("start_by", [pytest.param("position", marks=pytest.mark.torture), "gtid"])
 def test_mysql_9_is_replicated_through_kills_and_restarts(
     replica: Replica, mysql_source: MysqlServer, start_by: str
 ) -> None:

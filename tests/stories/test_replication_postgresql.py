@@ -51,7 +51,7 @@ def assert_same(source: MariadbServer, url: str, replica: Replica) -> None:
     ("repository", "kills"),
     [
         pytest.param("table", 3, marks=pytest.mark.spark),
-        ("file", 3),
+        pytest.param("file", 3, marks=pytest.mark.torture),
         *(pytest.param(kind, 20, marks=[pytest.mark.spark, pytest.mark.torture]) for kind in ("table", "file")),
     ],
 )
