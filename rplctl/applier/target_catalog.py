@@ -22,12 +22,14 @@ from rplctl.schema.statement import (
     DdlAction,
     DropDatabase,
     DropTable,
+    Move,
     NoOperation,
     RenameTable,
     RenameTo,
     TableName,
     TruncateTable,
     Unreplicated,
+    moves_of,
 )
 from rplctl.target.base import StatementTarget
 
@@ -54,14 +56,19 @@ class LiveCatalog:
             self.catalog = Catalog(dict(self._models))
         return bool(asked & found.keys())
 
-    def forget(self, sql: str, database: str, context: DdlContext) -> None:
-        """A statement was executed: drop the models it may have changed; all of them when it is not understood."""
+    def forget(self, sql: str, database: str, context: DdlContext) -> list[Move]:
+        """A statement was executed: drop the models it may have changed; all of them when it is not understood. Where
+        it took whole tables.
+        """
+        moves: list[Move] = []
         try:
-            names = self._changed(parse_ddl(sql, database, context))
+            actions = parse_ddl(sql, database, context)
+            moves = [move for action in actions for move in moves_of(action)]
+            names = self._changed(actions)
         except RplError:
             names = set(self._models)
         if not names:
-            return
+            return moves
         names |= {
             name
             for name, model in self._models.items()
@@ -70,6 +77,7 @@ class LiveCatalog:
         self._wanted |= names
         self._models = {name: model for name, model in self._models.items() if name not in names}
         self.catalog = Catalog(dict(self._models))
+        return moves
 
     def _changed(self, actions: list[DdlAction]) -> set[TableName]:
         names: set[TableName] = set()

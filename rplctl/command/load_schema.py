@@ -33,9 +33,9 @@ from rplctl.repository.switch import may_have_table
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from rplctl.commit.models import TableName
     from rplctl.schema.model import TableModel
     from rplctl.schema.plan import Catalog
+    from rplctl.schema.statement import TableName
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from sqlalchemy import Engine, select
 
-from rplctl.commit.models import TableName, mark_made_empty, store_models
+from rplctl.commit.models import mark_made_empty, store_models
 from rplctl.commit.tables import create_own_tables, own_schema, table_models
 from rplctl.errors import TargetError
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, CreateStep, DdlPlan
+from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target
 

@@ -8,17 +8,17 @@ position after that DDL; `load_models` at a position gives what was valid there,
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, replace
 
-from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy import Connection, Table, and_, delete, insert, or_, select, true, update
 
 from rplctl.commit.tables import own_schema, table_models
 from rplctl.position import BinlogPosition, log_number
 from rplctl.schema.model import MADE_EMPTY, TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel
+from rplctl.schema.statement import EVERY_TABLE, Move, TableName
 
-TableName = tuple[str, str]
 DATABASE_ROW = ""  # Table_name of the row that keeps a database's default character set
 
 
@@ -48,14 +48,25 @@ def load_models(connection: Connection, channel: str, position: BinlogPosition) 
     return Catalog(models, databases)
 
 
-def store_models(
+def store_models(  # noqa: PLR0913 - what a statement changed
     connection: Connection,
     channel: str,
     position: BinlogPosition,
     models: Mapping[tuple[str, str], TableModel | None],
     databases: Mapping[str, DatabaseModel | None] | None = None,
+    moves: Collection[Move] = (),
 ) -> None:
-    """Record models valid from `position` on (None = dropped). The caller's transaction commits them."""
+    """Record models valid from `position` on (None = dropped). The caller's transaction commits them.
+
+    `moves`: a table that was made empty is so under its new name, and no more when it was dropped, replaced or
+    truncated: the source has none of its rows any longer.
+    """
+    marks = _marks(connection, channel, {old for old, _ in moves}) if moves else {}
+    marked = _followed(marks, moves)
+    rows_are_loaded(connection, channel, marks.keys() - marked.keys())
+    come = {name: _renamed(text, name) for name, text in marked.items() if name not in marks}
+    away = dict.fromkeys(old for old, new in moves if new is not None and old in marks)
+    models = {**away, **come, **models}
     entries = [(key, None if model is None else model.to_json()) for key, model in models.items()]
     for name, defaults in (databases or {}).items():
         entries.append(((name, DATABASE_ROW), None if defaults is None else json.dumps(asdict(defaults))))
@@ -70,6 +81,11 @@ def store_models(
         }
         connection.execute(delete(table).where(*(table.c[column] == value for column, value in where.items())))
         connection.execute(insert(table).values(**where, Model=text))
+    mark_made_empty(connection, channel, position, {name: model for name in come if (model := models[name])})
+
+
+def _renamed(text: str, name: TableName) -> TableModel:
+    return replace(TableModel.from_json(text), database=name[0], name=name[1])
 
 
 def mark_made_empty(
@@ -100,14 +116,33 @@ def rows_are_loaded(connection: Connection, channel: str, names: Collection[Tabl
             _set_model(connection, channel, name, (number, offset), json.dumps(stored))
 
 
-def _marks(connection: Connection, channel: str) -> dict[TableName, list[tuple[int, int, str]]]:
-    """Table → (log number, offset, model) of the models that it was made empty with; a DROP ends what was before."""
+def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iterable[Move]) -> dict[TableName, str]:
+    """The tables that are marked after these moves → the model that each was made empty with."""
+    left = {name: found[-1][2] for name, found in marks.items()}
+    for old, new in moves:
+        for name in [name for name in left if old in (name, (name[0], EVERY_TABLE))]:
+            text = left.pop(name)
+            if new is not None:
+                left[new] = text
+    return left
+
+
+def _marks(
+    connection: Connection, channel: str, names: Collection[TableName] = ()
+) -> dict[TableName, list[tuple[int, int, str]]]:
+    """Table → (log number, offset, model) of the models that it was made empty with; a DROP ends what was before.
+    `names`: of these tables only; () is all.
+    """
     table = _table(connection)
+    wanted = [
+        and_(table.c.Database_name == database, table.c.Table_name == name if name != EVERY_TABLE else true())
+        for database, name in names
+    ]
     rows = connection.execute(
         select(
             table.c.Database_name, table.c.Table_name, table.c.Master_log_number, table.c.Master_log_pos, table.c.Model
         )
-        .where(table.c.Channel_name == channel)
+        .where(table.c.Channel_name == channel, or_(*wanted) if wanted else true())
         .order_by(table.c.Master_log_number, table.c.Master_log_pos)
     )
     found: dict[TableName, list[tuple[int, int, str]]] = {}
@@ -131,8 +166,11 @@ def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> Non
     """Make the catalog valid from before any position on: the source is another one, whose positions say nothing about
     those that the models were kept by. The caller's transaction commits it.
     """
+    empty, start = tables_made_empty(connection, channel), BinlogPosition("", 0)
     forget_models(connection, channel)
-    store_models(connection, channel, BinlogPosition("", 0), catalog.tables, catalog.databases)
+    store_models(connection, channel, start, catalog.tables, catalog.databases)
+    kept = {name: catalog.tables[name] for name in empty if name in catalog.tables}
+    mark_made_empty(connection, channel, start, kept)
 
 
 def forget_models(connection: Connection, channel: str) -> None:

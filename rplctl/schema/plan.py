@@ -28,6 +28,7 @@ from rplctl.schema.statement import (
     DropDatabase,
     DropTable,
     ExchangePartition,
+    Move,
     RemovePartitionRows,
     RenameTable,
     RenameTo,
@@ -144,6 +145,15 @@ class DdlPlan:
     database_changes: dict[str, DatabaseModel | None] = field(default_factory=dict)
     unreplicated: tuple[Unreplicated, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def moves(self) -> Iterator[Move]:
+        """Where tables go with all their rows, in order."""
+        for step in self.steps:
+            match step:
+                case RenameStep(old, new):
+                    yield (old.database, old.name), (new.database, new.name)
+                case DropStep(model) | TruncateStep(model):
+                    yield (model.database, model.name), None
 
 
 def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rplctl.schema.model import Check, Column, ForeignKey, Key, Partition, Partitioning, TableModel
 
 TableName = tuple[str, str]  # (database, table)
+Move = tuple[TableName, TableName | None]  # a table with all its rows: to another name, or nowhere
+EVERY_TABLE = ""  # in the place of a table's name: all of its database
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +280,23 @@ def tables_of(action: DdlAction) -> tuple[TableName, ...]:
         case AlterTable(name, operations):
             return (name, *(more for operation in operations for more in _also_altered(operation)))
     return ()
+
+
+def moves_of(action: DdlAction) -> Iterator[Move]:
+    """Where the statement takes tables with all their rows, in its order."""
+    match action:
+        case CreateTable(model, or_replace=True):
+            yield (model.database, model.name), None
+        case TruncateTable(name) | CreateTableLike(name, or_replace=True):
+            yield name, None
+        case DropTable(names):
+            yield from ((name, None) for name in names)
+        case DropDatabase(name):
+            yield (name, EVERY_TABLE), None
+        case RenameTable(pairs):
+            yield from pairs
+        case AlterTable(name, operations):
+            yield from ((name, o.name) for o in operations if isinstance(o, RenameTo) and o.name != name)
 
 
 def _also_altered(operation: Operation) -> tuple[TableName, ...]:

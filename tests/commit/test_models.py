@@ -8,11 +8,20 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from rplctl.commit.models import forget_models, load_models, store_models
+from rplctl.commit.models import (
+    forget_models,
+    load_models,
+    mark_made_empty,
+    rebase_models,
+    store_models,
+    tables_made_empty,
+)
 from rplctl.commit.tables import create_own_tables
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
+from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
+from rplctl.schema.statement import moves_of
 from rplctl.target import open_engine
 
 ONE = Catalog().after(plan_ddl("CREATE TABLE t (a INT)", "d", DdlContext(), Catalog()))
@@ -62,3 +71,48 @@ def test_channels_do_not_see_each_other(engine: Engine) -> None:
         forget_models(connection, "one")
         assert load_models(connection, "one", at(9, 9)).tables == {}
         assert load_models(connection, "two", at(9, 9)).tables == TWO.tables
+
+
+@pytest.mark.parametrize("server", [False, True])
+@pytest.mark.parametrize(
+    ("sql", "left"),
+    [
+        ("RENAME TABLE t TO e.u", {("e", "u")}),
+        ("ALTER TABLE t RENAME TO u, ADD b INT", {("d", "u")}),
+        ("RENAME TABLE t TO x, full TO t, x TO full", {("d", "full")}),
+        ("RENAME TABLE full TO x", {("d", "t")}),
+        ("ALTER TABLE t ADD b INT", {("d", "t")}),
+        ("CREATE TABLE u LIKE t", {("d", "t")}),
+        ("DROP TABLE full", {("d", "t")}),
+        ("DROP TABLE t", set()),
+        ("TRUNCATE t", set()),
+        ("CREATE OR REPLACE TABLE t (b INT)", set()),
+        ("CREATE OR REPLACE TABLE t LIKE full", set()),
+        ("DROP DATABASE d", set()),
+    ],
+)
+def test_a_table_without_its_rows_is_known_under_each_name_until_the_source_has_none_of_them(
+    engine: Engine, sql: str, left: set[tuple[str, str]], server: bool
+) -> None:
+    """`server`: the target executes the statement, and has no plan of it."""
+    both = ONE.after(plan_ddl("CREATE TABLE full (a INT)", "d", DdlContext(), ONE))
+    plan = plan_ddl(sql, "d", DdlContext(), both)
+    with engine.begin() as connection:
+        store_models(connection, "", at(1, 4), both.tables)
+        mark_made_empty(connection, "", at(1, 4), ONE.tables)
+        if server:
+            moves = [move for action in parse_ddl(sql, "d", DdlContext()) for move in moves_of(action)]
+            store_models(connection, "", at(1, 9), {}, {}, moves)
+        else:
+            store_models(connection, "", at(1, 9), plan.model_changes, plan.database_changes, list(plan.moves()))
+            assert load_models(connection, "", at(1, 9)).tables == both.after(plan).tables
+        assert set(tables_made_empty(connection, "")) == left
+
+
+def test_another_source_does_not_bring_the_rows(engine: Engine) -> None:
+    with engine.begin() as connection:
+        store_models(connection, "", at(7, 4), ONE.tables)
+        mark_made_empty(connection, "", at(7, 4), ONE.tables)
+        rebase_models(connection, "", ONE)
+        assert tables_made_empty(connection, "") == [("d", "t")]
+        assert load_models(connection, "", at(1, 4)).tables == ONE.tables

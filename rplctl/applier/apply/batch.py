@@ -374,9 +374,16 @@ class BatchApplier:
             if self._statements is not None:
                 self._statements.begin_group(run)
             result = work.apply(run)
-            if result.models or result.databases:
+            if self._statements is not None:
+                result.moves.extend(self._statements.take_moves())
+            if result.models or result.databases or result.moves:
                 store_models(
-                    self._target.connection, self._channel.name, batch.source_position, result.models, result.databases
+                    self._target.connection,
+                    self._channel.name,
+                    batch.source_position,
+                    result.models,
+                    result.databases,
+                    result.moves,
                 )
 
         after = self._statements is not None and not (

@@ -45,7 +45,7 @@ from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import ERROR_UNSAFE_STATEMENT, parse_ddl
 from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
-from rplctl.schema.statement import ACCOUNT, AlterTable, NoOperation, TableName, Unreplicated, tables_of
+from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 
 _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
@@ -74,6 +74,7 @@ class OrderedResult:
     changes: int = 0
     models: dict[TableName, TableModel | None] = field(default_factory=dict)
     databases: dict[str, DatabaseModel | None] = field(default_factory=dict)
+    moves: list[Move] = field(default_factory=list)
     catalog: Catalog | None = None  # after the range's DDL; None = unchanged
     notes: list[str] = field(default_factory=list)
     passed_over: PassedOver = field(default_factory=PassedOver)
@@ -323,6 +324,7 @@ class OrderedRange:
             raise TargetError(f"{text}: {error.message}", errno=1062, hint=WAY_OUT) from error
         self.result.models.update(plan.model_changes)
         self.result.databases.update(plan.database_changes)
+        self.result.moves.extend(plan.moves())
         self._catalog = self.result.catalog = self._catalog.after(plan)
         if not all(isinstance(action, NoOperation) for action in plan.actions):
             self._commit_was_here()

@@ -27,6 +27,7 @@ from rplctl.event.types import EventType
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import Move
 from rplctl.target.base import Statement, StatementTarget
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
@@ -47,6 +48,7 @@ class StatementRunner:
         self._variables: list[Intvar | Rand | UserVar] = []
         self._files: dict[int, list[bytes]] = {}
         self._were_prepared = False
+        self._moves: list[Move] = []
 
     @property
     def catalog(self) -> Catalog:
@@ -81,6 +83,7 @@ class StatementRunner:
     def begin_group(self, run: EventRun) -> None:
         """In its transaction, before the first event. Only what may be rolled back costs a savepoint."""
         self._variables.clear()
+        self._moves.clear()
         self._files.clear()
         queries = (run.event(int(number)).upper() for number in np.flatnonzero(run.types == EventType.QUERY))
         if any(b"ROLLBACK" in query or b"XA " in query for query in queries):
@@ -127,7 +130,12 @@ class StatementRunner:
         context = DdlContext(sql_mode=query.context.sql_mode or 0, server_version=description.server_version)
         charset = charset_of(query.context.client_collation or 45)
         text = query.sql_bytes.decode("utf-8" if charset.startswith("utf8") else "latin-1", "replace")
-        self._tables.forget(text, query.database, context)
+        self._moves += self._tables.forget(text, query.database, context)
+
+    def take_moves(self) -> list[Move]:
+        """Where the group's statements took whole tables."""
+        moves, self._moves = self._moves, []
+        return moves
 
     def _file(self, file_id: int) -> list[bytes]:
         if file_id not in self._files:

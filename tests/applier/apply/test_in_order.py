@@ -11,9 +11,11 @@ from rplctl.applier.apply.in_order import wants_foreign_keys
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.plan import plan_batches
 from rplctl.commit import prepared as prepared_store
+from rplctl.commit.models import mark_made_empty, tables_made_empty
 from rplctl.commit.prepared import take_prepared
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
+from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, numbers_of, scenario
@@ -54,6 +56,23 @@ def test_models_follow_the_ddl_and_survive_a_restart_at_any_group(instance: Inst
         assert instance.applier.catalog == before
     assert set(before.tables) == {("ddl", "goods"), ("ddl", "emptied")}
     assert [column.name for column in before.tables["ddl", "goods"].columns] == ["id", "price", "name"]
+
+
+def test_what_load_schema_made_empty_is_known_by_the_name_that_it_has_now(instance: Instance) -> None:
+    groups = scenario("ddl")
+    made = next(n for n in range(len(groups.scan)) if _knows(instance, groups, n, ("ddl", "items")))
+    with instance.target.engine.begin() as connection:
+        models = {("ddl", "items"): instance.applier.catalog.tables["ddl", "items"]}
+        mark_made_empty(connection, "", groups.scan.source_position(made), models)
+        assert tables_made_empty(connection, "") == [("ddl", "items")]
+    apply_in_order(instance, groups, made + 1)
+    with instance.target.engine.connect() as connection:
+        assert tables_made_empty(connection, "") == [("ddl", "goods")]
+
+
+def _knows(instance: Instance, groups: RelayGroups, number: int, name: tuple[str, str]) -> bool:
+    apply_in_order(instance, groups, number, number + 1)
+    return name in instance.applier.catalog.tables
 
 
 def test_ordered_and_bulk_leave_the_same(tmp_path: Path) -> None:
