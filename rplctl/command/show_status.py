@@ -100,7 +100,7 @@ class SlaveStatus:
     Row_Changes_Applied: int
     Retried_transactions: int  # MariaDB's: after deadlocks and lock waits
     Skip_Gtids: str  # still to be passed over when they are reached
-    Passed_Over_Errors: int  # by replica_exec_mode and replica_skip_errors, since the applier's start
+    Passed_Over_Errors: int  # by replica_exec_mode, replica_skip_errors, on_unsupported_ddl, since the applier's start
     Relay_Log_Info_Repository: str  # FILE | TABLE transactional | TABLE not transactional, as it is now
     Last_Synced_Timestamp: str  # when the last good `start --until-synced` asked where the source's log ends; ''
     Last_Synced_To: str  # and where that was, FILE:POS

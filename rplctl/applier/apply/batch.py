@@ -399,6 +399,7 @@ class BatchApplier:
             log.warning("%s", note)
         if work.result.passed_over.count:
             self.passed_over += work.result.passed_over.count
+        if work.result.passed_over.errors:
             log.warning("%s", work.result.passed_over.summary())
         if work.result.catalog is not None:
             self.catalog = work.result.catalog

@@ -304,6 +304,7 @@ class OrderedRange:
             accounts = [s for s in plan.unreplicated if s.kind == ACCOUNT and not self._stops_at_accounts]
             if others := [statement for statement in plan.unreplicated if statement not in accounts]:
                 raise _unreplicated_error(others[0])
+            self.result.passed_over.statements += len(accounts)
             texts = (masked(statement.text)[:200] for statement in accounts)
             self.result.notes.extend(f"skipped at {at}: the target has no users of the source's: {t}" for t in texts)
         except RplError as error:
@@ -312,6 +313,7 @@ class OrderedRange:
                 raise
             error.hide(query.sql)
             self.result.notes.append(f"skipped at {at}: {error.message}")
+            self.result.passed_over.statements += 1
             return
         self.result.notes.extend(plan.notes)
         try:

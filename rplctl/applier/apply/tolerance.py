@@ -34,6 +34,7 @@ class PassedOver:
 
     errors: Counter[int] = field(default_factory=Counter)
     messages: list[str] = field(default_factory=list)
+    statements: int = 0  # that the target cannot have (on_unsupported_ddl); no errors
 
     def add(self, error: RplError, at: str) -> None:
         self.errors[error.errno] += 1
@@ -42,11 +43,12 @@ class PassedOver:
 
     @property
     def count(self) -> int:
-        return self.errors.total()
+        return self.errors.total() + self.statements
 
     def summary(self) -> str:
         parts = ", ".join(f"{errno}: {count}" for errno, count in sorted(self.errors.items()))
-        return f"{self.count} errors passed over in this batch ({parts}): the target is not what the source was"
+        count = self.errors.total()
+        return f"{count} errors passed over in this batch ({parts}): the target is not what the source was"
 
 
 @dataclass(frozen=True, slots=True)
