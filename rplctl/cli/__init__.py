@@ -58,7 +58,7 @@ def help_of(hoisted: Sequence[str]) -> str:
     from rplctl.cli.app import VERBS, verb_of
 
     verb = verb_of(hoisted)
-    known = any(verb in (name, *aliases) for name, _, aliases in VERBS)
+    known = any(verb in (name, *aliases) for name, aliases in VERBS.items())
     return f"rplctl {verb} --help" if known else "rplctl --help"
 
 

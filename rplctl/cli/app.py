@@ -1,7 +1,11 @@
 """The Typer app: global options, every verb with its aliases.
 
-`VERBS` is the one list of commands: (name, where its function is, aliases). Aliases are hidden, and work alike.
-A command line that names its verb builds that verb only; help, completion and mistakes build them all.
+`VERBS` is the one list of commands: name → aliases. Aliases are hidden, and work alike. `rplctl show-status` is
+`show_status` in show_status.py here, which asks `show_status` in rplctl/command/show_status.py.
+
+How verbs are lazy: a command line that names its verb imports that verb's file only; help, completion and mistakes
+import them all. A verb's function imports its command when it runs, and nothing else of ours is imported in a function
+(tests/house): so help, and the status of a FILE repository, load neither Spark nor SQLAlchemy nor Numba (design D16).
 """
 
 from __future__ import annotations
@@ -14,50 +18,52 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from rplctl import __version__
 from rplctl.cli import completion
 from rplctl.cli.globals import GLOBAL_FLAGS, make_globals
+from rplctl.cli.output import write
 from rplctl.cli.plain_values import use_plain_values
 
-VERBS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("init", "change_master:init", ()),
-    ("change-master", "change_master:change_master", ("change-source", "change-replication-source")),
-    ("change-filter", "change_master:change_filter", ("change-replication-filter",)),
-    ("start", "threads:start", ("start-slave", "start-replica")),
-    ("stop", "threads:stop", ("stop-slave", "stop-replica")),
-    ("reset", "threads:reset", ("reset-slave", "reset-replica")),
-    ("show-status", "show:show_status", ("show-slave-status", "show-replica-status", "status")),
-    ("show-channels", "show:show_channels", ()),
-    ("show-relaylog-events", "show:show_relaylog_events", ()),
-    ("flush-relay-logs", "upkeep:flush_relay_logs", ()),
-    ("purge-relay-logs", "upkeep:purge_relay_logs", ()),
-    ("purge-binary-logs", "upkeep:purge_binary_logs", ("purge-master-logs",)),
-    ("skip", "threads:skip", ()),
-    ("recover", "upkeep:recover", ()),
-    ("switch-repo", "upkeep:switch_repo", ()),
-    ("load-schema", "upkeep:load_schema", ()),
-    ("log-status", "log_status:log_status", ("show-log-status",)),
-    ("lock-instance", "log_status:lock_instance", ("lock-instance-for-backup",)),
-    ("unlock-instance", "log_status:unlock_instance", ()),
-    ("lock-tables", "log_status:lock_tables", ("flush-tables-with-read-lock",)),
-    ("unlock-tables", "log_status:unlock_tables", ()),
-    ("backup", "backup:backup", ()),
-    ("restore", "backup:restore", ()),
-    ("export-info", "exchange:export_info", ()),
-    ("import-info", "exchange:import_info", ()),
-    ("wait", "threads:wait", ()),
-    ("check", "show:check", ()),
-    ("doctor", "show:doctor", ()),
-    ("fsync-report", "measure:fsync_report", ()),
-    ("crash-test", "measure:crash_test", ()),
-    ("demo", "demo:demo", ()),
-)
+VERBS: dict[str, tuple[str, ...]] = {
+    "init": (),
+    "change-master": ("change-source", "change-replication-source"),
+    "change-filter": ("change-replication-filter",),
+    "start": ("start-slave", "start-replica"),
+    "stop": ("stop-slave", "stop-replica"),
+    "reset": ("reset-slave", "reset-replica"),
+    "show-status": ("show-slave-status", "show-replica-status", "status"),
+    "show-channels": (),
+    "show-relaylog-events": (),
+    "flush-relay-logs": (),
+    "purge-relay-logs": (),
+    "purge-binary-logs": ("purge-master-logs",),
+    "skip": (),
+    "recover": (),
+    "switch-repo": (),
+    "load-schema": (),
+    "log-status": ("show-log-status",),
+    "lock-instance": ("lock-instance-for-backup",),
+    "unlock-instance": (),
+    "lock-tables": ("flush-tables-with-read-lock",),
+    "unlock-tables": (),
+    "backup": (),
+    "restore": (),
+    "export-info": (),
+    "import-info": (),
+    "wait": (),
+    "check": (),
+    "doctor": (),
+    "fsync-report": (),
+    "crash-test": (),
+    "demo": (),
+}
 HELP = ("-h", "--help")
 
 
 def command_for(arguments: Sequence[str]) -> Any:
     """The program as a command that can be called with these (hoisted) arguments."""
     verb = verb_of(arguments)
-    wanted = [row for row in VERBS if verb in (row[0], *row[2])] or VERBS
+    wanted = [name for name, aliases in VERBS.items() if verb in (name, *aliases)] or VERBS
     app = typer.Typer(
         name="rplctl",
         help="A crash-safe MySQL/MariaDB replica for any SQL database, run like a MySQL replica.",
@@ -68,10 +74,10 @@ def command_for(arguments: Sequence[str]) -> Any:
         context_settings={"help_option_names": list(HELP), "max_content_width": 100},
     )
     app.callback()(_global_options)
-    for name, place, aliases in wanted:
-        function = _function_at(place)
+    for name in wanted:
+        function = function_of(name)
         app.command(name)(function)
-        for alias in aliases:
+        for alias in VERBS[name]:
             app.command(alias, hidden=True)(function)
     command = get_command(app)
     use_plain_values(command)
@@ -93,17 +99,14 @@ def verb_of(arguments: Sequence[str]) -> str:
     return ""
 
 
-def _function_at(place: str) -> Callable[..., Any]:
-    module, _, name = place.partition(":")
-    function: Callable[..., Any] = getattr(import_module(f"rplctl.cli.{module}"), name)
+def function_of(verb: str) -> Callable[..., None]:
+    name = verb.replace("-", "_")
+    function: Callable[..., None] = getattr(import_module(f"rplctl.cli.{name}"), name)
     return function
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from rplctl import __version__
-        from rplctl.cli.output import write
-
         write(f"rplctl {__version__}\n")
         raise typer.Exit
 

@@ -1,4 +1,4 @@
-"""`backup` and `restore`."""
+"""`backup`: the instance's files, all of one moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.options import options_of
-from rplctl.cli.output import many, say, say_notes
+from rplctl.cli.output import many, say
 
 
 def backup(
@@ -47,21 +47,3 @@ def backup(
         sys.stderr.write("Note: the target's data are not in it: dump them and rplctl's own tables (man rplctl)\n")
     if options.verbose:
         sys.stderr.write(f"held {result.held_s * 1000:.1f} ms\n")
-
-
-def restore(
-    context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What backup made.")],
-    binary_log_dir: Annotated[
-        list[Path] | None,
-        typer.Option("--binary-log-dir", metavar="DIR", help="Put a binary log back that was in this folder."),
-    ] = None,
-) -> None:
-    """Make an instance folder from a backup."""
-    from rplctl.command.restore import restore as run
-
-    options = options_of(context)
-    result = run(folder.absolute(), options.datadir, [place.absolute() for place in binary_log_dir or []])
-    say_notes(options, result.notes)
-    row = {"Datadir": str(result.datadir), "Files": result.files, "Log_Status": result.log_status}
-    say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", row)

@@ -1,4 +1,4 @@
-"""`log-status`, and the locks of a backup: `lock-instance`, `lock-tables` and their opposites."""
+"""`log-status`: where a backup would begin (WL#9452)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rplctl.cli.globals import Globals
-from rplctl.cli.options import options_of, seconds
-from rplctl.cli.output import say, show_rows
-
-Wait = Annotated[str, typer.Option("--wait", metavar="S", help="Wait for the lock at most so many seconds.")]
-Timeout = Annotated[
-    str | None, typer.Option("--timeout", metavar="S", help="Give it back after so many seconds; 1h without it.")
-]
-Command = Annotated[
-    list[str] | None, typer.Argument(metavar="[-- COMMAND ...]", help="Run this, and hold the lock as long as it runs.")
-]
+from rplctl.cli.options import options_of
+from rplctl.cli.output import show_rows
 
 
 def log_status(
@@ -48,44 +39,3 @@ def log_status(
 def _as_text(value: Any) -> str:
     """JSON as MySQL prints a JSON column."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def lock_instance(context: typer.Context, command: Command = None, wait: Wait = "50", timeout: Timeout = None) -> None:
-    """Keep files as they are (LOCK INSTANCE FOR BACKUP)."""
-    _lock(options_of(context), "instance", command, wait, timeout)
-
-
-def unlock_instance(context: typer.Context) -> None:
-    """Give back what lock-instance took (UNLOCK INSTANCE)."""
-    _unlock(options_of(context), "instance")
-
-
-def lock_tables(context: typer.Context, command: Command = None, wait: Wait = "50", timeout: Timeout = None) -> None:
-    """Hold appliers (FLUSH TABLES WITH READ LOCK)."""
-    _lock(options_of(context), "tables", command, wait, timeout)
-
-
-def unlock_tables(context: typer.Context) -> None:
-    """Give back what lock-tables took (UNLOCK TABLES)."""
-    _unlock(options_of(context), "tables")
-
-
-def _lock(options: Globals, kind: str, command: list[str] | None, wait: str, timeout: str | None) -> None:
-    from rplctl.command.instance.backup_lock import HOLDER_TIMEOUT_S, lock_detached, run_under_lock
-    from rplctl.errors import UsageError
-
-    wait_s = seconds(wait, "--wait") or 0.0
-    if command:
-        if timeout is not None:
-            raise UsageError("--timeout goes with no COMMAND: the lock is held as long as it runs")
-        raise typer.Exit(run_under_lock(options.config(), kind, wait_s, command))
-    held = lock_detached(options.config(), kind, wait_s, seconds(timeout, "--timeout") or HOLDER_TIMEOUT_S)
-    text = f"held by process {held.pid} for {held.timeout_s:g} s at most; rplctl unlock-{kind} ends it"
-    say(options, text, {"Lock": kind, "Pid": held.pid, "Timeout": held.timeout_s})
-
-
-def _unlock(options: Globals, kind: str) -> None:
-    from rplctl.command.instance.backup_lock import unlock
-
-    pid = unlock(options.config(), kind)
-    say(options, "unlocked" if pid is not None else "was not locked", {"Lock": kind, "Pid": pid})

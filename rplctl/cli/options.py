@@ -57,6 +57,8 @@ PasswordReference = Annotated[
         help="Store env:NAME or file:/PATH instead of a password; read when needed.",
     ),
 ]
+Receiver = Annotated[bool, typer.Option("--receiver", "--io-thread", help="Only the receiver (I/O thread).")]
+Applier = Annotated[bool, typer.Option("--applier", "--sql-thread", help="Only the applier (SQL thread).")]
 Terminology = Annotated[
     str,
     typer.Option("--terminology", metavar="master|source", help="Column names of MySQL up to 8.0.21, or since 8.0.22."),

@@ -11,8 +11,9 @@ from pathlib import Path
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.init import init
+from rplctl.command.process.start_request import Progress, StartRequest
 from rplctl.command.show_status import SlaveStatus, show_status
-from rplctl.command.start import Progress, StartRequest, start
+from rplctl.command.start import start
 from rplctl.config import load_config
 from rplctl.errors import RplError, UsageError
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rplctl.channel import Channel
-from rplctl.command.change_master import finish_pending_change
+from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import (
     Note,
     Repositories,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rplctl.channel import Channel, check_channel_name
-from rplctl.command.change_master import (
+from rplctl.command.channel.change_options import ignored_settings
+from rplctl.command.channel.change_store import (
     ChangeResult,
     finish_pending_change,
     journal_line,
@@ -21,7 +22,6 @@ from rplctl.command.change_master import (
     store_change,
     stored_records,
 )
-from rplctl.command.channel.change_options import ignored_settings
 from rplctl.command.channel.context import Note, administer, open_repositories, refuse_while_running
 from rplctl.config import Config
 from rplctl.durable import is_readable_by_others

@@ -1,37 +1,24 @@
-"""STOP SLAVE and RESET SLAVE.
+"""STOP SLAVE.
 
-Stop: SIGTERM ends a thread at a transaction end; one that does not end in time is killed, which loses nothing (WL#4621)
-and is said. Already stopped is a note (3084), not an error.
+SIGTERM ends a thread at a transaction end; one that does not end in time is killed, which loses nothing (WL#4621) and
+is said. Already stopped is a note (3084), not an error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from rplctl import skip_list
 from rplctl.channel import Channel
-from rplctl.command.change_master import finish_pending_change
 from rplctl.command.channel.context import (
     ROLES,
     Note,
-    Repositories,
-    administer,
     channels_stay,
-    clear_status,
-    not_configured,
-    open_repositories,
     refuse_unknown,
-    refuse_while_running,
     running,
-    target_has_table,
 )
-from rplctl.command.check.sync_record import forget_sync
-from rplctl.command.instance.journal import append_journal
 from rplctl.command.process.child import STOP_TIMEOUT_S, order_of_stop, stop_running
 from rplctl.config import Config
-from rplctl.durable import remove_file
 from rplctl.errors import TargetError
-from rplctl.position import FIRST_EVENT_POSITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,78 +56,3 @@ def _refuse_unknown(config: Config, channel: Channel) -> None:
     except TargetError as error:
         if not (error.transient and channel.run_folder.is_dir()):
             raise
-
-
-@dataclass(frozen=True, slots=True)
-class ResetResult:
-    channel: str
-    removed_relay_logs: tuple[str, ...]
-    removed_channel: bool
-    dry_run: bool
-
-
-def reset(config: Config, channel_name: str, *, everything: bool = False, dry_run: bool = False) -> ResetResult:
-    """Forget the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081.
-
-    The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
-    """
-    from rplctl.commit.two_phase import settle_prepared
-    from rplctl.relay_log.index import RelayLogIndex
-    from rplctl.relay_log.purge import purge_all
-
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
-        refuse_while_running(channel)
-        finish_pending_change(config, channel)
-        repositories = open_repositories(config, channel_name)
-        if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
-            raise not_configured(channel_name, config.datadir)
-        index = RelayLogIndex(channel)
-        names = tuple(sorted({*index.names(), *index.files()}))
-        if dry_run:
-            return ResetResult(channel_name, names, everything, dry_run=True)
-        if repositories.master_info.exists():
-            master = repositories.master_info.read()
-            cleared = replace(
-                master,
-                master_log_name="",
-                master_log_pos=FIRST_EVENT_POSITION,
-                flushed_relay_log_name="",
-                flushed_relay_log_pos=0,
-            )
-            repositories.master_info.flush(cleared, force=True)
-        purge_all(channel)
-        settle_prepared(config, channel, repositories.engine)
-        if target_has_table(repositories, "rplctl_commit_marker"):
-            from rplctl.commit.position_store import remove_marker
-
-            remove_marker(channel_name, repositories.engine())
-        repositories.relay_log_info.remove()
-        skip_list.clear(channel.run_folder)
-        forget_sync(channel)
-        for role in ROLES:
-            clear_status(channel, role)
-        if everything:
-            _forget_channel(channel, repositories)
-        what = "RESET SLAVE ALL" if everything else "RESET SLAVE"
-        append_journal(config, f"'{what} FOR CHANNEL '{channel_name}' executed'")
-        return ResetResult(channel_name, names, everything, dry_run=False)
-
-
-def _forget_channel(channel: Channel, repositories: Repositories) -> None:
-    """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
-    if target_has_table(repositories, "rplctl_table_models"):
-        from rplctl.commit.models import forget_models
-
-        with repositories.engine().begin() as connection:
-            forget_models(connection, channel.name)
-    if target_has_table(repositories, "rplctl_prepared_xa"):
-        from rplctl.commit.prepared import forget_prepared
-
-        with repositories.engine().begin() as connection:
-            forget_prepared(connection, channel.name)
-    repositories.master_info.remove()
-    remove_file(channel.relay_log_index_path)
-    for role in ROLES:
-        channel.status_path(role).unlink(missing_ok=True)
-        channel.log_path(role).unlink(missing_ok=True)

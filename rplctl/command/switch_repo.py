@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.change_master import finish_pending_change
+from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import administer, engine_of, refuse_unknown, refuse_while_running
 from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config

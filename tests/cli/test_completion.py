@@ -21,7 +21,7 @@ Tab = Callable[..., list[str]]
 SHELLS = ["bash", "zsh", "fish"]
 CHOICES = [
     (verb, flag, parameter.metavar)
-    for verb, _, _ in VERBS
+    for verb in VERBS
     for parameter in command_for([]).commands[verb].params
     for flag in parameter.opts[:1]
     if re.fullmatch(r"[\w-]+(\|[\w-]+)+", getattr(parameter, "metavar", None) or "")
@@ -99,7 +99,7 @@ def test_every_option_with_a_few_values_offers_them(tab: Tab, verb: str, flag: s
     assert tab(f"rplctl {verb} {flag} ") == metavar.split("|")
 
 
-@pytest.mark.parametrize("verb", [name for name, _, _ in VERBS])
+@pytest.mark.parametrize("verb", list(VERBS))
 def test_every_verb_offers_the_options_of_every_command(tab: Tab, verb: str) -> None:
     assert {"--datadir", "--json", "--quiet"} <= set(tab(f"rplctl {verb} --"))
 

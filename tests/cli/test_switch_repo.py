@@ -15,8 +15,8 @@ from alembic import command
 from alembic.config import Config as AlembicConfig
 
 from rplctl.channel import Channel
-from rplctl.command import start as start_module
 from rplctl.command.channel.context import engine_of
+from rplctl.command.process import preparation
 from rplctl.commit.two_phase import pages_path
 from rplctl.commit.xid import xid_prefix
 from rplctl.config import Config, load_config, store_options
@@ -117,8 +117,8 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def spawn(*_: object, **__: object) -> None:
         raise Started("would start")
 
-    monkeypatch.setattr(start_module, "spawn", spawn)
-    monkeypatch.setattr(start_module, "_seed", lambda *_: None)
+    monkeypatch.setattr(preparation, "spawn", spawn)
+    monkeypatch.setattr(preparation, "_seed", lambda *_: None)
 
 
 @pytest.mark.usefixtures("no_threads")

@@ -11,8 +11,8 @@ import pytest
 
 from rplctl import demo
 from rplctl.channel import Channel, lock_holder
-from rplctl.cli.threads import Turns
-from rplctl.command.start import StartRequest
+from rplctl.cli.start import Turns
+from rplctl.command.process.start_request import StartRequest
 from rplctl.errors import StoppedEarly, WaitTimeout
 from tests.cli.program import Program
 

@@ -36,7 +36,7 @@ MORE_CODES = {"check": {3}, "backup": {1}, "export-info": {1}, "import-info": {1
 NUMBERS = ("N", "S", "SECONDS", "POS")
 PARAMETERS: list[tuple[str, Any]] = [
     (verb, parameter)
-    for verb, _, _ in VERBS
+    for verb in VERBS
     if verb not in NOT_HERE
     for parameter in command_for([]).commands[verb].params
     if not getattr(parameter, "is_flag", False) and parameter.name not in ("command", "password_on_argv")
@@ -59,7 +59,7 @@ def line(verb: str, parameter: Any, value: str) -> list[str]:
     return [verb, *words, f"{flag}={value}"]
 
 
-@pytest.mark.parametrize("verb", [verb for verb, _, _ in VERBS if verb not in NOT_HERE])
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in NOT_HERE])
 def test_a_wrong_value_has_one_error_with_a_way_on_and_changes_nothing(
     configured: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
@@ -97,7 +97,7 @@ def judge(done: Outcome, verb: str, parameter: Any, value: str) -> None:
         assert done.out == "", where
 
 
-@pytest.mark.parametrize("verb", [verb for verb, _, _ in VERBS])
+@pytest.mark.parametrize("verb", list(VERBS))
 def test_an_option_that_is_none_is_named_with_where_the_others_are(configured: Program, verb: str) -> None:
     before = contents(configured.datadir)
     for wrong in ("--no-such-option", "--no-such-option=1", "-Z", f"--{LONG}", f"--{MOVES}", "——json"):

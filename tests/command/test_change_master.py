@@ -12,8 +12,10 @@ from sqlalchemy import Engine
 from rplctl.channel import Channel, hold_lock
 from rplctl.command import change_master as module
 from rplctl.command.change_master import change_master
+from rplctl.command.channel import change_store
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges, parse_value
 from rplctl.command.channel.change_plan import new_master_info, new_relay_log_info
+from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import open_repositories
 from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.tables import create_own_tables
@@ -210,11 +212,11 @@ def test_a_change_killed_half_way_is_finished_by_the_next_command(
     with pytest.raises(Killed):
         change_master(config, "", MasterChanges(master_host="db2", master_log_file="c.000001", master_log_pos=4))
     monkeypatch.setattr(target, "flush", original)
-    assert module.finish_pending_change(config, Channel("", config.datadir))
+    assert finish_pending_change(config, Channel("", config.datadir))
     master, relay = stored(config)
     assert (master.host, master.read_position) == ("db2", BinlogPosition("c.000001", 4))
     assert relay.exec_position == master.read_position
-    assert not module.finish_pending_change(config, Channel("", config.datadir))
+    assert not finish_pending_change(config, Channel("", config.datadir))
 
 
 @pytest.mark.parametrize(
@@ -300,16 +302,16 @@ def test_what_a_killed_change_left_waits_for_the_thread_it_concerns_only(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel = Channel("", config.datadir)
-    monkeypatch.setattr(module, "remove_file", lambda _path: None)  # killed before the last step
+    monkeypatch.setattr(change_store, "remove_file", lambda _path: None)  # killed before the last step
     with hold_lock(channel, "applier"):
         change_master(config, "", MasterChanges(master_connect_retry=7))
     monkeypatch.undo()
     relay = replace(stored(config)[1], master_log_pos=5000)
     open_repositories(config, "").relay_log_info.flush(relay, force=True)
     with hold_lock(channel, "receiver"):
-        assert not module.finish_pending_change(config, channel)
+        assert not finish_pending_change(config, channel)
     with hold_lock(channel, "applier"):
-        assert module.finish_pending_change(config, channel)
+        assert finish_pending_change(config, channel)
     assert stored(config)[1].exec_position.log_pos == 5000
 
 

@@ -24,13 +24,19 @@ from rplctl.channel import Channel
 from rplctl.command.backup import backup
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
-from rplctl.command.instance.backup_lock import INSTANCE, TABLES, lock_detached, unlock
+from rplctl.command.flush_relay_logs import flush_relay_logs
+from rplctl.command.instance.backup_lock import BackupLock, lock_detached, unlock
+from rplctl.command.lock_instance import INSTANCE
+from rplctl.command.lock_tables import TABLES
 from rplctl.command.log_status import log_status
-from rplctl.command.recover import recover, skip
-from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs
+from rplctl.command.process.start_request import StartRequest
+from rplctl.command.purge_relay_logs import purge_relay_logs
+from rplctl.command.recover import recover
+from rplctl.command.reset import reset
 from rplctl.command.show_status import show_status
-from rplctl.command.start import StartRequest, start
-from rplctl.command.stop import reset, stop
+from rplctl.command.skip import skip
+from rplctl.command.start import start
+from rplctl.command.stop import stop
 from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
@@ -78,9 +84,9 @@ class Commands:
     def _backup(self) -> None:
         backup(self.config, self._folder / f"backup{next(self._number)}")
 
-    def _locked(self, kind: str) -> None:
-        lock_detached(self.config(), kind, 1)
-        unlock(self.config(), kind)
+    def _locked(self, lock: BackupLock) -> None:
+        lock_detached(self.config(), lock, 1)
+        unlock(self.config(), lock)
 
     def _switch(self) -> None:
         to = "file" if self.config("other").master_info_repository == "TABLE" else "table"

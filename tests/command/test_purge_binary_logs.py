@@ -13,7 +13,7 @@ from rplctl.command.backup import backup
 from rplctl.command.doctor import doctor
 from rplctl.command.log_status import log_status
 from rplctl.command.purge_binary_logs import purge_binary_logs
-from rplctl.command.relay_logs import purge_relay_logs
+from rplctl.command.purge_relay_logs import purge_relay_logs
 from rplctl.command.restore import restore
 from rplctl.config import Config, Value, load_config, store_options
 from rplctl.errors import UsageError

@@ -16,10 +16,14 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import all_channels, running
 from rplctl.command.check.source_end import folder_end
 from rplctl.command.demo import demo as run_demo
-from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs, show_relaylog_events
+from rplctl.command.flush_relay_logs import flush_relay_logs
+from rplctl.command.process.start_request import StartRequest
+from rplctl.command.purge_relay_logs import purge_relay_logs
+from rplctl.command.reset import reset
+from rplctl.command.show_relaylog_events import show_relaylog_events
 from rplctl.command.show_status import show_status
-from rplctl.command.start import StartRequest, start
-from rplctl.command.stop import reset, stop
+from rplctl.command.start import start
+from rplctl.command.stop import stop
 from rplctl.command.wait import wait
 from rplctl.config import Config
 from rplctl.errors import NotConfigured, NotRunning, SourceError, UsageError, WaitTimeout

@@ -14,9 +14,10 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import open_repositories
 from rplctl.command.doctor import doctor
-from rplctl.command.recover import SkipResult, recover, skip
+from rplctl.command.recover import recover
 from rplctl.command.show_channels import show_channels
 from rplctl.command.show_status import show_status
+from rplctl.command.skip import SkipResult, skip
 from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config
 from rplctl.errors import LockBusy, NotConfigured, RepositoryConflict, UsageError

@@ -189,7 +189,7 @@ def test_schema_speaks_of_no_kind_of_target() -> None:
 
 def loaded_by_name(path: Path) -> set[str]:
     """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
-    with the module's own texts that can be x ("b", or "b:function" as in a table of commands).
+    with the module's own texts that can be x ("b", or "b-c" for b_c as in a table of commands).
     """
     calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args]
     asked = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] in LOADERS]
@@ -199,7 +199,7 @@ def loaded_by_name(path: Path) -> set[str]:
     names = {text for text in texts if asked and text.startswith("rplctl.")}
     for argument in asked:
         if isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
-            names |= {str(argument.values[0].value) + text.partition(":")[0] for text in texts}
+            names |= {str(argument.values[0].value) + text.replace("-", "_") for text in texts}
     return names
 
 
@@ -236,8 +236,8 @@ def test_a_dead_module_is_found_even_when_its_own_parts_import_each_other() -> N
 
 def test_commands_loaded_by_a_text_are_alive_and_others_are_not(tmp_path: Path) -> None:
     table = tmp_path / "table.py"
-    table.write_text('VERBS = ("show:status", "demo")\nload = importlib.import_module(f"rplctl.cli.{name}")\n')
-    assert loaded_by_name(table) >= {"rplctl.cli.show", "rplctl.cli.demo"}
+    table.write_text('VERBS = ("show-status", "demo")\nload = importlib.import_module(f"rplctl.cli.{name}")\n')
+    assert loaded_by_name(table) >= {"rplctl.cli.show_status", "rplctl.cli.demo"}
     assert "rplctl.cli.output" not in loaded_by_name(table)
     no_loader = tmp_path / "no_loader.py"
     no_loader.write_text('MENTIONED = "rplctl.cli.show"\n')

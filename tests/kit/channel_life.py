@@ -20,7 +20,8 @@ from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, one_engine, open_repositories
-from rplctl.command.start import StartRequest, prepare
+from rplctl.command.process.preparation import prepare
+from rplctl.command.process.start_request import StartRequest
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group

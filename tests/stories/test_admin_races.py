@@ -17,10 +17,13 @@ from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, running
-from rplctl.command.relay_logs import flush_relay_logs, purge_relay_logs
+from rplctl.command.flush_relay_logs import flush_relay_logs
+from rplctl.command.process.start_request import StartRequest
+from rplctl.command.purge_relay_logs import purge_relay_logs
+from rplctl.command.reset import reset
 from rplctl.command.show_status import show_status
-from rplctl.command.start import StartRequest, start
-from rplctl.command.stop import reset, stop
+from rplctl.command.start import start
+from rplctl.command.stop import stop
 from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config
 from rplctl.errors import LockBusy, RepositoryConflict, RplError, UsageError

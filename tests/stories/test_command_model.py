@@ -37,10 +37,10 @@ from hypothesis.stateful import (
 
 from rplctl.channel import Channel, lock_holder
 from rplctl.cli import app, run
-from rplctl.command import start as start_module
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of
+from rplctl.command.process import preparation
 from rplctl.command.process.child import Child
 from rplctl.config import load_config
 from rplctl.demo.crash_log import FOLDER
@@ -50,7 +50,7 @@ from rplctl.repository.switch import RECORDS
 from tests.kit.replica import wait_until
 from tests.kit.torture_page import count_torture, run_seed, walk
 
-START: Any = start_module
+START: Any = preparation
 SEED = 2775
 ROLES = ("receiver", "applier")
 RECORD_NAMES = ("master-info", "relay-log-info")

@@ -22,8 +22,9 @@ from typing import Any
 
 import pytest
 
-from rplctl.command.change_master import change_master, finish_pending_change
+from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.selftest import crash_steps
 from rplctl.command.selftest.crash_run import (
     CHANNEL,

@@ -3,6 +3,7 @@
 context           repositories, locks and threads: what every verb begins with
 change_options    the options of change-master
 change_plan       what a change of them means for both records
+change_store      both records written as one change
 lost_record       what can be done when RelayLogInfo is gone
 position_applied  whether a position is applied
 """

@@ -1,7 +1,4 @@
-"""`lock-instance`, `lock-tables` and their opposites: the locks of a backup (WL#9452 F-4).
-
-    LOCK INSTANCE FOR BACKUP         no command changes files or channels, no relay log is purged; data go on
-    FLUSH TABLES WITH READ LOCK      the batches in work end, no applier writes to the target; receivers go on
+"""The locks of a backup (WL#9452 F-4): what `lock-instance`, `lock-tables` and their opposites share.
 
 Both may be held by a command that is run under them, or by a process that outlives us until `unlock-…` or a timeout.
 Invariant: the lock is an flock that this process has taken and left to the holder: there is no instant without it, and
@@ -17,19 +14,28 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
-from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout, read_lock
+from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout
 from rplctl.own_process import signal_holder
+from rplctl.target.engine_log import access_denied
 
-INSTANCE, TABLES = "instance", "tables"
 HOLDER_TIMEOUT_S = 3600.0
 _UNLOCK_PATIENCE_S = 10.0
 _HOLDER = "import sys, time; time.sleep(float(sys.argv[2]))"
-_NAMES = {INSTANCE: "LOCK INSTANCE FOR BACKUP", TABLES: "FLUSH TABLES WITH READ LOCK"}
-_WAITED_FOR = {INSTANCE: "a command that changes files runs", TABLES: "an applier is in a batch, or the lock is held"}
+
+
+@dataclass(frozen=True, slots=True)
+class BackupLock:
+    """One of both; lock_instance.py and lock_tables.py say what each is."""
+
+    kind: str  # as in the verb's name
+    statement: str
+    waited_for: str  # while it cannot be taken
+    take: Callable[[Path, float], tuple[InstanceLock | RwLock, bool]]  # (datadir, seconds) → (lock, whether it is held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +45,36 @@ class HeldLock:
     timeout_s: float
 
 
-def lock_detached(config: Config, kind: str, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
+def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
     """Take the lock and leave it to a process of its own. Raises LockBusy 1205, or when such a process holds it."""
     _check_folder(config)
-    seat = _seat(config, kind)
+    seat = _seat(config, lock)
     try:
         if not seat.acquire(patience_s=0):
             raise LockBusy(
-                f"{_NAMES[kind]} is held by process {seat.noted().strip()} already", hint=f"rplctl unlock-{kind}"
+                f"{lock.statement} is held by process {seat.noted().strip()} already", hint=f"rplctl unlock-{lock.kind}"
             )
-        with _taken(config, kind, wait_s) as lock:
+        with _taken(config, lock, wait_s) as taken:
             holder = subprocess.Popen(
-                [sys.executable, "-c", _HOLDER, f"rplctl lock-{kind}", str(timeout_s)],
+                [sys.executable, "-c", _HOLDER, f"rplctl lock-{lock.kind}", str(timeout_s)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(seat.descriptor, *lock.descriptors()),
+                pass_fds=(seat.descriptor, *taken.descriptors()),
                 start_new_session=True,
             )
             seat.note(f"{holder.pid}\n")
     finally:
         seat.close()
-    append_journal(config, f"'{_NAMES[kind]}' by process {holder.pid}, for {timeout_s:g} s at most")
+    append_journal(config, f"'{lock.statement}' by process {holder.pid}, for {timeout_s:g} s at most")
     _children.append(holder)
-    return HeldLock(kind, holder.pid, timeout_s)
+    return HeldLock(lock.kind, holder.pid, timeout_s)
 
 
 _children: list[subprocess.Popen[bytes]] = []  # left running on purpose
 
 
-def run_under_lock(config: Config, kind: str, wait_s: float, command: Sequence[str]) -> int:
+def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Sequence[str]) -> int:
     """Run the command while we hold the lock; its exit code. SIGTERM goes on to it."""
     _check_folder(config)
     children: list[subprocess.Popen[bytes]] = []
@@ -77,21 +83,21 @@ def run_under_lock(config: Config, kind: str, wait_s: float, command: Sequence[s
     def pass_on(number: int) -> None:
         children[0].send_signal(number) if children else early.append(number)
 
-    with _taken(config, kind, wait_s), _passing_on(signal.SIGTERM, pass_on):
+    with _taken(config, lock, wait_s), _passing_on(signal.SIGTERM, pass_on):
         try:
             children.append(subprocess.Popen(list(command)))
         except OSError as error:
-            raise RplError(f"{command[0]}: {error.strerror}", hint=f"rplctl lock-{kind} -- COMMAND") from None
+            raise RplError(f"{command[0]}: {error.strerror}", hint=f"rplctl lock-{lock.kind} -- COMMAND") from None
         for number in early:
             pass_on(number)
         code = children[0].wait()
     return 128 - code if code < 0 else code
 
 
-def unlock(config: Config, kind: str) -> int | None:
+def unlock(config: Config, lock: BackupLock) -> int | None:
     """End the process that `lock_detached` left; its pid, None when there is none. Raises RplError."""
     _check_folder(config)
-    seat = _seat(config, kind)
+    seat = _seat(config, lock)
     try:
         if seat.acquire(patience_s=0):
             return None
@@ -100,29 +106,28 @@ def unlock(config: Config, kind: str) -> int | None:
         if pid:
             signal_holder(pid, signal.SIGTERM, seat.path, "which holds the lock")
         if not seat.acquire(patience_s=_UNLOCK_PATIENCE_S):
-            raise LockBusy(f"process {pid} still holds the lock", hint=f"rplctl unlock-{kind}")
+            raise LockBusy(f"process {pid} still holds the lock", hint=f"rplctl unlock-{lock.kind}")
     finally:
         seat.close()
     _children[:] = [child for child in _children if child.poll() is None]
-    append_journal(config, f"'UNLOCK {kind.upper()}', process {pid}")
+    append_journal(config, f"'UNLOCK {lock.kind.upper()}', process {pid}")
     return pid
 
 
 @contextmanager
-def _taken(config: Config, kind: str, wait_s: float) -> Iterator[InstanceLock | RwLock]:
-    lock: InstanceLock | RwLock = InstanceLock(config.datadir) if kind == INSTANCE else read_lock(config.datadir)
+def _taken(config: Config, lock: BackupLock, wait_s: float) -> Iterator[InstanceLock | RwLock]:
+    taken, is_held = lock.take(config.datadir, wait_s)
     try:
-        is_held = lock.acquire_backup(wait_s) if isinstance(lock, InstanceLock) else lock.acquire_exclusive(wait_s)
         if not is_held:
-            raise lock_wait_timeout(_WAITED_FOR[kind], "rplctl show-status, or more time with --wait")
-        yield lock
+            raise lock_wait_timeout(lock.waited_for, "rplctl show-status, or more time with --wait")
+        yield taken
     finally:
-        lock.close()
+        taken.close()
 
 
-def _seat(config: Config, kind: str) -> FileLock:
+def _seat(config: Config, lock: BackupLock) -> FileLock:
     """Held by the detached process, with its pid inside: there is one at most."""
-    return FileLock(config.datadir / "run" / f"{kind}.holder")
+    return FileLock(config.datadir / "run" / f"{lock.kind}.holder")
 
 
 @contextmanager
@@ -135,8 +140,6 @@ def _passing_on(number: int, send: Callable[[int], None]) -> Iterator[None]:
 
 
 def _check_folder(config: Config) -> None:
-    from rplctl.target.engine_log import access_denied
-
     if not config.datadir.is_dir():
         raise NotConfigured(f"{config.datadir} is no instance folder", errno=1200, hint="rplctl init")
     if not os.access(config.datadir, os.R_OK | os.W_OK | os.X_OK):

@@ -1,5 +1,7 @@
 """The processes of a channel's threads, as the commands see them: begun, watched, ended.
 
+start_request  what a start is asked for, and what it says
+preparation    what comes before the threads: records settled, options told
 child          starts receiver and applier, waits until they run, stops them
 start_shared   several channels whose appliers share one process
 supervise      stays with what was started (`--foreground`, `--until-synced`)

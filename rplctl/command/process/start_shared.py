@@ -12,7 +12,8 @@ from contextlib import ExitStack, contextmanager
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.channel.context import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
 from rplctl.command.process.child import Child, leave_running, spawn_shared, terminate, wait_until_it_runs
-from rplctl.command.start import Prepared, StartRequest, StartResult, Until, check_request, prepare, variables_of
+from rplctl.command.process.preparation import Prepared, prepare
+from rplctl.command.process.start_request import StartRequest, StartResult, Until, check_request, variables_of
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, file_error
 from rplctl.secret import PASSWORD_VARIABLE

@@ -29,7 +29,7 @@ from rplctl.position import BinlogPosition
 from rplctl.status import AWAY, ThreadStatus, read_status
 
 if TYPE_CHECKING:
-    from rplctl.command.start import Progress
+    from rplctl.command.process.start_request import Progress
 
 _POLL_S = 0.1
 _LAST_LOOK_S = 0.5  # what the applier says so long after the receiver's end is of all that the receiver wrote

@@ -37,8 +37,8 @@ def to_table(config: Config, _say: Say) -> None:
 
 def forget_relay_logs(config: Config, _say: Say) -> None:
     """RESET and CHANGE MASTER: the receiver begins again."""
+    from rplctl.command.reset import reset
     from rplctl.command.selftest.crash_run import configure
-    from rplctl.command.stop import reset
 
     reset(config, CHANNEL, everything=True)
     configure(config, _say)
@@ -51,7 +51,7 @@ def recover(config: Config, _say: Say) -> None:
 
 
 def purge(config: Config, _say: Say) -> None:
-    from rplctl.command.relay_logs import purge_relay_logs
+    from rplctl.command.purge_relay_logs import purge_relay_logs
 
     purge_relay_logs(config, CHANNEL)
 

@@ -17,6 +17,7 @@ from unittest.mock import patch
 import pytest
 
 from rplctl.command import change_master as module
+from rplctl.command.channel import change_store
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges
 from rplctl.command.channel.context import open_repositories
 from rplctl.errors import UsageError
@@ -237,7 +238,7 @@ def killed_at(step: str) -> Any:
     if step in ("master", "relay"):
         flushes = {"master": "MASTER_INFO", "relay": "RELAY_LOG_INFO"}[step]
         return killed_at_flush(flushes, kill)
-    return patch.object(module, step, kill)
+    return patch.object(change_store, step, kill)
 
 
 def killed_at_flush(record: str, kill: Any) -> Any:

@@ -17,9 +17,10 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import one_engine
 from rplctl.command.check.verb import Limits, check
 from rplctl.command.init import init
+from rplctl.command.process.preparation import prepare
+from rplctl.command.process.start_request import StartRequest
 from rplctl.command.recover import recover
-from rplctl.command.start import StartRequest, prepare
-from rplctl.command.stop import reset
+from rplctl.command.reset import reset
 from rplctl.command.switch_repo import switch_repo
 from rplctl.errors import NotConfigured, RepositoryConflict, RplError
 from rplctl.status import ThreadStatus

@@ -18,10 +18,15 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import administer
 from rplctl.command.init import init
-from rplctl.command.instance.backup_lock import INSTANCE, TABLES, lock_detached, run_under_lock, unlock
+from rplctl.command.instance.backup_lock import lock_detached, run_under_lock
+from rplctl.command.lock_instance import INSTANCE
+from rplctl.command.lock_tables import TABLES
 from rplctl.command.log_status import log_status
-from rplctl.command.recover import skip
-from rplctl.command.stop import reset, stop
+from rplctl.command.reset import reset
+from rplctl.command.skip import skip
+from rplctl.command.stop import stop
+from rplctl.command.unlock_instance import unlock_instance
+from rplctl.command.unlock_tables import unlock_tables
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
 from rplctl.locks import InstanceLock, channel_map, read_lock
@@ -58,9 +63,9 @@ def test_the_worklogs_sequence_runs(config: Config) -> None:
     lock_detached(config, TABLES, 60)
     assert (is_locked(config), is_read_locked(config)) == (True, True)
     assert log_status(lambda _: config).row == row
-    assert unlock(config, TABLES)
+    assert unlock_tables(config)
     assert (is_locked(config), is_read_locked(config)) == (True, False)
-    assert unlock(config, INSTANCE)
+    assert unlock_instance(config)
     assert (is_locked(config), is_read_locked(config)) == (False, False)
 
 
@@ -80,7 +85,7 @@ def test_a_locked_instance_refuses_commands_that_change_files_and_lets_stop_thro
         assert (config.datadir / "master.info").read_bytes() == before
         assert [note.errno for note in stop(config, "").notes] == [3084]
     finally:
-        unlock(config, INSTANCE)
+        unlock_instance(config)
     assert change_master(config, "", MasterChanges(master_host="db2")).master_info.host == "db2"
 
 
@@ -89,7 +94,7 @@ def test_the_lock_is_not_given_while_a_command_changes_files(config: Config) -> 
         lock_detached(config, INSTANCE, 0.1)
     assert raised.value.errno == 1205
     lock_detached(config, INSTANCE, 60)
-    unlock(config, INSTANCE)
+    unlock_instance(config)
 
 
 def test_commands_on_channels_wait_for_the_collection(config: Config) -> None:
@@ -125,7 +130,7 @@ def test_a_second_holder_is_refused_by_name_and_a_killed_one_frees_the_lock(conf
     os.kill(held.pid, signal.SIGKILL)
     os.waitpid(held.pid, 0)
     assert not is_locked(config)
-    assert unlock(config, INSTANCE) is None
+    assert unlock_instance(config) is None
 
 
 def test_a_holder_gives_the_lock_back_in_time(config: Config) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.command.process.start_request import StartRequest
 from rplctl.command.process.start_shared import start_shared
 from rplctl.command.show_status import SlaveStatus, show_status
-from rplctl.command.start import StartRequest
 from rplctl.config import Config, load_config
 from rplctl.errors import NotConfigured
 from tests.kit.replica import Replica, assert_same_tables, wait_until

@@ -1,4 +1,4 @@
-"""`export-info` and `import-info`: move a replica to rplctl and back."""
+"""`import-info`: move a replica here from a server or another tool."""
 
 from __future__ import annotations
 
@@ -15,41 +15,6 @@ from rplctl.errors import UsageError
 
 def _file(flag: str, what: str) -> object:
     return typer.Option(flag, metavar="FILE", help=what)
-
-
-def export_info(
-    context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the files into.")],
-    server: Annotated[
-        str, typer.Option("--server", metavar="mysql-5.6|mysql-5.7|mysql-8.0|mariadb", help="Whose files to write.")
-    ],
-    channel: ChannelName = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-) -> None:
-    """Write a server's own info files.
-
-    Position and connection, the password in clear text.
-    """
-    from rplctl.command.export_info import Destination
-    from rplctl.command.export_info import export_info as run
-
-    options = options_of(context)
-    name, config = the_channel(options, channel)
-    result = run(config, name, Destination(server, folder, yes), dry_run=dry_run)
-    say_notes(options, result.notes)
-    done = "would be written to" if dry_run else "written to"
-    say(
-        options,
-        f"channel '{name}' at {result.position} {done} {', '.join(result.files)}",
-        {
-            "Channel_Name": name,
-            "Server": result.server,
-            "Files": list(result.files),
-            "Exec_Master_Log_Pos": str(result.position),
-            "Dry_Run": dry_run,
-        },
-    )
 
 
 def import_info(

@@ -1,4 +1,4 @@
-"""`fsync-report` and `crash-test`: what is counted and tried, not only claimed."""
+"""`crash-test`: the crash points are passed, not only claimed to be safe."""
 
 from __future__ import annotations
 
@@ -10,26 +10,6 @@ import typer
 from rplctl.cli.options import ChannelName, options_of, the_channel
 from rplctl.cli.output import say, show_records
 from rplctl.errors import UsageError
-
-
-def fsync_report(
-    context: typer.Context,
-    transactions: Annotated[int, typer.Option("--transactions", metavar="N", help="Transactions per variant.")] = 50,
-    on_target: Annotated[
-        bool, typer.Option("--on-target", help="Measure on the configured target, not on a SQLite file of its own.")
-    ] = False,
-) -> None:
-    """Count the fsyncs that a position costs (WL#5125).
-
-    Exit code 1 when one is off.
-    """
-    from rplctl.command.fsync_report import FsyncLine
-    from rplctl.command.fsync_report import fsync_report as run
-
-    options = options_of(context)
-    lines = run(options.config(), transactions, on_target=on_target)
-    show_records(options, lines, FsyncLine)
-    raise typer.Exit(1 if any(line.Result == "FAIL" for line in lines) else 0)
 
 
 def crash_test(

@@ -1,4 +1,4 @@
-"""`start`, `stop`, `wait`, `skip`, `reset`: what runs and ends a channel."""
+"""`start`: one channel or several, one after the other or in one process."""
 
 from __future__ import annotations
 
@@ -13,30 +13,22 @@ import typer
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
     AllChannels,
-    ChannelName,
-    ChannelNames,
-    DryRun,
     SeveralChannels,
-    Yes,
     end,
     for_each,
     names_of,
     options_of,
     roles_of,
     seconds,
-    the_channel,
 )
-from rplctl.cli.output import confirm, many, one_list, say, say_notes
+from rplctl.cli.output import one_list, say, say_notes
 from rplctl.cli.progress import progress_unless
 from rplctl.config import Config
 from rplctl.errors import RplError, StoppedEarly, UsageError, WaitTimeout
-from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
-    from rplctl.command.start import StartRequest, StartResult
-
-Receiver = Annotated[bool, typer.Option("--receiver", "--io-thread", help="Only the receiver (I/O thread).")]
-Applier = Annotated[bool, typer.Option("--applier", "--sql-thread", help="Only the applier (SQL thread).")]
+    from rplctl.command.process.start_request import StartRequest, StartResult
+from rplctl.cli.options import Applier, Receiver
 
 
 def start(
@@ -91,7 +83,7 @@ def start(
     ] = "",
 ) -> None:
     """Start receiver and applier (START SLAVE)."""
-    from rplctl.command.start import StartRequest, Until
+    from rplctl.command.process.start_request import StartRequest, Until
     from rplctl.command.start import start as run
 
     options = options_of(context)
@@ -202,154 +194,3 @@ def _say_started(options: Globals, result: StartResult) -> None:
             "Position": str(result.at) if result.at and result.at.log_name else None,
         },
     )
-
-
-def stop(
-    context: typer.Context,
-    channel: SeveralChannels = None,
-    every: AllChannels = False,
-    receiver: Receiver = False,
-    applier: Applier = False,
-    timeout: Annotated[
-        str, typer.Option("--timeout", metavar="SECONDS", help="Wait this long for a transaction end, then kill.")
-    ] = "60",
-) -> None:
-    """Stop both at a transaction end (STOP SLAVE)."""
-    from rplctl.command.process.child import ServesOthers
-    from rplctl.command.stop import stop as run
-
-    options = options_of(context)
-    limit = seconds(timeout, "--timeout") or 0.0
-    left: list[str] = []  # in a process that others keep alive: again once those have ended
-
-    def stop_one(name: str, config: Config) -> None:
-        patience = limit if name not in left else 0.0
-        try:
-            result = run(config, name, roles_of(receiver, applier), patience)
-        except ServesOthers:
-            if name in left or len(names_of(options, channel)) < 2:
-                raise
-            left.append(name)
-            return
-        say_notes(options, result.notes)
-        text = f"channel '{name}': {' and '.join(result.stopped) or 'nothing'} stopped"
-        row = {"Channel_Name": name, "Stopped": list(result.stopped), "Killed": list(result.killed)}
-        say(options, text, row)
-
-    with one_list(options):
-        failed = for_each(options, channel, stop_one, every=every)
-        failed = failed or (for_each(options, list(left), stop_one) if left else 0)
-    end(failed)
-
-
-def wait(
-    context: typer.Context,
-    channel: ChannelName = None,
-    state: Annotated[str, typer.Option("--state", metavar="running|synced|stopped", help="State to wait for.")] = "",
-    pos: Annotated[
-        str | None, typer.Option("--pos", metavar="FILE:POS", help="Source position that must be applied.")
-    ] = None,
-    timeout: Annotated[str | None, typer.Option("--timeout", metavar="SECONDS", help="Give up then, exit 9.")] = None,
-) -> None:
-    """Wait for a state or a position (MASTER_POS_WAIT)."""
-    from rplctl.command.wait import wait as run
-
-    options = options_of(context)
-    position = BinlogPosition.parse(pos) if pos is not None else None
-    limit = seconds(timeout, "--timeout")
-    name, config = the_channel(options, channel)
-    result = run(config, name, state=state, position=position, timeout_s=limit)
-    row = {"Channel_Name": name, "Position": str(result.executed), "Waited": round(result.waited_s, 3)}
-    say(options, f"channel '{name}' is {state or f'past {position}'}", row)
-
-
-def skip(
-    context: typer.Context,
-    number: Annotated[int | None, typer.Argument(metavar="N", help="Transactions, 1 if not given; 0: none.")] = None,
-    count: Annotated[int | None, typer.Option("--count", metavar="N", help="The same as N.")] = None,
-    gtid: Annotated[
-        str, typer.Option("--gtid", metavar="GTID,...", help="Instead: the transactions with these GTIDs.")
-    ] = "",
-    channel: ChannelName = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-) -> None:
-    """Pass over transactions.
-
-    N of them at the next start (sql_slave_skip_counter), or each GTID's when it is reached.
-    """
-    from rplctl.command.recover import skip as run
-
-    options = options_of(context)
-    if (number is not None) + (count is not None) + bool(gtid) > 1:
-        raise UsageError("give a number of transactions or GTIDs, and either once")
-    wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
-    name, config = _channel_to_skip(options, channel, wanted)
-    if wanted != 0 and not dry_run:
-        run(config, name, wanted, gtid, dry_run=True)  # refuses what cannot be before anybody is asked
-        what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
-        confirm(f"{what} of channel '{name}' will never be applied.", yes=yes)
-    result = run(config, name, wanted, gtid, dry_run=dry_run)
-    say_notes(options, result.notes)
-    parts = [f"{many(result.count, 'transaction')} at its next start"] if wanted is not None or result.count else []
-    parts += [f"GTID {', '.join(result.gtids)}"] if result.gtids else []
-    say(
-        options,
-        f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}",
-        {
-            "Channel_Name": name,
-            "Skip_Counter": result.count,
-            "Skip_Gtids": list(result.gtids),
-            "Dry_Run": dry_run,
-        },
-    )
-
-
-def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:
-    """Raises UsageError 3086 where the server would not know which thread the counter is for, else 3079."""
-    try:
-        return the_channel(options, given)
-    except UsageError as error:
-        if error.errno != 3079 or not count:
-            raise
-        raise UsageError(
-            "When sql_slave_skip_counter > 0, it is not allowed to start more than one SQL thread by using "
-            "'START SLAVE [SQL_THREAD]'. Value of sql_slave_skip_counter can only be used by one SQL thread at a "
-            "time. Please use 'START SLAVE [SQL_THREAD] FOR CHANNEL' to start the SQL thread which will use the value "
-            "of sql_slave_skip_counter.",
-            errno=3086,
-            hint="add --channel NAME",
-        ) from None
-
-
-def reset(
-    context: typer.Context,
-    channel: ChannelNames = None,
-    everything: Annotated[bool, typer.Option("--all", help="Forget the connection and the channel, too.")] = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-) -> None:
-    """Forget position and relay logs (RESET SLAVE).
-
-    The replicated tables stay.
-    """
-    from rplctl.command.stop import reset as run
-
-    options = options_of(context)
-
-    def reset_one(name: str, config: Config) -> None:
-        if not dry_run:
-            what = "its connection settings and position are" if everything else "its position is"
-            confirm(f"Channel '{name}' is reset: {what} forgotten.", yes=yes)
-        result = run(config, name, everything=everything, dry_run=dry_run)
-        would = "would be " if dry_run else ""
-        text = f"channel '{name}' {would}reset, {many(len(result.removed_relay_logs), 'relay log')} {would}removed"
-        row = {
-            "Channel_Name": name,
-            "Removed_Relay_Logs": list(result.removed_relay_logs),
-            "Removed_Channel": result.removed_channel,
-            "Dry_Run": dry_run,
-        }
-        say(options, text, row)
-
-    end(for_each(options, channel, reset_one))

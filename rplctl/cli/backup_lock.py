@@ -1,0 +1,36 @@
+"""What the two locks of a backup share: held by a command, or by a process of their own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import seconds
+from rplctl.cli.output import say
+from rplctl.command.instance.backup_lock import HOLDER_TIMEOUT_S, BackupLock, lock_detached, run_under_lock
+from rplctl.errors import UsageError
+
+Wait = Annotated[str, typer.Option("--wait", metavar="S", help="Wait for the lock at most so many seconds.")]
+Timeout = Annotated[
+    str | None, typer.Option("--timeout", metavar="S", help="Give it back after so many seconds; 1h without it.")
+]
+Command = Annotated[
+    list[str] | None, typer.Argument(metavar="[-- COMMAND ...]", help="Run this, and hold the lock as long as it runs.")
+]
+
+
+def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: str, timeout: str | None) -> None:
+    wait_s = seconds(wait, "--wait") or 0.0
+    if command:
+        if timeout is not None:
+            raise UsageError("--timeout goes with no COMMAND: the lock is held as long as it runs")
+        raise typer.Exit(run_under_lock(options.config(), chosen, wait_s, command))
+    held = lock_detached(options.config(), chosen, wait_s, seconds(timeout, "--timeout") or HOLDER_TIMEOUT_S)
+    text = f"held by process {held.pid} for {held.timeout_s:g} s at most; rplctl unlock-{held.kind} ends it"
+    say(options, text, {"Lock": held.kind, "Pid": held.pid, "Timeout": held.timeout_s})
+
+
+def say_unlocked(options: Globals, kind: str, pid: int | None) -> None:
+    say(options, "unlocked" if pid is not None else "was not locked", {"Lock": kind, "Pid": pid})

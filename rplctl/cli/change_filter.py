@@ -1,0 +1,41 @@
+"""`change-filter`. Its options are those of the option table that hold a list of rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from rplctl.cli.option_rows import option_parameter, parameter, takes
+from rplctl.cli.options import (
+    ChannelName,
+    DryRun,
+    options_of,
+    the_channel,
+)
+from rplctl.cli.output import say
+from rplctl.config import OPTIONS
+
+
+@takes(
+    parameter("channel", ChannelName, None),
+    *(option_parameter(o) for o in OPTIONS.values() if o.holds),
+    parameter("dry_run", DryRun, False),
+)
+def change_filter(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
+    """Set which databases and tables a channel applies.
+
+    CHANGE REPLICATION FILTER: a list that is given replaces the one before.
+    """
+    from rplctl.command.change_filter import change_filter as run
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    rules = {name: given[name] for name in OPTIONS if given.get(name) is not None}
+    result = run(config, name, rules, dry_run=dry_run)
+    shown = "; ".join(f"{rule}: {text}" for rule, text in result.filters.items() if text) or "everything is applied"
+    say(
+        options,
+        f"{'would change: ' if dry_run else ''}channel '{name}': {shown}",
+        {"Channel_Name": name, **result.filters, "Dry_Run": dry_run},
+    )

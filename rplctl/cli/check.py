@@ -1,0 +1,96 @@
+"""`check`: a verdict in the form of monitoring plugins; its exit code is the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from rplctl.cli.options import (
+    ChannelNames,
+    each_channel,
+    options_of,
+    seconds,
+)
+from rplctl.cli.output import show_rows, write
+from rplctl.errors import UsageError
+
+
+def check(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    lag_warning: Annotated[str, typer.Option("--lag-warning", metavar="SECONDS", help="Lag that is a warning.")] = "60",
+    lag_critical: Annotated[
+        str, typer.Option("--lag-critical", metavar="SECONDS", help="Lag that is critical.")
+    ] = "300",
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Judge what is stored, not threads and lag; read every relay log byte.")
+    ] = False,
+    online: Annotated[bool, typer.Option("--online", help="Ask the source, too.")] = False,
+    max_sync_age: Annotated[
+        str | None,
+        typer.Option("--max-sync-age", metavar="SECONDS", help="Of a channel run from cron; instead of the option."),
+    ] = None,
+) -> None:
+    """Print a verdict for monitoring systems, and why.
+
+    Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+    """
+    from rplctl.cli.text import clean
+    from rplctl.command.channel.context import one_engine
+    from rplctl.command.check.verb import WORDS, Limits, Scope, worst
+    from rplctl.command.check.verb import check as run
+    from rplctl.errors import RplError, file_error
+
+    options = options_of(context)
+    if offline and online:
+        raise UsageError("--offline and --online exclude each other")
+    scope = Scope.OFFLINE if offline else Scope.ONLINE if online else Scope.LOCAL
+    try:
+        low, high = (
+            int(seconds(t, f) or 0) for t, f in ((lag_warning, "--lag-warning"), (lag_critical, "--lag-critical"))
+        )
+        age = seconds(max_sync_age, "--max-sync-age")
+        with one_engine():
+            verdicts = [
+                run(config, name, Limits(low, high, config.max_sync_age if age is None else int(age)), scope)
+                for name, config in each_channel(options, channel)
+            ]
+    except UsageError:
+        raise
+    except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning
+        told = file_error(error) if isinstance(error, OSError) else error
+        write(clean(f"RPLCTL UNKNOWN - {told.message}") + "\n")
+        raise typer.Exit(3) from None
+    level = worst(v.level for v in verdicts)
+    if options.format == "json":
+        rows: list[dict[str, Any]] = [
+            {
+                **asdict(v),
+                "level": WORDS[v.level],
+                "findings": [{**asdict(f), "level": WORDS[f.level]} for f in v.findings],
+            }
+            for v in verdicts
+        ]
+        show_rows(options, tuple(rows[0]), rows)
+        raise typer.Exit(level)
+    details = "; ".join(f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts)
+    data = " ".join(
+        f"'lag{f'_{v.channel}' if v.channel else ''}'={v.lag_s}s;{low + v.delay_s};{high + v.delay_s};0"
+        for v in verdicts
+        if v.lag_s is not None
+    )
+    data = " ".join([*filter(None, [data]), *(_sync_age(v.channel, v.sync_age_s) for v in verdicts)]).strip()
+    lines = [f"RPLCTL {WORDS[level]} - {details}{f' | {data}' if data else ''}"]
+    for v in verdicts:
+        where = f"channel '{v.channel}' " if len(verdicts) > 1 or v.channel else ""
+        for f in v.findings:
+            repair = f"; repair: {f.repair}" if f.repair else ""
+            lines.append(f"{where}{WORDS[f.level]} {f.code}: {f.text}{repair}")
+    write("".join(clean(line.replace("|", "/") if number else line) + "\n" for number, line in enumerate(lines)))
+    raise typer.Exit(level)
+
+
+def _sync_age(channel: str, seconds: int | None) -> str:
+    return "" if seconds is None else f"'sync_age{f'_{channel}' if channel else ''}'={seconds}s"

@@ -1,0 +1,34 @@
+"""`doctor`: what is there and what is missing, one line each."""
+
+from __future__ import annotations
+
+import typer
+
+from rplctl.channel import check_channel_name
+from rplctl.cli.options import (
+    ChannelName,
+    options_of,
+)
+from rplctl.cli.output import show_records
+
+
+def doctor(context: typer.Context, channel: ChannelName = None) -> None:
+    """Look whether all that replication needs is there.
+
+    Says, too, what a power cut would take. Exit code 1 with a warning, 2 with a failure.
+    """
+    from rplctl.command.doctor import FAIL, WARN, DoctorLine
+    from rplctl.command.doctor import doctor as run
+    from rplctl.errors import RplError, file_error
+
+    options = options_of(context)
+    if channel is not None:
+        check_channel_name(channel)
+    try:
+        findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
+    except (RplError, OSError) as error:  # options that cannot be read
+        told = file_error(error) if isinstance(error, OSError) else error
+        findings = [DoctorLine("options", FAIL, told.message, told.hint)]
+    show_records(options, findings, DoctorLine)
+    results = {finding.Result for finding in findings}
+    raise typer.Exit(2 if FAIL in results else 1 if WARN in results else 0)

@@ -1,0 +1,46 @@
+"""`export-info`: move a replica back to a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
+from rplctl.cli.output import say, say_notes
+
+
+def export_info(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the files into.")],
+    server: Annotated[
+        str, typer.Option("--server", metavar="mysql-5.6|mysql-5.7|mysql-8.0|mariadb", help="Whose files to write.")
+    ],
+    channel: ChannelName = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Write a server's own info files.
+
+    Position and connection, the password in clear text.
+    """
+    from rplctl.command.export_info import Destination
+    from rplctl.command.export_info import export_info as run
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    result = run(config, name, Destination(server, folder, yes), dry_run=dry_run)
+    say_notes(options, result.notes)
+    done = "would be written to" if dry_run else "written to"
+    say(
+        options,
+        f"channel '{name}' at {result.position} {done} {', '.join(result.files)}",
+        {
+            "Channel_Name": name,
+            "Server": result.server,
+            "Files": list(result.files),
+            "Exec_Master_Log_Pos": str(result.position),
+            "Dry_Run": dry_run,
+        },
+    )

@@ -1,0 +1,23 @@
+"""`flush-relay-logs`: the receiver begins a new file."""
+
+from __future__ import annotations
+
+import typer
+
+from rplctl.cli.options import ChannelNames, end, for_each, options_of
+from rplctl.cli.output import say
+from rplctl.config import Config
+
+
+def flush_relay_logs(context: typer.Context, channel: ChannelNames = None) -> None:
+    """Begin a new relay log (FLUSH RELAY LOGS)."""
+    from rplctl.command.flush_relay_logs import flush_relay_logs as run
+
+    options = options_of(context)
+
+    def flush(name: str, config: Config) -> None:
+        result = run(config, name)
+        done = "the receiver begins a new relay log" if result.asked_receiver else "the receiver does not run"
+        say(options, f"channel '{name}': {done}", {"Channel_Name": name, "Asked_Receiver": result.asked_receiver})
+
+    end(for_each(options, channel, flush))

@@ -1,0 +1,30 @@
+"""`fsync-report`: the fsyncs of a position are counted, not only claimed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import options_of
+from rplctl.cli.output import show_records
+
+
+def fsync_report(
+    context: typer.Context,
+    transactions: Annotated[int, typer.Option("--transactions", metavar="N", help="Transactions per variant.")] = 50,
+    on_target: Annotated[
+        bool, typer.Option("--on-target", help="Measure on the configured target, not on a SQLite file of its own.")
+    ] = False,
+) -> None:
+    """Count the fsyncs that a position costs (WL#5125).
+
+    Exit code 1 when one is off.
+    """
+    from rplctl.command.fsync_report import FsyncLine
+    from rplctl.command.fsync_report import fsync_report as run
+
+    options = options_of(context)
+    lines = run(options.config(), transactions, on_target=on_target)
+    show_records(options, lines, FsyncLine)
+    raise typer.Exit(1 if any(line.Result == "FAIL" for line in lines) else 0)

@@ -1,0 +1,53 @@
+"""`load-schema`: a channel is told the definitions of its tables."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelName, DryRun, options_of, the_channel
+from rplctl.cli.output import many, say
+from rplctl.errors import UsageError
+
+
+def load_schema(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output of mysqldump --no-data.")] = None,
+    channel: ChannelName = None,
+    from_source: Annotated[
+        bool, typer.Option("--from-source", help="Ask the source instead of reading a file.")
+    ] = False,
+    loaded: Annotated[
+        str | None,
+        typer.Option("--rows-loaded", metavar="DB.TABLE,...|all", help="Instead: say that the rows are copied by now."),
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Tell a channel the definitions of its tables.
+
+    Row events do not carry them. Tables that the target lacks are made empty.
+    """
+    from rplctl.command.load_schema import load_schema as run
+    from rplctl.command.load_schema import rows_loaded
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    if loaded is not None:
+        if file is not None or from_source or dry_run:
+            raise UsageError("--rows-loaded goes with no other option but --channel")
+        names = rows_loaded(config, name, loaded)
+        return say(options, f"channel '{name}': rows of {', '.join(names) or 'no table'} are loaded", {"loaded": names})
+    result = run(config, name, file, from_source=from_source, dry_run=dry_run)
+    known = f"{many(len(result.tables), 'table')} {'would be ' if dry_run else ''}known from {result.position} on"
+    text = f"channel '{name}': {known}"
+    if result.empty and not options.quiet:
+        sys.stderr.write(
+            f"Note: {many(len(result.empty), 'table')} made empty: the rows that the source had by {result.position} "
+            f"are not there ({', '.join(result.empty)}); copy them (INITIAL COPY in rplctl(1)), then "
+            "rplctl load-schema --rows-loaded all\n"
+        )
+    say(options, text, {**asdict(result), "position": str(result.position), "tables": list(result.tables)})

@@ -1,0 +1,15 @@
+"""`lock-tables`: FLUSH TABLES WITH READ LOCK."""
+
+from __future__ import annotations
+
+import typer
+
+from rplctl.cli.backup_lock import Command, Timeout, Wait, lock
+from rplctl.cli.options import options_of
+
+
+def lock_tables(context: typer.Context, command: Command = None, wait: Wait = "50", timeout: Timeout = None) -> None:
+    """Hold appliers (FLUSH TABLES WITH READ LOCK)."""
+    from rplctl.command.lock_tables import TABLES
+
+    lock(options_of(context), TABLES, command, wait, timeout)

@@ -1,0 +1,33 @@
+"""`purge-binary-logs`: old binary logs go, by name or by age."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of
+from rplctl.cli.output import many, say
+from rplctl.config import Config
+
+
+def purge_binary_logs(
+    context: typer.Context,
+    to: Annotated[str, typer.Option("--to", metavar="LOG", help="Remove the logs before this one.")] = "",
+    before: Annotated[
+        str, typer.Option("--before", metavar="TIME", help="Remove the logs last written before this time.")
+    ] = "",
+    channel: ChannelNames = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Remove old binary logs (PURGE BINARY LOGS)."""
+    from rplctl.command.purge_binary_logs import purge_binary_logs as run
+
+    options = options_of(context)
+
+    def purge(name: str, config: Config) -> None:
+        result = run(config, name, to=to, before=before, dry_run=dry_run)
+        text = f"channel '{name}': {many(len(result.removed), 'binary log')} {'would be ' if dry_run else ''}removed"
+        say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
+
+    end(for_each(options, channel, purge))

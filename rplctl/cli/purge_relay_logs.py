@@ -1,0 +1,23 @@
+"""`purge-relay-logs`: applied relay logs go."""
+
+from __future__ import annotations
+
+import typer
+
+from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of
+from rplctl.cli.output import many, say
+from rplctl.config import Config
+
+
+def purge_relay_logs(context: typer.Context, channel: ChannelNames = None, dry_run: DryRun = False) -> None:
+    """Remove relay logs that are applied as a whole."""
+    from rplctl.command.purge_relay_logs import purge_relay_logs as run
+
+    options = options_of(context)
+
+    def purge(name: str, config: Config) -> None:
+        result = run(config, name, dry_run=dry_run)
+        text = f"channel '{name}': {many(len(result.removed), 'relay log')} {'would be ' if dry_run else ''}removed"
+        say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
+
+    end(for_each(options, channel, purge))

@@ -1,0 +1,34 @@
+"""`recover`: the repair that every start does, by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of
+from rplctl.cli.output import show_records
+
+
+def recover(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    refetch: Annotated[
+        bool, typer.Option("--refetch", help="Remove all relay logs: the next start fetches what is not executed.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Repair the relay log, as every start does (WL#4621).
+
+    The torn tail is cut and the next event computed.
+    """
+    from rplctl.command.recover import RecoverResult
+    from rplctl.command.recover import recover as run
+
+    options = options_of(context)
+    results: list[RecoverResult] = []
+    failed = for_each(
+        options, channel, lambda name, config: results.append(run(config, name, refetch=refetch, dry_run=dry_run))
+    )
+    show_records(options, results, RecoverResult)
+    end(failed)

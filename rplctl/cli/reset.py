@@ -1,0 +1,54 @@
+"""`reset`: asks before a position is forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rplctl.cli.options import (
+    ChannelNames,
+    DryRun,
+    Yes,
+    end,
+    for_each,
+    options_of,
+)
+from rplctl.cli.output import confirm, many, say
+from rplctl.config import Config
+
+if TYPE_CHECKING:
+    pass
+
+
+def reset(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    everything: Annotated[bool, typer.Option("--all", help="Forget the connection and the channel, too.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Forget position and relay logs (RESET SLAVE).
+
+    The replicated tables stay.
+    """
+    from rplctl.command.reset import reset as run
+
+    options = options_of(context)
+
+    def reset_one(name: str, config: Config) -> None:
+        if not dry_run:
+            what = "its connection settings and position are" if everything else "its position is"
+            confirm(f"Channel '{name}' is reset: {what} forgotten.", yes=yes)
+        result = run(config, name, everything=everything, dry_run=dry_run)
+        would = "would be " if dry_run else ""
+        text = f"channel '{name}' {would}reset, {many(len(result.removed_relay_logs), 'relay log')} {would}removed"
+        row = {
+            "Channel_Name": name,
+            "Removed_Relay_Logs": list(result.removed_relay_logs),
+            "Removed_Channel": result.removed_channel,
+            "Dry_Run": dry_run,
+        }
+        say(options, text, row)
+
+    end(for_each(options, channel, reset_one))

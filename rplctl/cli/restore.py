@@ -1,0 +1,29 @@
+"""`restore`: an instance folder from a backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import options_of
+from rplctl.cli.output import many, say, say_notes
+
+
+def restore(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What backup made.")],
+    binary_log_dir: Annotated[
+        list[Path] | None,
+        typer.Option("--binary-log-dir", metavar="DIR", help="Put a binary log back that was in this folder."),
+    ] = None,
+) -> None:
+    """Make an instance folder from a backup."""
+    from rplctl.command.restore import restore as run
+
+    options = options_of(context)
+    result = run(folder.absolute(), options.datadir, [place.absolute() for place in binary_log_dir or []])
+    say_notes(options, result.notes)
+    row = {"Datadir": str(result.datadir), "Files": result.files, "Log_Status": result.log_status}
+    say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", row)

@@ -1,0 +1,35 @@
+"""`show-relaylog-events`: what is in a relay log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import (
+    ChannelName,
+    options_of,
+    the_channel,
+)
+from rplctl.cli.output import show_records
+from rplctl.errors import UsageError
+
+
+def show_relaylog_events(
+    context: typer.Context,
+    channel: ChannelName = None,
+    log: Annotated[str, typer.Option("--in", metavar="FILE", help="Relay log; without it the oldest.")] = "",
+    position: Annotated[int, typer.Option("--from", metavar="POS", help="Begin with the event at this position.")] = 4,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="At most so many events.")] = None,
+) -> None:
+    """List a relay log's events (SHOW RELAYLOG EVENTS)."""
+    from rplctl.command.show_relaylog_events import RelayLogEvent
+    from rplctl.command.show_relaylog_events import show_relaylog_events as run
+
+    options = options_of(context)
+    if limit is not None and limit < 0:
+        raise UsageError("--limit: write a number of events")
+    if position < 0:
+        raise UsageError(f"--from {position}: write a position, 4 or more")
+    name, config = the_channel(options, channel)
+    show_records(options, list(run(config, name, log, position, limit)), RelayLogEvent)

@@ -1,0 +1,88 @@
+"""`show-status`: the state of each channel, once or again and again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import (
+    AllChannels,
+    ChannelNames,
+    Terminology,
+    end,
+    for_each,
+    options_of,
+    seconds,
+)
+from rplctl.cli.output import show_rows, write
+from rplctl.errors import NotRunning, UsageError
+
+
+def show_status(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    every: AllChannels = False,
+    terminology: Terminology = "master",
+    field: Annotated[
+        str | None, typer.Option("--field", metavar="COLUMN", help="Print the bare value of one column per channel.")
+    ] = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit 3 unless both threads of every channel run.")
+    ] = False,
+    watch: Annotated[
+        str | None, typer.Option("--watch", metavar="SECONDS", help="Show again every so many seconds until Ctrl-C.")
+    ] = None,
+) -> None:
+    """Show the state of each channel (SHOW SLAVE STATUS)."""
+    options = options_of(context)
+    if terminology not in ("master", "source"):
+        raise UsageError(f"--terminology {terminology}: write master or source")
+    interval = seconds(watch, "--watch")
+    while True:
+        rows, columns, failed = _status_rows(options, channel, terminology, every=every)
+        if field is not None:
+            _show_field(rows, field)
+        else:
+            shown = rows if options.format == "json" else [{name: row[name] for name in columns} for row in rows]
+            show_rows(options, columns, shown, prefer_vertical=True)
+        if interval is None:
+            break
+        time.sleep(max(0.1, interval))
+    running = (("Slave_IO_Running", "Slave_SQL_Running"), ("Replica_IO_Running", "Replica_SQL_Running"))
+    io, sql = running[terminology == "source"]
+    end(failed)
+    if exit_code and not all(row[io] == "Yes" and row[sql] == "Yes" for row in rows):
+        raise NotRunning("not every thread is running", hint="rplctl start")
+
+
+def _status_rows(
+    options: Globals, channel: str | None, terminology: str, *, every: bool
+) -> tuple[list[dict[str, object]], tuple[str, ...], int]:
+    """(rows, columns to show, exit code of the first channel whose records cannot be read)."""
+    from rplctl.cli.terminology import to_source, to_source_text
+    from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS
+    from rplctl.command.show_status import show_status as run
+
+    rows: list[dict[str, object]] = []
+    failed = for_each(options, channel, lambda name, config: rows.append(asdict(run(config, name))), every=every)
+    if terminology == "master":
+        return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS, failed
+    new = [{to_source(name): to_source_text(name, value) for name, value in row.items()} for row in rows]
+    return new, tuple(to_source(name) for name in (COLUMNS if options.verbose else SOURCE_COLUMNS)), failed
+
+
+def _show_field(rows: list[dict[str, object]], field: str) -> None:
+    from rplctl.cli.text import shown
+
+    names = {name.lower(): name for row in rows for name in row}
+    if field.lower() not in names:
+        import difflib
+
+        close = difflib.get_close_matches(field.lower(), names, n=1)
+        hint = f"did you mean {names[close[0]]}?" if close else "rplctl show-status lists the columns"
+        raise UsageError(f"--field {field}: no such column", hint=hint)
+    write("".join(shown(row[names[field.lower()]]) + "\n" for row in rows))

@@ -1,0 +1,81 @@
+"""`skip`: asks before a transaction is passed over that will never be applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import (
+    ChannelName,
+    DryRun,
+    Yes,
+    options_of,
+    the_channel,
+)
+from rplctl.cli.output import confirm, many, say, say_notes
+from rplctl.config import Config
+from rplctl.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
+
+
+def skip(
+    context: typer.Context,
+    number: Annotated[int | None, typer.Argument(metavar="N", help="Transactions, 1 if not given; 0: none.")] = None,
+    count: Annotated[int | None, typer.Option("--count", metavar="N", help="The same as N.")] = None,
+    gtid: Annotated[
+        str, typer.Option("--gtid", metavar="GTID,...", help="Instead: the transactions with these GTIDs.")
+    ] = "",
+    channel: ChannelName = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Pass over transactions.
+
+    N of them at the next start (sql_slave_skip_counter), or each GTID's when it is reached.
+    """
+    from rplctl.command.skip import skip as run
+
+    options = options_of(context)
+    if (number is not None) + (count is not None) + bool(gtid) > 1:
+        raise UsageError("give a number of transactions or GTIDs, and either once")
+    wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
+    name, config = _channel_to_skip(options, channel, wanted)
+    if wanted != 0 and not dry_run:
+        run(config, name, wanted, gtid, dry_run=True)  # refuses what cannot be before anybody is asked
+        what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
+        confirm(f"{what} of channel '{name}' will never be applied.", yes=yes)
+    result = run(config, name, wanted, gtid, dry_run=dry_run)
+    say_notes(options, result.notes)
+    parts = [f"{many(result.count, 'transaction')} at its next start"] if wanted is not None or result.count else []
+    parts += [f"GTID {', '.join(result.gtids)}"] if result.gtids else []
+    say(
+        options,
+        f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}",
+        {
+            "Channel_Name": name,
+            "Skip_Counter": result.count,
+            "Skip_Gtids": list(result.gtids),
+            "Dry_Run": dry_run,
+        },
+    )
+
+
+def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:
+    """Raises UsageError 3086 where the server would not know which thread the counter is for, else 3079."""
+    try:
+        return the_channel(options, given)
+    except UsageError as error:
+        if error.errno != 3079 or not count:
+            raise
+        raise UsageError(
+            "When sql_slave_skip_counter > 0, it is not allowed to start more than one SQL thread by using "
+            "'START SLAVE [SQL_THREAD]'. Value of sql_slave_skip_counter can only be used by one SQL thread at a "
+            "time. Please use 'START SLAVE [SQL_THREAD] FOR CHANNEL' to start the SQL thread which will use the value "
+            "of sql_slave_skip_counter.",
+            errno=3086,
+            hint="add --channel NAME",
+        ) from None

@@ -1,0 +1,62 @@
+"""`stop`: a channel whose process serves others is stopped once those have ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rplctl.cli.options import (
+    AllChannels,
+    SeveralChannels,
+    end,
+    for_each,
+    names_of,
+    options_of,
+    roles_of,
+    seconds,
+)
+from rplctl.cli.output import one_list, say, say_notes
+from rplctl.config import Config
+
+if TYPE_CHECKING:
+    pass
+from rplctl.cli.options import Applier, Receiver
+
+
+def stop(
+    context: typer.Context,
+    channel: SeveralChannels = None,
+    every: AllChannels = False,
+    receiver: Receiver = False,
+    applier: Applier = False,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="SECONDS", help="Wait this long for a transaction end, then kill.")
+    ] = "60",
+) -> None:
+    """Stop both at a transaction end (STOP SLAVE)."""
+    from rplctl.command.process.child import ServesOthers
+    from rplctl.command.stop import stop as run
+
+    options = options_of(context)
+    limit = seconds(timeout, "--timeout") or 0.0
+    left: list[str] = []  # in a process that others keep alive: again once those have ended
+
+    def stop_one(name: str, config: Config) -> None:
+        patience = limit if name not in left else 0.0
+        try:
+            result = run(config, name, roles_of(receiver, applier), patience)
+        except ServesOthers:
+            if name in left or len(names_of(options, channel)) < 2:
+                raise
+            left.append(name)
+            return
+        say_notes(options, result.notes)
+        text = f"channel '{name}': {' and '.join(result.stopped) or 'nothing'} stopped"
+        row = {"Channel_Name": name, "Stopped": list(result.stopped), "Killed": list(result.killed)}
+        say(options, text, row)
+
+    with one_list(options):
+        failed = for_each(options, channel, stop_one, every=every)
+        failed = failed or (for_each(options, list(left), stop_one) if left else 0)
+    end(failed)

@@ -1,0 +1,33 @@
+"""`switch-repo`: the records move between files and tables."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of
+from rplctl.cli.output import show_records
+
+
+def switch_repo(
+    context: typer.Context,
+    to: Annotated[str, typer.Option("--to", metavar="table|file", help="Where the records are to be kept.")],
+    channel: ChannelNames = None,
+    repository: Annotated[
+        str, typer.Option("--repository", metavar="master-info|relay-log-info|both", help="Which of the two.")
+    ] = "both",
+    dry_run: DryRun = False,
+) -> None:
+    """Move repositories between FILE and TABLE (WL#2775)."""
+    from rplctl.command.switch_repo import SwitchStep
+    from rplctl.command.switch_repo import switch_repo as run
+
+    options = options_of(context)
+    steps: list[SwitchStep] = []
+    failed = for_each(
+        options, channel, lambda name, config: steps.extend(run(config, name, to, repository, dry_run=dry_run))
+    )
+    if not options.quiet:
+        show_records(options, steps, SwitchStep)
+    end(failed)

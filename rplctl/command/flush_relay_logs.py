@@ -1,0 +1,37 @@
+"""FLUSH RELAY LOGS: the receiver begins a new file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import (
+    RECEIVER,
+    channels_stay,
+    open_repositories,
+    read_master_info,
+    running,
+)
+from rplctl.config import Config
+from rplctl.own_process import signal_holder
+
+
+@dataclass(frozen=True, slots=True)
+class FlushResult:
+    channel: str
+    asked_receiver: bool
+
+
+def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
+    """FLUSH RELAY LOGS: the running receiver begins a new file (SIGHUP); does nothing without one."""
+    import signal
+
+    channel = Channel(channel_name, config.datadir)
+    read_master_info(open_repositories(config, channel_name), channel_name)
+    pid = running(channel).get(RECEIVER)
+    if not pid:
+        return FlushResult(channel_name, asked_receiver=False)
+    with channels_stay(config.datadir):
+        lock = channel.lock_path(RECEIVER)
+        asked = signal_holder(pid, signal.SIGHUP, lock, "the receiver", channel_name)
+    return FlushResult(channel_name, asked_receiver=asked)

@@ -1,0 +1,190 @@
+"""What comes before a channel's threads: its records are settled, its options told.
+
+REQ-6 is decided, an interrupted CHANGE MASTER or repository switch is finished, and a target that was restored from a
+backup is followed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rplctl.channel import Channel
+from rplctl.command.channel.change_store import finish_pending_change
+from rplctl.command.channel.context import (
+    APPLIER,
+    RECEIVER,
+    Note,
+    engine_of,
+    open_repositories,
+    read_master_info,
+    read_skip_count,
+    refuse_unknown,
+    running,
+    target_has_table,
+    write_skip_count,
+)
+from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
+from rplctl.command.check.source_end import SourceEnd, source_end
+from rplctl.command.check.sync_record import note_stays
+from rplctl.command.instance.journal import append_journal
+from rplctl.command.process.child import Child, spawn
+from rplctl.command.process.start_request import (
+    StartRequest,
+    StartResult,
+    variables_of,
+)
+from rplctl.config import Config
+from rplctl.durable import remove_leftovers
+from rplctl.errors import UsageError
+from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A channel that is ready to be started; its admin lock is held."""
+
+    config: Config
+    channel: Channel
+    request: StartRequest
+    already: dict[str, int]  # role → pid of what runs
+    wanted: SourceEnd | None
+    notes: tuple[Note, ...]
+    keep_variable: str
+    skip_count: int
+    told: str  # to the applier
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What is to be started."""
+        return tuple(role for role in self.request.roles if role not in self.already)
+
+    def spawn(self, role: str) -> Child:
+        arguments = [self.told] if role == APPLIER else []
+        variables = variables_of(self.config, self.request)
+        return spawn(self.channel, role, arguments, keep_variable=self.keep_variable, variables=variables)
+
+    def take_back(self) -> None:
+        """Nothing was started after all."""
+        if self.skip_count:
+            write_skip_count(self.channel, self.skip_count)
+
+    def result(self, started: Sequence[Child]) -> StartResult:
+        already = tuple(role for role in self.request.roles if role in self.already)
+        return StartResult(self.channel.name, tuple(child.role for child in started), already, self.notes)
+
+
+def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
+    """All that comes before the threads. Caller holds the admin lock."""
+    until = request.until.as_json()
+    master = _prepare(config, channel)
+    if "gtids" in until:
+        _refuse_assigned_gtids(open_repositories(config, channel.name).relay_log_info.read(), channel.name)
+    gone_back: tuple[Note, ...] = ()
+    if APPLIER in request.roles and not running(channel):
+        gone_back = _follow_restored_target(config, channel)
+        _seed(config, channel, master)
+    relay = open_repositories(config, channel.name).relay_log_info
+    end = source_end(config, master, relay.read()) if request.until_synced else None
+    already = running(channel)
+    skip = read_skip_count(channel) if APPLIER in request.roles and APPLIER not in already else 0
+    options = {
+        "until": until,
+        "spark_master": request.spark_master,
+        "until_source": str(end.position) if end and end.is_comparable and end.position.log_name else "",
+        "until_source_gtids": end.gtids if end else "",
+        "skip_count": skip,
+    }
+    if APPLIER in request.roles and not request.until_synced:
+        note_stays(channel)
+    if skip:
+        write_skip_count(channel, 0)  # the applier writes what is left of it when it stops
+    return Prepared(
+        config,
+        channel,
+        request,
+        already,
+        end,
+        (*gone_back, *_notes(channel.name, request, already, until)),
+        master.user_password.partition("env:")[2] if master.user_password.startswith("env:") else "",
+        skip,
+        json.dumps(options),
+    )
+
+
+def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
+    """A GTID that the applier gives is not known before the transaction is applied: too late to stop before it."""
+    if stored.assign_gtids_to_anonymous_transactions_type != "OFF":
+        raise UsageError(
+            "The SQL_AFTER_GTIDS or SQL_BEFORE_GTIDS clauses for START SLAVE cannot be used when the replication "
+            "channel is configured with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID>.",
+            errno=4019,
+            channel=channel,
+            hint="name a position: --until-master-log-file with --until-master-log-pos",
+        )
+
+
+def _prepare(config: Config, channel: Channel) -> MasterInfo:
+    """Repositories in order and a configured source. Caller holds the admin lock."""
+    finish_pending_change(config, channel)
+    if not running(channel):
+        for folder in (channel.datadir, channel.run_folder):
+            remove_leftovers(folder)
+        from rplctl.commit.two_phase import settle_prepared
+        from rplctl.repository.switch import settle_repositories, upgrade_tables
+
+        upgrade_tables(config, engine_of(config))
+        settle_prepared(config, channel, engine_of(config))
+        refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
+        config = settle_repositories(config, channel, engine_of(config))
+    repositories = open_repositories(config, channel.name)
+    master = read_master_info(repositories, channel.name)
+    if not repositories.relay_log_info.exists():
+        if made_again(config, repositories, channel, master) is not None:
+            text = f"{repositories.relay_log_info.where} had no record: it was made again from the target's marker"
+            append_journal(config, f"START for channel '{channel.name}': {text}")
+        elif is_lost(repositories, channel, master) or master.master_log_name:
+            raise lost_record(repositories, channel, master)
+        else:  # after RESET SLAVE: from the first log there is
+            first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+            fresh = RelayLogInfo(channel_name=channel.name, master_id=master.master_id)
+            repositories.relay_log_info.flush(fresh.at(first, master.read_position), force=True)
+    return master
+
+
+def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:
+    """Before the receiver asks for what follows a position that the target no longer has: it would fetch too little."""
+    repositories = open_repositories(config, channel.name)
+    stored = repositories.relay_log_info
+    if not target_has_table(repositories, "rplctl_commit_marker"):
+        return ()
+    from rplctl.commit.position_store import has_gone_back, settle
+
+    before = stored.read()
+    if not has_gone_back(channel.name, repositories.engine(), before):
+        return ()
+    settle(config, channel, repositories.engine())
+    text = (
+        f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "
+        "restored from a backup, and the channel goes on from the target's position"
+    )
+    append_journal(config, f"START for channel '{channel.name}': {text}")
+    return (Note(0, text),)
+
+
+def _seed(config: Config, channel: Channel, master: MasterInfo) -> None:
+    from rplctl.command.load_schema import seed_models
+
+    seed_models(config, channel, master, open_repositories(config, channel.name).relay_log_info.read().exec_position)
+
+
+def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> tuple[Note, ...]:
+    notes = []
+    if any(role in already for role in request.roles):
+        notes.append(Note(3083, f"Replication thread(s) for channel '{channel}' are already running."))
+    if until["kind"] != "none" and (request.roles == (RECEIVER,) or APPLIER in already):
+        notes.append(Note(1279, "SQL thread is not to be started so UNTIL options are ignored"))
+    return tuple(notes)

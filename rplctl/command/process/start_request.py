@@ -1,0 +1,101 @@
+"""What a start is asked for, what it says when it is done, and what may not be asked for together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rplctl import failpoint
+from rplctl.command.channel.context import (
+    APPLIER,
+    ROLES,
+    Note,
+)
+from rplctl.config import CONFIG_VARIABLE, Config
+from rplctl.errors import UsageError
+from rplctl.position import BinlogPosition, is_log_name
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """UNTIL of START SLAVE (MySQL manual); at most one kind."""
+
+    master_log_file: str | None = None
+    master_log_pos: int | None = None
+    relay_log_file: str | None = None
+    relay_log_pos: int | None = None
+    sql_before_gtids: str | None = None
+    sql_after_gtids: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What the applier is told. Raises UsageError 1277 for a wrong combination."""
+        master = (self.master_log_file, self.master_log_pos)
+        relay = (self.relay_log_file, self.relay_log_pos)
+        gtids = {"sql_before_gtids": self.sql_before_gtids, "sql_after_gtids": self.sql_after_gtids}
+        given = [kind for kind, pair in (("master_pos", master), ("relay_pos", relay)) if pair != (None, None)]
+        given += [kind for kind, value in gtids.items() if value is not None]
+        if not given:
+            return {"kind": "none"}
+        kind = given[0]
+        if len(given) > 1 or (kind in gtids and not gtids[kind]):
+            raise _wrong_until()
+        if kind in gtids:
+            return {"kind": kind, "gtids": gtids[kind]}
+        name, offset = master if kind == "master_pos" else relay
+        if not name or not offset or offset < 4 or not is_log_name(name):
+            raise _wrong_until()
+        return {"kind": kind, "log_name": name, "log_pos": offset}
+
+
+def _wrong_until() -> UsageError:
+    return UsageError(
+        "Incorrect parameter or combination of parameters for START SLAVE UNTIL",
+        errno=1277,
+        hint="give --until-master-log-file with --until-master-log-pos, or one of the other forms",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    roles: tuple[str, ...] = ROLES
+    until: Until = field(default_factory=Until)
+    until_synced: bool = False
+    foreground: bool = False
+    max_time_s: float | None = None
+    spark_master: str = ""
+    crash_points: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StartResult:
+    channel: str
+    started: tuple[str, ...]
+    already_running: tuple[str, ...]
+    notes: tuple[Note, ...]
+    synced_to: BinlogPosition | None = None  # seen to be applied
+    ended: str = ""  # how, of one that stayed: an Ending of supervise.py; '' = it goes on
+    at: BinlogPosition | None = None  # executed when it ended
+
+
+Begun = Callable[[StartResult], None]
+
+
+Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted)
+
+
+def variables_of(config: Config, request: StartRequest) -> dict[str, str]:
+    given = {failpoint.ENVIRONMENT: request.crash_points}
+    if config.config_file:
+        given[CONFIG_VARIABLE] = str(config.config_file.resolve())
+    return {name: value for name, value in given.items() if value}
+
+
+def check_request(request: StartRequest) -> None:
+    """Raises UsageError, ConfigError."""
+    until = request.until.as_json()
+    failpoint.parse_failpoints(request.crash_points)
+    if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
+        raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=1277)
+    if request.max_time_s is not None and not (request.foreground or request.until_synced):
+        raise UsageError("--max-time needs --foreground or --until-synced", hint="rplctl stop ends a started channel")

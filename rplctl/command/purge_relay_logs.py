@@ -1,0 +1,44 @@
+"""`purge-relay-logs`: those that are applied as a whole are removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import (
+    administer,
+    open_repositories,
+    read_master_info,
+)
+from rplctl.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeResult:
+    channel: str
+    removed: tuple[str, ...]
+    dry_run: bool
+
+
+def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> PurgeResult:
+    """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
+    from rplctl.applied_log.end import logged_record
+    from rplctl.applied_log.files import binary_log_files
+    from rplctl.relay_log.index import RelayLogIndex
+    from rplctl.relay_log.purge import purge_applied
+
+    channel = Channel(channel_name, config.datadir)
+    with administer(config, channel) as config:
+        repositories = open_repositories(config, channel_name)
+        read_master_info(repositories, channel_name)
+        relay = repositories.relay_log_info
+        position = relay.read().relay_log_position if relay.exists() else None
+        record = logged_record(binary_log_files(config, channel))
+        if position is not None and record is not None and record.after.relay_log_position.is_before(position):
+            position = record.after.relay_log_position  # the binary log lacks what is behind it
+        names = RelayLogIndex(channel).names()
+        if position is None or position.log_name not in names:
+            return PurgeResult(channel_name, (), dry_run)
+        applied = names[: names.index(position.log_name)]
+        removed = applied if dry_run else purge_applied(channel, position)
+        return PurgeResult(channel_name, tuple(removed), dry_run)

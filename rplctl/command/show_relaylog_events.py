@@ -1,0 +1,55 @@
+"""SHOW RELAYLOG EVENTS: what is in one relay log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import (
+    open_repositories,
+    read_master_info,
+)
+from rplctl.config import Config
+from rplctl.errors import UsageError
+from rplctl.position import FIRST_EVENT_POSITION
+
+
+@dataclass(frozen=True, slots=True)
+class RelayLogEvent:
+    """Field names are the columns of SHOW RELAYLOG EVENTS."""
+
+    Log_name: str
+    Pos: int
+    Event_type: str
+    Server_id: int
+    End_log_pos: int
+    Info: str
+
+
+def show_relaylog_events(
+    config: Config,
+    channel_name: str,
+    log_name: str = "",
+    position: int = FIRST_EVENT_POSITION,
+    limit: int | None = None,
+) -> Iterator[RelayLogEvent]:
+    """Events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220, BinlogFormatError."""
+    from rplctl.relay_log.event_list import events_of
+    from rplctl.relay_log.index import RelayLogIndex
+
+    channel = Channel(channel_name, config.datadir)
+    read_master_info(open_repositories(config, channel_name), channel_name)
+    index = RelayLogIndex(channel)
+    names = index.names()
+    if log_name and log_name not in names:
+        raise UsageError(
+            "Error when executing command SHOW RELAYLOG EVENTS: Could not find target log",
+            errno=1220,
+            channel=channel_name,
+            hint=f"relay logs: {', '.join(names) or 'none'}",
+        )
+    if not names:
+        return iter(())
+    listed = events_of(index.path(log_name or names[0]), position, limit)
+    return (RelayLogEvent(e.log_name, e.pos, e.event_type, e.server_id, e.end_log_pos, e.info) for e in listed)

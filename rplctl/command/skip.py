@@ -1,0 +1,88 @@
+"""`skip`: the operator's way past a transaction (sql_slave_skip_counter, or by GTID)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import (
+    APPLIER,
+    Note,
+    administer,
+    open_repositories,
+    read_master_info,
+    read_skip_count,
+    running,
+    write_skip_count,
+)
+from rplctl.command.instance.journal import append_journal
+from rplctl.config import Config
+from rplctl.errors import UsageError
+from rplctl.skip_list import read_gtids, write_gtids
+
+
+@dataclass(frozen=True, slots=True)
+class SkipResult:
+    channel: str
+    count: int  # transactions that the next start passes over
+    gtids: tuple[str, ...] = ()  # passed over when they are reached
+    notes: tuple[Note, ...] = ()
+    dry_run: bool = False
+
+
+def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", *, dry_run: bool = False) -> SkipResult:
+    """The next start passes over `count` transactions (sql_slave_skip_counter; 0 takes back all that is still to be
+    skipped), or over each GTID's when it is reached: both are committed as empty ones. Raises UsageError 3085, 1772,
+    1941.
+    """
+    channel = Channel(channel_name, config.datadir)
+    if count is not None and count < 0:
+        raise UsageError(f"skip {count}: a number of transactions, 0 to take it back")
+    wanted = _parts(gtids)
+    with administer(config, channel) as config:
+        read_master_info(open_repositories(config, channel_name), channel_name)
+        if APPLIER in running(channel):
+            raise UsageError(
+                "This operation cannot be performed with a running slave sql thread; "
+                f"run STOP SLAVE SQL_THREAD FOR CHANNEL '{channel_name}' first.",
+                errno=3085,
+                channel=channel_name,
+                hint="rplctl stop --applier",
+            )
+        done, kept = _executed(config, channel_name, wanted), read_gtids(channel.run_folder)
+        kept = () if count == 0 else (*kept, *(g for g in wanted if g not in done and g not in kept))
+        left = read_skip_count(channel) if count is None else count
+        if not dry_run:
+            if count is not None:
+                write_skip_count(channel, count)
+            write_gtids(channel.run_folder, kept)
+            what = f"skip {count}" if count is not None else f"skip --gtid {gtids}"
+            append_journal(config, f"'{what}' for channel '{channel_name}'")
+    notes = tuple(Note(0, f"GTID {gtid} is executed already: there is nothing to skip") for gtid in done)
+    return SkipResult(channel_name, left, kept, notes, dry_run)
+
+
+def _parts(gtids: str) -> tuple[str, ...]:
+    """`domain-server-number,…` one by one, a MySQL set by source, each as the servers print it."""
+    from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+
+    parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
+    if not any(":" in part for part in parts):
+        return tuple(str(MariadbGtidState.parse(part)) for part in parts)
+    return tuple(str(MysqlGtidSet.parse(gtids)).split(","))
+
+
+def _executed(config: Config, channel: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the GTIDs whose transactions are behind the applier. Raises UsageError for the other vendor's."""
+    from rplctl.event.gtid import is_executed
+
+    stored = open_repositories(config, channel).relay_log_info
+    executed = stored.read().gtid_executed if stored.exists() else ""
+    if executed and any((":" in gtid) != (":" in executed) for gtid in wanted):
+        kind = "UUID:NUMBER" if ":" in executed else "DOMAIN-SERVER-NUMBER"
+        raise UsageError(
+            f"this channel's GTIDs are of the form {kind}",
+            errno=1772 if ":" in executed else 1941,
+            hint="rplctl show-status --field Executed_Gtid_Set",
+        )
+    return tuple(gtid for gtid in wanted if is_executed(gtid, executed))

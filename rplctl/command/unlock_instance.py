@@ -1,0 +1,12 @@
+"""UNLOCK INSTANCE: the process that `lock-instance` left ends, and with it the lock."""
+
+from __future__ import annotations
+
+from rplctl.command.instance.backup_lock import unlock
+from rplctl.command.lock_instance import INSTANCE
+from rplctl.config import Config
+
+
+def unlock_instance(config: Config) -> int | None:
+    """The pid of that process, None when there is none. Raises LockBusy, RplError."""
+    return unlock(config, INSTANCE)

@@ -1,0 +1,12 @@
+"""UNLOCK TABLES: the process that `lock-tables` left ends, and with it the lock."""
+
+from __future__ import annotations
+
+from rplctl.command.instance.backup_lock import unlock
+from rplctl.command.lock_tables import TABLES
+from rplctl.config import Config
+
+
+def unlock_tables(config: Config) -> int | None:
+    """The pid of that process, None when there is none. Raises LockBusy, RplError."""
+    return unlock(config, TABLES)
