@@ -10,7 +10,6 @@ from alembic import context
 from rplctl.repository.install import VERSION_TABLE
 from rplctl.repository.layout import sweep
 from rplctl.repository.layout_columns import NAMES
-from rplctl.repository.tables import schema_of
 from rplctl.target.registry import dialect_of
 
 connection = context.config.attributes["connection"]
@@ -25,7 +24,7 @@ context.configure(
     connection=connection,
     target_metadata=None,
     version_table=VERSION_TABLE,
-    version_table_schema=schema_of(dialect),
+    version_table_schema=dialect_of(dialect).own_schema,
 )
 with context.begin_transaction():
     context.run_migrations()

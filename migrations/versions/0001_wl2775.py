@@ -11,7 +11,7 @@ from alembic import context, op
 from rplctl.repository.layout import create, layout_of
 from rplctl.repository.layout_columns import NAMES, worklog_columns
 from rplctl.repository.next_event import drop_next_event_view
-from rplctl.repository.tables import schema_of
+from rplctl.target.registry import dialect_of
 
 revision = "0001"
 down_revision = None
@@ -33,4 +33,4 @@ def downgrade() -> None:
     drop_next_event_view(connection)
     for name in reversed(NAMES):
         if layout_of(connection, name) is not None:
-            op.drop_table(name, schema=schema_of(connection.dialect.name))
+            op.drop_table(name, schema=dialect_of(connection.dialect.name).own_schema)

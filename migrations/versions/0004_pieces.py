@@ -1,7 +1,7 @@
 """Prepared XA transactions of the source in pieces: `Piece` becomes part of rplctl_prepared_xa's key.
 
-Only where an applier has made that table; a new one has the column (commit/tables.py). Down: nothing, an older rplctl
-could not read what several pieces hold.
+Only where an applier has made that table; a new one has the column (own_tables/tables.py). Down: nothing, an older
+rplctl could not read what several pieces hold.
 
 Revision ID: 0004
 Revises: 0003
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from rplctl.commit.tables import add_pieces
+from rplctl.own_tables.tables import add_pieces
 
 revision = "0004"
 down_revision = "0003"

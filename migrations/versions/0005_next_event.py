@@ -1,6 +1,7 @@
 """The view rplctl_next_event: the next event to execute, readable by SQL (WL#4621).
 
-Also made by an applier's start, where the repositories are files (commit/tables.py). Down: the view goes, no row does.
+Also made by an applier's start, where the repositories are files (own_tables/tables.py). Down: the view goes, no
+row does.
 
 Revision ID: 0005
 Revises: 0004

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from rplctl.applied_log.binary_log import LoggedEvents, no_events
 from rplctl.applier.plan import Batch
-from rplctl.commit.logged import LoggedEvents, no_events
-from rplctl.commit.models import rebase_models
 from rplctl.commit.position_store import CommitMode, Ledger
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.models import rebase_models
 from rplctl.position import RelayLogPosition
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import Target

@@ -31,7 +31,7 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import updated_names
 
-OWN_DATABASE = "rplctl"  # commit.tables.SCHEMA, which tasks do not load
+OWN_DATABASE = "rplctl"  # target.dialect.OWN_SCHEMA, which tasks do not load
 # as a server logs the end of a temporary table: IF EXISTS, which filters let pass otherwise
 _OWN_TEMPORARY = re.compile(
     rf"DROP\s+(?:/\*!40005\s+)?TEMPORARY(?:\s+\*/)?\s+TABLE\s+(?:IF\s+EXISTS\s+)?`?{OWN_DATABASE}`?\s*\.[^,]*",

@@ -34,7 +34,6 @@ from rplctl.applier.until import groups_before, is_met
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ambiguous_commit import heeding
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor, shown_mode
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
@@ -42,6 +41,7 @@ from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetErro
 from rplctl.event.gtid import is_executed
 from rplctl.failpoint import watch
 from rplctl.locks import InstanceLock, read_lock
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from rplctl.applied_log.binary_log import BinaryLog, LoggedEvents, no_events
 from rplctl.applied_log.record import Place, PositionRecord, log_event
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.event_range import MAX_UNFOLDED
@@ -26,7 +27,6 @@ from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter
 from rplctl.applier.gtids import Assigned, assigned, moved_by
 from rplctl.applier.plan import Batch, BatchKind, plan_batches
 from rplctl.channel import Channel
-from rplctl.commit.logged import BinaryLog, LoggedEvents, no_events
 from rplctl.commit.position_store import CommitMode, Ledger
 from rplctl.commit.transaction import commit_after
 from rplctl.config import Config

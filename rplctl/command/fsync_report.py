@@ -40,7 +40,7 @@ from rplctl.repository.base import InfoRepository
 from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
-    from rplctl.commit.logged import LoggedEvents
+    from rplctl.applied_log.binary_log import LoggedEvents
     from rplctl.target.base import Target
 
 CHANNEL = "fsync-report"
@@ -181,7 +181,7 @@ def probe(folder: str, variant: str, transactions: int) -> None:
 
 def _logged_insert() -> LoggedEvents:
     """What the binary log gets with each transaction: the events themselves cost no fsync, their record does."""
-    from rplctl.commit.logged import LoggedEvents, no_events
+    from rplctl.applied_log.binary_log import LoggedEvents, no_events
     from rplctl.event.format_description import build_format_description, parse_format_description
 
     description = parse_format_description(build_format_description(1, 0, 1, "8.0.40"))
@@ -193,14 +193,14 @@ class _Run:
 
     def __init__(self, config: Config, variant: str) -> None:
         from rplctl.commit.position_store import Ledger
-        from rplctl.commit.tables import create_own_tables, own_schema
         from rplctl.durable import private_folder
+        from rplctl.own_tables.tables import create_own_tables
         from rplctl.target import open_target
 
         private_folder(config.datadir)
         self.target: Target = open_target(config.target_url)
         create_own_tables(self.target.engine)
-        self.table = f"{schema}.{TABLE}" if (schema := own_schema(self.target.engine)) else TABLE
+        self.table = f"{schema}.{TABLE}" if (schema := dialect_of(self.target.kind).own_schema) else TABLE
         with self.target.engine.begin() as connection:
             connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {self.table} (n INTEGER PRIMARY KEY)")
         self.ledger: Ledger | None = None

@@ -73,7 +73,7 @@ def load_schema(
         created: list[TableName] = []
         empty: list[TableName] = []
         if not dry_run:
-            from rplctl.commit.initial_models import load_catalog
+            from rplctl.own_tables.initial_models import load_catalog
             from rplctl.target import open_target
 
             target = open_target(config.target_url)
@@ -107,8 +107,8 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> tuple[str, ...
 
 
 def _made_empty(repositories: Repositories, channel: str) -> dict[str, TableName]:
-    from rplctl.commit.models import tables_made_empty
-    from rplctl.commit.tables import create_own_tables
+    from rplctl.own_tables.models import tables_made_empty
+    from rplctl.own_tables.tables import create_own_tables
 
     engine = repositories.engine()
     create_own_tables(engine)  # of an older rplctl: the mark has a column
@@ -117,7 +117,7 @@ def _made_empty(repositories: Repositories, channel: str) -> dict[str, TableName
 
 
 def _keep_marks(engine: Engine, channel: str, loaded: set[TableName]) -> None:
-    from rplctl.commit.models import rows_are_loaded
+    from rplctl.own_tables.models import rows_are_loaded
 
     if loaded:
         with engine.begin() as connection:
@@ -196,7 +196,7 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
     """
     if not position.log_name or not master.host:
         return ()
-    from rplctl.commit.initial_models import adopt_tables, needs_models
+    from rplctl.own_tables.initial_models import adopt_tables, needs_models
     from rplctl.target import open_target
 
     target = open_target(config.target_url)

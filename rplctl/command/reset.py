@@ -86,12 +86,12 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 def _forget_channel(channel: Channel, repositories: Repositories) -> None:
     """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
     if target_has_table(repositories, "rplctl_table_models"):
-        from rplctl.commit.models import forget_models
+        from rplctl.own_tables.models import forget_models
 
         with repositories.engine().begin() as connection:
             forget_models(connection, channel.name)
     if target_has_table(repositories, "rplctl_prepared_xa"):
-        from rplctl.commit.prepared import forget_prepared
+        from rplctl.own_tables.prepared import forget_prepared
 
         with repositories.engine().begin() as connection:
             forget_prepared(connection, channel.name)

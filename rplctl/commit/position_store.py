@@ -26,15 +26,15 @@ from typing import Protocol
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
+from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.commit.logged import BinaryLog
-from rplctl.commit.tables import commit_marker, own_schema
 from rplctl.config import Config
 from rplctl.durable import Guard
 from rplctl.errors import LockBusy, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.locks import gtid_map
+from rplctl.own_tables.tables import commit_marker
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
@@ -144,7 +144,7 @@ class MarkerLedger:
         self._repository = repository
         self._channel = channel
         self._engine = engine
-        self._marker = commit_marker(own_schema(engine))
+        self._marker = commit_marker(engine.dialect.name)
 
     def open(self) -> RelayLogInfo:
         """Reconcile file and marker, then mark them as moving (File_in_step false) until `close`."""
@@ -227,7 +227,7 @@ class MarkerLedger:
 
 def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
     """(the channel's marker, whether the repository was last left in step with it); (None, False) without one."""
-    marker = commit_marker(own_schema(connection.engine))
+    marker = commit_marker(connection.dialect.name)
     row = connection.execute(select(marker).where(marker.c.Channel_name == channel)).first()
     if row is None:
         return None, False
@@ -272,7 +272,7 @@ def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
 
 def remove_marker(channel: str, engine: Engine) -> None:
     """RESET REPLICA: the channel's marker goes with its repository."""
-    marker = commit_marker(own_schema(engine))
+    marker = commit_marker(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.begin() as connection:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))
 

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
+from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.end import logged_record
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import until_answered
-from rplctl.commit.logged import BinaryLog
 from rplctl.commit.participant import LinePosition, LogPosition, PagePosition, PositionParticipant, RowPosition
 from rplctl.commit.position_store import CommitMode, Ledger, one_that_counts, read_marker, remove_marker, taken_over
 from rplctl.commit.xid import instance_name, xid_of, xid_prefix

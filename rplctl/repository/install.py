@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from rplctl.errors import ConfigError, RplError
 from rplctl.repository.table import mapped_errors
-from rplctl.repository.tables import READ_ONLY, schema_of
+from rplctl.repository.tables import READ_ONLY
 from rplctl.target.registry import dialect_of
 
 VERSIONS = ("0001", "0002", "0003", "0004", "0005")  # the revisions in migrations/versions, the newest last
@@ -30,7 +30,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
     """
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
         raise ConfigError(f"'{rep_engine}' is not the name of a storage engine", hint="rplctl init --rep-engine InnoDB")
-    with mapped_errors(f"{schema_of(engine.dialect.name) or 'main'}.{VERSION_TABLE}", None):
+    with mapped_errors(f"{dialect_of(engine.dialect.name).own_schema or 'main'}.{VERSION_TABLE}", None):
         version = _stored_version(engine)
         if version is not None and version not in VERSIONS:
             raise RplError(
@@ -42,7 +42,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
             with engine.connect() as connection, connection.begin():
                 dialect_of(connection.dialect.name).lock_installation(connection)
                 if is_lost:  # dropped by hand: what is there stays as it is, from the first version on
-                    schema = schema_of(engine.dialect.name)
+                    schema = dialect_of(engine.dialect.name).own_schema
                     connection.execute(text(f"DELETE FROM {f'{schema}.' if schema else ''}{VERSION_TABLE}"))
                 _upgrade(connection, rep_engine)
 
@@ -53,7 +53,7 @@ def _is_table_missing(engine: Engine) -> bool:
     from rplctl.repository.layout_columns import NAMES
 
     inspector = inspect(engine)
-    return not all(inspector.has_table(name, schema=schema_of(engine.dialect.name)) for name in NAMES)
+    return not all(inspector.has_table(name, schema=dialect_of(engine.dialect.name).own_schema) for name in NAMES)
 
 
 def upgrade_if_old(engine: Engine) -> None:
@@ -62,7 +62,7 @@ def upgrade_if_old(engine: Engine) -> None:
 
     from rplctl.repository.layout_columns import NAMES
 
-    schema = schema_of(engine.dialect.name)
+    schema = dialect_of(engine.dialect.name).own_schema
     with mapped_errors(f"{schema or 'main'}.{VERSION_TABLE}", None):
         if _stored_version(engine) == SCHEMA_VERSION:
             return
@@ -80,7 +80,7 @@ def is_newer(engine: Engine) -> str:
 
 def _stored_version(engine: Engine) -> str | None:
     """What is installed, without loading alembic; None when nothing is."""
-    schema = schema_of(engine.dialect.name)
+    schema = dialect_of(engine.dialect.name).own_schema
     with engine.connect() as plain:
         connection = plain.execution_options(**READ_ONLY)
         with connection.begin():

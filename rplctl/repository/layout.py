@@ -18,7 +18,6 @@ from sqlalchemy import Connection, MetaData, Table, inspect, select, text
 
 from rplctl.repository.layout_columns import NAMES, Columns
 from rplctl.repository.next_event import drop_next_event_view
-from rplctl.repository.tables import schema_of
 from rplctl.target.registry import dialect_of
 
 WL2775, MYSQL_LAYOUT, OURS = "wl2775", "mysql", "rplctl"
@@ -33,9 +32,9 @@ def layout_of(connection: Connection, name: str) -> str | None:
     """The layout by its columns; None when there is no such table. A damaged table counts as the nearest."""
     dialect = connection.dialect.name
     inspector = inspect(connection)
-    if not inspector.has_table(name, schema=schema_of(dialect)):
+    if not inspector.has_table(name, schema=dialect_of(dialect).own_schema):
         return None
-    columns = {str(column["name"]).lower() for column in inspector.get_columns(name, schema_of(dialect))}
+    columns = {str(column["name"]).lower() for column in inspector.get_columns(name, dialect_of(dialect).own_schema)}
     if columns & _OURS_ONLY:
         return OURS
     return MYSQL_LAYOUT if "channel_name" in columns else WL2775
@@ -103,5 +102,5 @@ def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
 
 
 def _qualified(connection: Connection, name: str) -> str:
-    schema = schema_of(connection.dialect.name)
+    schema = dialect_of(connection.dialect.name).own_schema
     return f"{schema}.{name}" if schema else name

@@ -15,7 +15,6 @@ from contextlib import nullcontext
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from rplctl.repository.tables import schema_of
 from rplctl.target.registry import dialect_of
 
 VIEW = "rplctl_next_event"
@@ -28,7 +27,7 @@ log = logging.getLogger(__name__)
 
 def create_next_event_view(connection: Connection) -> None:
     """Make the view of the tables that are there, unless it is as it should be. In the caller's transaction."""
-    schema = schema_of(connection.dialect.name)
+    schema = dialect_of(connection.dialect.name).own_schema
     inspector = inspect(connection)
     there = []
     for table in (_MARKER, _INFO):
@@ -88,5 +87,5 @@ def _as_text(connection: Connection, column: str, number: int) -> str:
 
 
 def _qualified(connection: Connection, name: str) -> str:
-    schema = schema_of(connection.dialect.name)
+    schema = dialect_of(connection.dialect.name).own_schema
     return f"{schema}.{name}" if schema else name

@@ -44,7 +44,6 @@ from rplctl.repository.tables import (
     has_channels,
     info_tables,
     qualified_name,
-    schema_of,
     table_exists,
 )
 from rplctl.target.registry import dialect_of
@@ -334,7 +333,7 @@ def channels_of_ids(ids: list[int]) -> list[str]:
 
 
 def _sql_name(engine: Engine, record: Record[Any]) -> str:
-    schema = schema_of(engine.dialect.name)
+    schema = dialect_of(engine.dialect.name).own_schema
     return f"{schema}.{record.table}" if schema else record.table
 
 

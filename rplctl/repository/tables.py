@@ -23,14 +23,10 @@ KEY = "Channel_name"
 READ_ONLY = {"rplctl_read_only": True}  # execution option: this transaction only reads (SQLite: no BEGIN IMMEDIATE)
 
 
-def schema_of(dialect: str) -> str | None:
-    return dialect_of(dialect).own_schema
-
-
 @cache
 def info_tables(dialect: str) -> dict[str, Table]:
     """Both tables by name, for `engine.dialect.name`; column keys are MySQL's names everywhere."""
-    metadata = MetaData(schema=schema_of(dialect))
+    metadata = MetaData(schema=dialect_of(dialect).own_schema)
     return {record.table: _table(record, metadata, dialect) for record in (MASTER_INFO, RELAY_LOG_INFO)}
 
 
@@ -52,16 +48,16 @@ def _type(field: Field) -> Any:
 
 def qualified_name(dialect: str, table: str) -> str:
     """`rplctl.slave_master_info`; `main.…` on SQLite: how the server's messages name a table."""
-    return f"{schema_of(dialect) or 'main'}.{table}"
+    return f"{dialect_of(dialect).own_schema or 'main'}.{table}"
 
 
 def table_exists(connection: Connection, record: Record[Info]) -> bool:
-    return inspect(connection).has_table(record.table, schema=schema_of(connection.dialect.name))
+    return inspect(connection).has_table(record.table, schema=dialect_of(connection.dialect.name).own_schema)
 
 
 def has_channels(connection: Connection, record: Record[Info]) -> bool:
     """False for the layout of WL#2775, which knows sources by their id only."""
-    columns = inspect(connection).get_columns(record.table, schema_of(connection.dialect.name))
+    columns = inspect(connection).get_columns(record.table, dialect_of(connection.dialect.name).own_schema)
     return any(str(column["name"]).lower() == KEY.lower() for column in columns)
 
 
@@ -72,7 +68,8 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
     if not table_exists(connection, record):
         why = f"Info table is not ready to be used. Table '{where}' cannot be opened."
         raise record.damaged(channel, why, "rplctl init")
-    present = {str(column["name"]).lower() for column in inspector.get_columns(record.table, schema_of(dialect))}
+    schema = dialect_of(dialect).own_schema
+    present = {str(column["name"]).lower() for column in inspector.get_columns(record.table, schema)}
     missing = [f.column for f in record.fields if f.column.lower() not in present]
     if missing and is_older_layout(present):
         why = f"Table '{where}' has the layout of an older version"
@@ -80,7 +77,7 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
     if missing:
         why = f"Corrupted table {where}. Check out table definition. It has no column '{missing[0]}'."
         raise record.damaged(channel, why, _repair_hint(connection, record, channel, where))
-    key = inspector.get_pk_constraint(record.table, schema_of(dialect))["constrained_columns"]
+    key = inspector.get_pk_constraint(record.table, schema)["constrained_columns"]
     if [column.lower() for column in key] != [KEY.lower()]:
         found = ", ".join(key) or "no key"
         why = (

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 from rplctl.errors import RplError
 
 FORMAT = 1  # of the JSON text; readers refuse a later one
-MADE_EMPTY = "made_empty"  # a key beside the model's own: see commit.models.store_models
+MADE_EMPTY = "made_empty"  # a key beside the model's own: see own_tables.models.store_models
 
 KeyKind = Literal["primary", "unique", "index", "fulltext", "spatial", "vector"]
 

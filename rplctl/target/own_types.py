@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +15,7 @@ class OwnTypes:
 
     text: Any = sa.Text()
     long_text: Any = sa.Text()
+    large_binary: Any = sa.LargeBinary()
     unsigned: Any = sa.BigInteger()
     position: Any = sa.BigInteger()
     switch: Any = sa.Boolean(create_constraint=False)
@@ -22,6 +23,7 @@ class OwnTypes:
     short_seconds: Any = sa.Float(24)
     no_case: str | None = None  # collation of a name without case
     off: str = "0"  # SQL of the switch's default
+    options: dict[str, Any] = field(default_factory=dict)  # of the `rplctl_…` tables: names are told apart bytewise
     name_of: Callable[[int, str], Any] | None = None
     choice_of: Callable[[tuple[str, ...]], Any] | None = None
 

@@ -15,9 +15,9 @@ from rplctl.applier.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target

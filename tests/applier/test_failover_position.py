@@ -13,11 +13,11 @@ from rplctl.applier.failover_position import enter_new_source
 from rplctl.applier.plan import Batch, plan_batches
 from rplctl.channel import Channel
 from rplctl.commit import transaction
-from rplctl.commit.models import load_models, store_models
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.models import load_models, store_models
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.reader import RelayLogReader

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.commit.initial_models import load_catalog
+from rplctl.own_tables.initial_models import load_catalog
 from rplctl.schema import dump
 from rplctl.schema.plan import Catalog
 from rplctl.schema.source_catalog import read_catalog

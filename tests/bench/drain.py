@@ -20,9 +20,9 @@ from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import open_session
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.config import load_config
 from rplctl.demo.warm_up import warm_up
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.target import open_target
 
 

@@ -18,10 +18,10 @@ from rplctl.command.channel.change_plan import new_master_info, new_relay_log_in
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import open_repositories
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.secret import reveal
 

@@ -13,9 +13,9 @@ from rplctl.command.channel.context import engine_of, open_repositories
 from rplctl.command.export_info import Destination, export_info
 from rplctl.command.import_info import FOLDER, Origin, import_info
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.errors import NotConfigured
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 
 

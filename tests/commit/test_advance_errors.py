@@ -14,11 +14,11 @@ from sqlalchemy import Connection
 from rplctl.applier.apply.batch import KEEPS_CONNECTION
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
 from rplctl.target.base import Target

@@ -8,11 +8,11 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target

@@ -28,12 +28,12 @@ from rplctl.command.selftest.crash_run import Say, in_child, leftovers, load_wha
 from rplctl.commit import transaction
 from rplctl.commit.participant import LinePosition
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import evict_predecessor
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target

@@ -21,11 +21,11 @@ from rplctl.commit.position_store import (
     remove_marker,
     settle,
 )
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_engine, two_phase_verbs

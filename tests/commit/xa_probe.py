@@ -14,11 +14,11 @@ from sqlalchemy import text
 from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.failpoint import ENVIRONMENT
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_engine, open_target

@@ -23,7 +23,6 @@ from rplctl.command.channel.context import engine_of, one_engine, open_repositor
 from rplctl.command.process.preparation import prepare
 from rplctl.command.process.start_request import StartRequest
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
 from rplctl.event.gtid import MysqlGtidSet
@@ -31,6 +30,7 @@ from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver
 from rplctl.repository import create_tables, open_master_info

@@ -17,7 +17,7 @@ from rplctl.errors import ConfigError
 from rplctl.repository import create_tables, open_master_info
 from rplctl.repository.install import SCHEMA_VERSION, VERSIONS, migrations_folder
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
-from rplctl.repository.tables import schema_of
+from rplctl.target.registry import dialect_of
 from tests.repository.conftest import MASTER, Target, config_of
 from tests.repository.conftest import channel as channel
 from tests.repository.conftest import datadir as datadir
@@ -42,7 +42,7 @@ def test_the_tables_have_the_servers_columns_in_its_order_and_its_key(target: Ta
     create_tables(target.engine())
     inspector = inspect(target.engine())
     for record in (MASTER_INFO, RELAY_LOG_INFO):
-        schema = schema_of(target.engine().dialect.name)
+        schema = dialect_of(target.engine().dialect.name).own_schema
         names = [column["name"].lower() for column in inspector.get_columns(record.table, schema)]
         assert names == ["number_of_lines", *(f.column.lower() for f in record.fields)]
         key = inspector.get_pk_constraint(record.table, schema)["constrained_columns"]

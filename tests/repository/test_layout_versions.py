@@ -21,7 +21,7 @@ from rplctl.repository.install import SCHEMA_VERSION, migrations_folder, upgrade
 from rplctl.repository.layout import MYSQL_LAYOUT, OURS, WL2775, create, layout_of
 from rplctl.repository.layout_columns import NAMES, mysql_columns, worklog_columns
 from rplctl.repository.switch import settle_repositories
-from rplctl.repository.tables import schema_of
+from rplctl.target.registry import dialect_of
 from tests.kit.torture_page import count_torture
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import SERVERS, Target, config_of
@@ -83,7 +83,7 @@ def fill(target: Target, channel: Channel) -> None:
 
 def make_by_hand(target: Target, columns_of: Any, engine_name: str = "") -> None:
     """Tables of an old layout, without a version table: from the worklog's text, or a server's own script."""
-    schema = schema_of(target.engine().dialect.name)
+    schema = dialect_of(target.engine().dialect.name).own_schema
     if schema:
         target.execute(f"CREATE {'SCHEMA' if target.kind == 'postgresql' else 'DATABASE'} IF NOT EXISTS {schema}")
     with target.engine().connect() as connection, connection.begin():
@@ -206,7 +206,7 @@ def test_an_upgrade_killed_before_any_statement_is_finished_by_the_next(
         if os.waitstatus_to_exitcode(os.waitpid(in_child(lambda: dying_upgrade(target, number)), 0)[1]) == KILLED:  # noqa: B023
             create_tables(target.engine())
             assert records(target, channel) == (MASTER, RELAY), f"killed before statement {number}"
-            names = inspect(target.engine()).get_table_names(schema=schema_of(target.engine().dialect.name))
+            names = inspect(target.engine()).get_table_names(schema=dialect_of(target.engine().dialect.name).own_schema)
             assert not [name for name in names if "__rplctl" in name]
             count_torture("layout upgrades", target.kind, 0)
             continue

@@ -9,13 +9,13 @@ from sqlalchemy import inspect, text
 
 from rplctl.channel import Channel
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.repository.install import SCHEMA_VERSION
 from rplctl.repository.next_event import VIEW
-from rplctl.repository.tables import schema_of
+from rplctl.target.registry import dialect_of
 from tests.repository.conftest import Target, config_of
 
 COLUMNS = "Channel_name, Master_log_name, Master_log_pos, Relay_log_name, Relay_log_pos, Kept_in"
@@ -111,8 +111,8 @@ def test_an_account_that_may_not_create_views_goes_without_it(
     engine = create_engine(target.engine().url.set(username="viewless", password="x"))
     create_own_tables(engine)
     assert "the view rplctl_next_event is not there" in caplog.text
-    names = inspect(target.engine()).get_view_names(schema_of("mariadb"))
+    names = inspect(target.engine()).get_view_names(dialect_of("mariadb").own_schema)
     assert names == []
     create_own_tables(target.engine())
-    assert inspect(target.engine()).get_view_names(schema_of("mariadb")) == [VIEW]
+    assert inspect(target.engine()).get_view_names(dialect_of("mariadb").own_schema) == [VIEW]
     target.execute("DROP USER viewless@'%'")

@@ -12,7 +12,7 @@ from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.channel import Channel
-from rplctl.commit.tables import create_own_tables
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.repository.record import MASTER_INFO
 from tests.repository.conftest import MASTER, RELAY, Target, config_of

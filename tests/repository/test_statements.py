@@ -17,11 +17,11 @@ from sqlalchemy import Engine, event, text
 from rplctl.channel import Channel
 from rplctl.command.show_status import COLUMNS
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.durable import sync_count
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.repository.layout import COMMENTS, engine_of

@@ -20,11 +20,11 @@ from sqlalchemy import inspect
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.target import open_target
 from rplctl.target.base import Target

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rplctl.channel import lock_holder
-from rplctl.commit.prepared import PIECE_BYTES
+from rplctl.own_tables.prepared import PIECE_BYTES
 from tests.conftest import servers_of
 from tests.kit.private_server import PrivateServer
 from tests.kit.process_memory import anonymous_bytes

@@ -35,12 +35,12 @@ from rplctl.applier.relay_feed import RelayFeed
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.command.selftest.crash_run import Say, _transactions, channel_of, in_child, received
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import RplError
 from rplctl.event.scan import scan_groups
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.purge import purge_applied

@@ -31,7 +31,6 @@ from rplctl import durable
 from rplctl.applier.relay_feed import RelayFeed
 from rplctl.channel import Channel
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError
@@ -39,6 +38,7 @@ from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.index import RelayLogIndex

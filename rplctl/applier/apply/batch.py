@@ -34,13 +34,13 @@ from rplctl.applier.spark.pipeline import Pipeline, Split, UnknownTables
 from rplctl.applier.splits import SMALLEST_SPLIT, jobs
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import InDoubt
-from rplctl.commit.models import load_models, store_models
 from rplctl.commit.position_store import CommitMode, Ledger
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.models import load_models, store_models
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog

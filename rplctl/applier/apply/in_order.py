@@ -25,7 +25,6 @@ from rplctl.applier.decode.net_changes import row_changes
 from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.filter import ReplicationFilter
 from rplctl.channel import Channel
-from rplctl.commit.prepared import keep_prepared, take_prepared
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
@@ -40,6 +39,7 @@ from rplctl.event.rows import (
 )
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.mask import masked
+from rplctl.own_tables.prepared import keep_prepared, take_prepared
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel

@@ -166,7 +166,7 @@ def _keep_models(channel: Channel, repositories: Repositories, result: ChangeRes
     if not is_known or not stored.master_log_name or not wanted.is_before(stored.exec_position):
         return
     if target_has_table(repositories, "rplctl_table_models"):
-        from rplctl.commit.models import load_models, rebase_models
+        from rplctl.own_tables.models import load_models, rebase_models
 
         with repositories.engine().begin() as connection:
             catalog = load_models(connection, channel.name, stored.exec_position)

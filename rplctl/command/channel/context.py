@@ -157,14 +157,14 @@ def target_has_table(repositories: Repositories, name: str) -> bool:
     """Whether the target holds one of our own tables: none before the applier's first start."""
     from sqlalchemy import inspect
 
-    from rplctl.commit.tables import own_schema
     from rplctl.repository.table import is_file_missing, mapped_errors
+    from rplctl.target import dialect_of
 
     engine = repositories.engine()
     if is_file_missing(engine):
         return False
     with mapped_errors(name, None):
-        return inspect(engine).has_table(name, schema=own_schema(engine))
+        return inspect(engine).has_table(name, schema=dialect_of(engine.dialect.name).own_schema)
 
 
 def all_channels(config: Config) -> list[str]:

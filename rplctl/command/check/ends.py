@@ -28,14 +28,13 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     from sqlalchemy import inspect
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rplctl.commit.models import load_models, tables_made_empty
-    from rplctl.commit.tables import own_schema
-    from rplctl.target import open_target
+    from rplctl.own_tables.models import load_models, tables_made_empty
+    from rplctl.target import dialect_of, open_target
 
     try:
         engine = engine_of(config)()
         yield from _version(engine)
-        has_models = inspect(engine).has_table("rplctl_table_models", schema=own_schema(engine))
+        has_models = inspect(engine).has_table("rplctl_table_models", schema=dialect_of(engine.dialect.name).own_schema)
     except (SQLAlchemyError, RplError) as error:
         text = error.message if isinstance(error, RplError) else f"the target does not answer: {_reason(error)}"
         yield found("target_away", text, "rplctl doctor; rplctl init --target URL")
@@ -76,10 +75,10 @@ def _write(target: object) -> Iterator[Finding]:
     from sqlalchemy import false, update
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rplctl.commit.tables import commit_marker, own_schema
+    from rplctl.own_tables.tables import commit_marker
 
     engine = target.engine  # type: ignore[attr-defined]
-    marker = commit_marker(own_schema(engine))
+    marker = commit_marker(engine.dialect.name)
     try:
         with engine.begin() as connection:
             connection.execute(update(marker).where(false()).values(File_in_step=marker.c.File_in_step))

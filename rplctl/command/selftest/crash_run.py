@@ -177,8 +177,8 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
     from rplctl.applier.relay_feed import RelayFeed
     from rplctl.applier.spark.in_process import InProcessPipeline
     from rplctl.commit.position_store import open_ledger
-    from rplctl.commit.tables import create_own_tables
     from rplctl.commit.two_phase import evict_predecessor
+    from rplctl.own_tables.tables import create_own_tables
     from rplctl.target import open_target
 
     channel = channel_of(config)

@@ -76,10 +76,12 @@ class MysqlDialect(Dialect):
         return OwnTypes(
             text=mysql.VARCHAR(512, **_UTF8) if is_memory else mysql.TEXT(**_UTF8),
             long_text=mysql.VARCHAR(8000, **_UTF8) if is_memory else mysql.LONGTEXT(**_UTF8),
+            large_binary=mysql.LONGBLOB(),
             unsigned=mysql.INTEGER(unsigned=True),
             position=mysql.BIGINT(unsigned=True),
             seconds=mysql.DOUBLE(),
             short_seconds=mysql.FLOAT(),
+            options=_in_both({"engine": "InnoDB", "default_charset": "utf8mb4", "collate": "utf8mb4_bin"}),
             name_of=lambda length, collation: mysql.VARCHAR(
                 length, charset="utf8mb4", collation=collation or "utf8mb4_bin"
             ),
@@ -91,7 +93,7 @@ class MysqlDialect(Dialect):
         options = {"engine": engine, "default_charset": "utf8mb4"}
         if engine.lower() == "innodb":
             options["stats_persistent"] = "0"
-        return {f"{name}_{option}": value for name in ("mysql", "mariadb") for option, value in options.items()}
+        return _in_both(options)
 
     def engine_of(self, connection: Connection, table: str) -> str:
         query = "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :name"
@@ -121,6 +123,11 @@ class MysqlDialect(Dialect):
         connection.execute(text(f"CREATE DATABASE IF NOT EXISTS {OWN_SCHEMA} CHARACTER SET utf8mb4"))
         # an engine that the server lacks is an error, not silently another engine
         connection.execute(text("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
+
+
+def _in_both(options: dict[str, str]) -> dict[str, str]:
+    """For either name that SQLAlchemy has for the kind."""
+    return {f"{name}_{option}": value for name in ("mysql", "mariadb") for option, value in options.items()}
 
 
 DIALECT = MysqlDialect()

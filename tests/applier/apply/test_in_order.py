@@ -10,11 +10,11 @@ import pytest
 from rplctl.applier.apply.in_order import wants_foreign_keys
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.plan import plan_batches
-from rplctl.commit import prepared as prepared_store
-from rplctl.commit.models import mark_made_empty, tables_made_empty
-from rplctl.commit.prepared import take_prepared
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
+from rplctl.own_tables import prepared as prepared_store
+from rplctl.own_tables.models import mark_made_empty, tables_made_empty
+from rplctl.own_tables.prepared import take_prepared
 from rplctl.relay_log.reader import RelayGroups
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance
-from rplctl.commit.tables import create_own_tables
 from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target import open_target
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target

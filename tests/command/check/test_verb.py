@@ -20,12 +20,12 @@ from rplctl.command.check.findings import LEVELS
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.verb import Limits, Scope, Verdict, check, worst
-from rplctl.commit.models import mark_made_empty, rows_are_loaded, store_models
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.tables import create_own_tables
 from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.info import MasterInfo
+from rplctl.own_tables.models import mark_made_empty, rows_are_loaded, store_models
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind

@@ -100,7 +100,7 @@ BROKEN = {
     "position before data": ("crash_commit_before", "marker", COMMIT, position_first),
     "data before position": ("crash_commit_before", "transaction", COMMIT, data_first),
     "binary log forgets": (
-        "crash_commit_after", "marker+log", "rplctl.commit.logged.BinaryLog.after_commit", log_forgets,
+        "crash_commit_after", "marker+log", "rplctl.applied_log.binary_log.BinaryLog.after_commit", log_forgets,
     ),
 }  # fmt: skip
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.commit.initial_models import adopt_tables, load_catalog, needs_models
-from rplctl.commit.models import load_models
 from rplctl.errors import TargetError
+from rplctl.own_tables.initial_models import adopt_tables, load_catalog, needs_models
+from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl

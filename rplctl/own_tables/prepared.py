@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 from sqlalchemy import Connection, delete, insert, select
 
-from rplctl.commit.tables import own_schema, prepared_xa
 from rplctl.event.format_description import FormatDescription
+from rplctl.own_tables.tables import prepared_xa
 
 PIECE_BYTES = 4 << 20  # below the smallest max_allowed_packet that servers start with
 
@@ -25,7 +25,7 @@ def keep_prepared(
     connection: Connection, channel: str, xid: str, events: Iterable[bytes], description: FormatDescription
 ) -> None:
     """Store the events of a prepared transaction; a left-over of the same name is replaced."""
-    table = prepared_xa(own_schema(connection.engine))
+    table = prepared_xa(connection.dialect.name)
     connection.execute(delete(table).where(table.c.Channel_name == channel, table.c.Xid == xid))
     text = json.dumps(asdict(description))
     for number, piece in enumerate(_pieces(events)):
@@ -48,7 +48,7 @@ def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO 
     """Write the stored events to `out` and remove them from the store; the result is None when there are none of that
     name. Without `out` they are only removed.
     """
-    table = prepared_xa(own_schema(connection.engine))
+    table = prepared_xa(connection.dialect.name)
     where = (table.c.Channel_name == channel, table.c.Xid == xid)
     text = connection.execute(select(table.c.Format_description).where(*where, table.c.Piece == 0)).scalar()
     if text is None:
@@ -66,5 +66,5 @@ def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO 
 
 def forget_prepared(connection: Connection, channel: str) -> None:
     """RESET REPLICA ALL."""
-    table = prepared_xa(own_schema(connection.engine))
+    table = prepared_xa(connection.dialect.name)
     connection.execute(delete(table).where(table.c.Channel_name == channel))

@@ -2,7 +2,7 @@
 
 Invariant: in one transaction the models become valid at the channel's position and the tables that the target lacks
 are made, empty, as `mysqldump --no-data | mysql` would, which is kept with their models: rows that the source had by
-then are nowhere (`commit.models.tables_made_empty`). Tables that are there keep their rows and must have the model's
+then are nowhere (`models.tables_made_empty`). Tables that are there keep their rows and must have the model's
 columns.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from sqlalchemy import Engine, select
 
-from rplctl.commit.models import mark_made_empty, store_models
-from rplctl.commit.tables import create_own_tables, own_schema, table_models
 from rplctl.errors import TargetError
+from rplctl.own_tables.models import mark_made_empty, store_models
+from rplctl.own_tables.tables import create_own_tables, table_models
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
@@ -50,7 +50,7 @@ def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog
 def needs_models(engine: Engine, channel: str) -> bool:
     """True when the target knows no model of this channel yet."""
     create_own_tables(engine)
-    table = table_models(own_schema(engine))
+    table = table_models(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         return connection.execute(select(table.c.Table_name).where(table.c.Channel_name == channel)).first() is None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from rplctl.commit.models import (
+from rplctl.own_tables.models import (
     forget_models,
     load_models,
     mark_made_empty,
@@ -16,7 +16,7 @@ from rplctl.commit.models import (
     store_models,
     tables_made_empty,
 )
-from rplctl.commit.tables import create_own_tables
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.parse import parse_ddl

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 from sqlalchemy import Connection, Table, and_, delete, insert, or_, select, true, update
 
-from rplctl.commit.tables import own_schema, table_models
+from rplctl.own_tables.tables import table_models
 from rplctl.position import BinlogPosition, log_number
 from rplctl.schema.model import MADE_EMPTY, TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel
@@ -24,17 +25,9 @@ DATABASE_ROW = ""  # Table_name of the row that keeps a database's default chara
 
 def load_models(connection: Connection, channel: str, position: BinlogPosition) -> Catalog:
     """The catalog valid at that position: the last model at or before it, per table."""
-    table = _table(connection)
-    rows = connection.execute(
-        select(
-            table.c.Database_name, table.c.Table_name, table.c.Master_log_number, table.c.Master_log_pos, table.c.Model
-        )
-        .where(table.c.Channel_name == channel)
-        .order_by(table.c.Master_log_number, table.c.Master_log_pos)
-    )
     models: dict[tuple[str, str], TableModel] = {}
     databases: dict[str, DatabaseModel] = {}
-    for database, name, number, offset, text in rows:
+    for database, name, number, offset, text in _rows(connection, channel):
         if (number, offset) > position.order_key():
             continue
         if name == DATABASE_ROW:
@@ -133,25 +126,23 @@ def _marks(
     """Table → (log number, offset, model) of the models that it was made empty with; a DROP ends what was before.
     `names`: of these tables only; () is all.
     """
-    table = _table(connection)
-    wanted = [
-        and_(table.c.Database_name == database, table.c.Table_name == name if name != EVERY_TABLE else true())
-        for database, name in names
-    ]
-    rows = connection.execute(
-        select(
-            table.c.Database_name, table.c.Table_name, table.c.Master_log_number, table.c.Master_log_pos, table.c.Model
-        )
-        .where(table.c.Channel_name == channel, or_(*wanted) if wanted else true())
-        .order_by(table.c.Master_log_number, table.c.Master_log_pos)
-    )
     found: dict[TableName, list[tuple[int, int, str]]] = {}
-    for database, name, number, offset, text in rows:
+    for database, name, number, offset, text in _rows(connection, channel, names):
         if text is None:
             found.pop((database, name), None)
         elif MADE_EMPTY in text and MADE_EMPTY in json.loads(text):
             found.setdefault((database, name), []).append((number, offset, text))
     return found
+
+
+def _rows(connection: Connection, channel: str, names: Collection[TableName] = ()) -> Iterable[Any]:
+    """Database, table, log number, log position and model, oldest first. `names`: of these tables only; () is all."""
+    c = _table(connection).c
+    wanted = [and_(c.Database_name == database, c.Table_name == name if name != EVERY_TABLE else true())
+              for database, name in names]  # fmt: skip
+    query = select(c.Database_name, c.Table_name, c.Master_log_number, c.Master_log_pos, c.Model)
+    query = query.where(c.Channel_name == channel, or_(*wanted) if wanted else true())
+    return connection.execute(query.order_by(c.Master_log_number, c.Master_log_pos))
 
 
 def _set_model(connection: Connection, channel: str, name: TableName, at: tuple[int, int], text: str) -> None:
@@ -180,4 +171,4 @@ def forget_models(connection: Connection, channel: str) -> None:
 
 
 def _table(connection: Connection) -> Table:
-    return table_models(own_schema(connection.engine))
+    return table_models(connection.dialect.name)

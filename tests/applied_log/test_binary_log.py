@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.applied_log.binary_log import BinaryLog, LoggedEvents, no_events
 from rplctl.applied_log.end import logged_record
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.commit.logged import BinaryLog, LoggedEvents, no_events
 from rplctl.commit.position_store import open_ledger
 from rplctl.commit.transaction import commit_group
 from rplctl.commit.two_phase import logged_path

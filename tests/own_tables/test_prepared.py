@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from rplctl.commit import prepared
-from rplctl.commit.prepared import forget_prepared, keep_prepared, take_prepared
-from rplctl.commit.tables import create_own_tables
 from rplctl.event.format_description import FormatDescription
+from rplctl.own_tables import prepared
+from rplctl.own_tables.prepared import forget_prepared, keep_prepared, take_prepared
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.target import open_engine
 
 DESCRIPTION = FormatDescription(4, "10.11.19-MariaDB", 0, (56, 13, 0), 1, True)

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, inspect, text
 
-from rplctl.commit.prepared import take_prepared
-from rplctl.commit.tables import create_own_tables, own_schema
 from rplctl.event.format_description import FormatDescription
+from rplctl.own_tables.prepared import take_prepared
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables
 from rplctl.repository.install import upgrade_if_old
+from rplctl.target import dialect_of
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import Target
 from tests.repository.conftest import target as target
@@ -48,7 +49,7 @@ def older(target: Target) -> None:
 
 def layout(engine: Engine) -> tuple[Any, ...]:
     inspector = inspect(engine)
-    where: dict[str, Any] = {"table_name": "rplctl_prepared_xa", "schema": own_schema(engine)}
+    where: dict[str, Any] = {"table_name": "rplctl_prepared_xa", "schema": dialect_of(engine.dialect.name).own_schema}
     columns = [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(**where)]
     return sorted(columns), inspector.get_pk_constraint(**where)["constrained_columns"]
 
@@ -80,7 +81,7 @@ def test_a_table_of_before_pieces_gets_them_and_keeps_what_waits(
         out = io.BytesIO()
         assert take_prepared(connection, "", XID, out) == DESCRIPTION
         assert out.getvalue() == b"\x00events\xff"
-        names = inspect(connection).get_table_names(own_schema(target.engine()))
+        names = inspect(connection).get_table_names(dialect_of(target.engine().dialect.name).own_schema)
     assert not [name for name in names if name.endswith("__old")]
 
 
