@@ -506,3 +506,58 @@ def test_stored_values_arrive_as_they_were_stored_by_every_way_and_row_image(
 ) -> None:
     images = ["FULL", "MINIMAL", "NOBLOB", *(["FULL_NODUP"] if isinstance(beside.source, Mariadb118Server) else [])]
     stored_alike(beside, form, images, WAYS, monkeypatch)
+
+
+NO_TEXT = """
+CREATE DATABASE d;
+USE d;
+CREATE TABLE t (id INT PRIMARY KEY, a {kind}, b INT, UNIQUE (b));
+CREATE TABLE m (id INT PRIMARY KEY, a {kind}) ENGINE=MyISAM;
+CREATE TABLE p (a {kind} PRIMARY KEY);
+CREATE TABLE n (a {kind}, b INT);
+SET sql_log_bin=0;
+ALTER TABLE t MODIFY a {raw};
+ALTER TABLE m MODIFY a {raw};
+ALTER TABLE p MODIFY a {raw};
+ALTER TABLE n MODIFY a {raw};
+SET sql_log_bin=1;
+INSERT INTO t VALUES (1, 'good', 1), (2, X'FF41', 2), (3, X'C3', 3), (4, X'EDA080', 4), (5, X'F8888080', 5);
+UPDATE t SET a=X'41FF' WHERE id IN (1, 4);
+UPDATE t SET b=b+10;
+DELETE FROM t WHERE id=3;
+BEGIN;
+SAVEPOINT x;
+INSERT INTO t VALUES (6, X'80', 6), (7, 'good', 7);
+UPDATE t SET a='good' WHERE id=2;
+COMMIT;
+INSERT INTO m VALUES (1, X'FF41');
+INSERT INTO m VALUES (2, 'good');
+UPDATE m SET a=X'FE' WHERE id=2;
+INSERT INTO p VALUES ('good'), (X'FF');
+UPDATE p SET a=X'FFFF' WHERE a=X'FF';
+INSERT INTO p VALUES (X'FE');
+DELETE FROM p WHERE a=X'FE';
+INSERT INTO n VALUES (X'FF', 1), (X'FF', 1), ('good', 2), (X'FF41', 3);
+UPDATE n SET b=b+10 WHERE a=X'FF41' OR b=2;
+DELETE FROM n WHERE a=X'FF' LIMIT 1;
+SET binlog_format=STATEMENT;
+CREATE TABLE printed (t CHAR(9), a VARCHAR(80));
+INSERT INTO printed SELECT CONCAT('t', id, '.', b), HEX(a) FROM t UNION SELECT CONCAT('m', id), HEX(a) FROM m
+    UNION SELECT 'p', HEX(a) FROM p UNION ALL SELECT b, HEX(a) FROM n;
+DROP TABLE t, m, p, n
+"""
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+@pytest.mark.parametrize("charset", ["utf8mb4", "utf8mb3", "ascii"])
+def test_bytes_that_are_no_text_are_stored_as_a_native_replica_stores_them(
+    vendor: str, charset: str, image: str, request: pytest.FixtureRequest
+) -> None:
+    """In rows, as an older source may have them; the servers themselves refuse such text in statements."""
+    octets = {"utf8mb4": 80, "utf8mb3": 60, "ascii": 20}[charset]
+    text = NO_TEXT.format(
+        kind=f"VARCHAR(20) CHARACTER SET {charset} COLLATE {charset}_general_ci", raw=f"VARBINARY({octets})"
+    )
+    beside = request.getfixturevalue(f"{vendor}_beside")
+    assert_alike(beside, [f"SET binlog_row_image={image}", *text.split(";")], kinds=("server",))

@@ -392,9 +392,15 @@ class BatchApplier:
         try:
             self._commit(batch, apply, foreign_keys=foreign_keys, after=after)
         except TargetError as error:
+            if self._may_replay(error, run, work.result.changes):
+                return self._ordered_run(batch, run)
             if after or error.errno not in NOT_IN_XA:
                 raise
             self._commit(batch, apply, foreign_keys=foreign_keys, after=True)
+        return self._applied(work)
+
+    def _applied(self, work: OrderedRange) -> int:
+        """What was committed: its notes, its tables; the number of row changes."""
         for note in (*work.result.notes, *work.result.passed_over.messages):
             log.warning("%s", note)
         if work.result.passed_over.count:
@@ -407,6 +413,12 @@ class BatchApplier:
             self._bags.clear()
             self._one_by_one_tables = frozenset()
         return work.result.changes
+
+    def _may_replay(self, error: TargetError, run: EventRun, changes: int) -> bool:
+        """Whether the run is tried again, its rows applied by the server itself; nothing of it may have stayed."""
+        if self._statements is None or (changes and not self._statements.can_roll_back(run)):
+            return False
+        return self._statements.replay_from_now(error, run)
 
     def _know(self, names: Iterable[tuple[str, str]]) -> Catalog:
         """The catalog, with these tables of the target in it if it has them."""

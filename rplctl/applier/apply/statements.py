@@ -16,7 +16,7 @@ from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, unknown_tables
 from rplctl.applier.target_catalog import LiveCatalog
-from rplctl.errors import BinlogFormatError
+from rplctl.errors import BinlogFormatError, TargetError
 from rplctl.event.charset import charset_of
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription
@@ -31,6 +31,7 @@ from rplctl.schema.statement import Move
 from rplctl.target.base import Statement, StatementTarget
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
+_NO_TEXT = frozenset({1300, 1366})  # Invalid utf8mb4 character string; Incorrect string value
 COMMIT_WAS_HERE = "rplctl_commit_was_here"  # the worklog's name, made private
 
 
@@ -49,6 +50,7 @@ class StatementRunner:
         self._files: dict[int, list[bytes]] = {}
         self._were_prepared = False
         self._moves: list[Move] = []
+        self._raw_text: set[tuple[str, str]] = set()  # tables with text that is none in its column's character set
 
     @property
     def catalog(self) -> Catalog:
@@ -63,7 +65,7 @@ class StatementRunner:
         """Before the transaction of a group; the catalog with the tables whose rows it changes."""
         catalog = self.know(unknown_tables(run, self.catalog))
         models = (catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
-        if any(m is not None and (self._target.wants_replay(m) or self._target.prefers_replay(m)) for m in models):
+        if any(m is not None and (self._target.wants_replay(m) or self._prefers_replay(m)) for m in models):
             self._target.introduce(run.description)
         return catalog
 
@@ -151,7 +153,7 @@ class StatementRunner:
         model = catalog.tables.get((table_map.database, table_map.table))
         if model is None:
             return False
-        can = self._target.prefers_replay(model) and self._target.can_replay(piece.description)
+        can = self._prefers_replay(model) and self._target.can_replay(piece.description)
         if not can and not self._target.wants_replay(model):
             return False
         assert piece.types[0] == EventType.TABLE_MAP
@@ -159,6 +161,19 @@ class StatementRunner:
             if added:
                 part = part[:_ROWS_FLAGS] + bytes([part[_ROWS_FLAGS] | added]) + part[_ROWS_FLAGS + 1 :]
             self._target.replay_rows(piece.event(0), part, piece.description)
+        return True
+
+    def _prefers_replay(self, model: TableModel) -> bool:
+        return self._target.prefers_replay(model) or (model.database, model.name) in self._raw_text
+
+    def replay_from_now(self, error: TargetError, run: EventRun) -> bool:
+        """After an error of one of the run's rows, which was rolled back: whether the server may do better by itself.
+        No statement can store text that is none in its character set; a row event is stored as it is.
+        """
+        names = set(unknown_tables(run, Catalog())) - self._raw_text
+        if error.errno not in _NO_TEXT or not names:
+            return False
+        self._raw_text |= names
         return True
 
     @contextmanager
