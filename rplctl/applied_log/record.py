@@ -48,7 +48,7 @@ class PositionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EventPlace:
     """What an event of our own needs to know of its file, and when it is written (seconds since 1970)."""
 
     server_id: int
@@ -57,7 +57,7 @@ class Place:
     checksum_algorithm: int
 
 
-def build_record(record: PositionRecord, place: Place) -> bytes:
+def build_record(record: PositionRecord, place: EventPlace) -> bytes:
     """The whole event."""
     content = {
         "xid": record.xid,
@@ -69,7 +69,7 @@ def build_record(record: PositionRecord, place: Place) -> bytes:
     return log_event(EventType.IGNORABLE, _MAGIC + json.dumps(content).encode(), place, FLAG_IGNORABLE)
 
 
-def log_event(type_code: int, body: bytes, place: Place, flags: int = 0) -> bytes:
+def log_event(type_code: int, body: bytes, place: EventPlace, flags: int = 0) -> bytes:
     """An event of our own."""
     checksum = CHECKSUM_LENGTH if place.checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + len(body) + checksum

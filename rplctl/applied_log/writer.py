@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rplctl.applied_log.files import BinaryLogFiles
-from rplctl.applied_log.record import Place, PositionRecord, build_record, log_event
+from rplctl.applied_log.record import EventPlace, PositionRecord, build_record, log_event
 from rplctl.config import Config
 from rplctl.durable import private_folder, write_all
 from rplctl.event.events import build_rotate
@@ -82,7 +82,7 @@ class BinaryLogWriter(RelayLogWriter):
                 write_all(self._descriptor, piece.data)
                 self._size += len(piece)
             algorithm = self.description.checksum_algorithm
-            event = build_record(record, Place(self._own_id, timestamp, self._size, algorithm))
+            event = build_record(record, EventPlace(self._own_id, timestamp, self._size, algorithm))
             write_all(self._descriptor, event)
             self._size += len(event)
         except BaseException as error:
@@ -99,8 +99,8 @@ class BinaryLogWriter(RelayLogWriter):
         now = int(time.time())
         algorithm = self.description.checksum_algorithm
         head = BINLOG_MAGIC + own_description(self.description, self._own_id, now)
-        head += _executed(self._record, self.description, Place(self._own_id, now, len(head), algorithm))
-        return head + build_record(self._record, Place(self._own_id, now, len(head), algorithm))
+        head += _executed(self._record, self.description, EventPlace(self._own_id, now, len(head), algorithm))
+        return head + build_record(self._record, EventPlace(self._own_id, now, len(head), algorithm))
 
 
 def own_description(description: FormatDescription, server_id: int, timestamp: int) -> bytes:
@@ -113,7 +113,7 @@ def own_description(description: FormatDescription, server_id: int, timestamp: i
     return build_format_description(server_id, timestamp, algorithm, version, relay_log=False, header_lengths=lengths)
 
 
-def _executed(record: PositionRecord, description: FormatDescription, place: Place) -> bytes:
+def _executed(record: PositionRecord, description: FormatDescription, place: EventPlace) -> bytes:
     """PREVIOUS_GTIDS or GTID_LIST: u32 count, then (u32 domain, u32 server id, u64 sequence) each."""
     text = record.after.gtid_executed
     if not description.is_mariadb:

@@ -19,7 +19,7 @@ from pathlib import Path
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions
 from rplctl.applier.report import log_error
-from rplctl.applier.shared import SharedProcess
+from rplctl.applier.shared_process import SharedProcess
 from rplctl.channel import Channel
 from rplctl.config import load_config
 from rplctl.errors import RplError

@@ -16,21 +16,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rplctl.applier.apply.batch import RETRY_PAUSE_SECONDS, BatchApplier
-from rplctl.applier.away import TargetPatience, is_away
-from rplctl.applier.failover_position import enter_new_source
-from rplctl.applier.group_size import GroupSize
+from rplctl.applier.apply.failover_position import enter_new_source
+from rplctl.applier.feed.commit_group_size import CommitGroupSize
+from rplctl.applier.feed.plan import Batch, groups_due, plan_batches
+from rplctl.applier.feed.prefetch import Prefetch
+from rplctl.applier.feed.relay_feed import RelayFeed
+from rplctl.applier.feed.skip import SkipList
+from rplctl.applier.feed.until import groups_before, is_met
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions
-from rplctl.applier.plan import Batch, groups_due, plan_batches
-from rplctl.applier.prefetch import Ahead
-from rplctl.applier.relay_feed import RelayFeed
+from rplctl.applier.outage import TargetPatience, is_away
 from rplctl.applier.report import LOCKED, Report
-from rplctl.applier.skip import SkipList
 from rplctl.applier.spark.failure import MEMORY_HINT, MemoryKills, TasksFailed, in_words, words_of
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import ChannelSpark, OwnSpark
-from rplctl.applier.splits import SMALLEST_SPLIT
-from rplctl.applier.until import groups_before, is_met
+from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ambiguous_commit import heeding
 from rplctl.commit.position_store import Ledger, open_ledger
@@ -74,10 +74,10 @@ class Applier:
         self._is_alone = shared is None
         self._spark = shared or OwnSpark(config, channel)
         self._skips = SkipList(channel.run_folder, options.skip_count)
-        self._ahead: Ahead[RelayGroups | None] = Ahead(RelayLogError)
+        self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
         self._worked: Callable[[], None] = lambda: None  # told when the target took or answered something
         self._is_held = False
-        self._group = GroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
+        self._commit_group = CommitGroupSize(config.commit_group_transactions, config.commit_group_milliseconds)
         self._by_gtid = False
         self._target: Target | None = None
         self._is_fenced = False
@@ -170,7 +170,7 @@ class Applier:
             work.on_retry = partial(self._retried, work, patience)
             self._report.target_is_back()
             self._report.at(work.info)
-            self._ahead = Ahead(RelayLogError)
+            self._ahead = Prefetch(RelayLogError)
             self._run_until_stopped(work, ledger, target)
         except TargetError as error:
             if self._target is not None:
@@ -265,7 +265,7 @@ class Applier:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
 
         while not self.stop.is_set() and not self._is_finished(work):
-            groups = self._ahead.take(feed) or feed.next(work.info, work.pace.batch_bytes)
+            groups = self._ahead.take(feed) or feed.next(work.info, work.batch_size.batch_bytes)
             if groups is None:
                 self._worked()
             batches, wait = self._ready(groups, work)
@@ -294,7 +294,7 @@ class Applier:
                     finally:
                         self._report.counted(work.retried, work.passed_over)
                 self._worked()
-                self._group.took(batch.transaction_count, time.monotonic() - began)
+                self._commit_group.took(batch.transaction_count, time.monotonic() - began)
                 self._report.applied(work.info, batch, changes)
                 self._skipped(batch, work)
             if groups is not None and (batch is None or batch.last < len(groups.scan)):
@@ -312,7 +312,7 @@ class Applier:
         return self.stop.is_set()
 
     def _read_ahead(self, feed: RelayFeed, work: BatchApplier) -> RelayGroups | None:
-        groups = feed.next_open(work.pace.batch_bytes)
+        groups = feed.next_open(work.batch_size.batch_bytes)
         if groups is not None:
             with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
                 before = groups_before(groups, self._options.until, work.info.gtid_executed)
@@ -356,7 +356,7 @@ class Applier:
         return groups_due(groups.scan, count, work.info.sql_delay, now)
 
     def _per_commit(self) -> int:
-        return self._group.transactions
+        return self._commit_group.transactions
 
     def _skipped(self, batch: Batch, work: BatchApplier) -> None:
         """Count down and forget what the operator wanted passed over, once the position is past it."""

@@ -6,8 +6,8 @@ import logging
 import time
 from contextlib import AbstractContextManager
 
+from rplctl.applier.feed.plan import Batch
 from rplctl.applier.options import Until
-from rplctl.applier.plan import Batch
 from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
 from rplctl.errors import RplError

@@ -183,7 +183,7 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
 
 def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
     """Under the names that the channel's filters give, without what they leave out."""
-    from rplctl.applier.filter import ReplicationFilter, filtered_catalog
+    from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 
     return filtered_catalog(catalog, ReplicationFilter.from_config(config))
 

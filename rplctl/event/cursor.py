@@ -6,7 +6,7 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.header import HEADER_LENGTH, format_error, parse_header
 
 
-class Cursor:
+class EventCursor:
     """Reads little-endian fields of `data[position:end]`; every read past `end` raises BinlogFormatError."""
 
     __slots__ = ("data", "end", "position", "start")
@@ -58,17 +58,17 @@ class Cursor:
     def rest(self) -> bytes:
         return self.take(self.end - self.position)
 
-    def sub(self, length: int) -> Cursor:
+    def sub(self, length: int) -> EventCursor:
         """A cursor over the next `length` bytes, which this one steps over."""
         self.take(length)
-        return Cursor(self.data, self.position - length, self.position, self.start)
+        return EventCursor(self.data, self.position - length, self.position, self.start)
 
 
-def open_event(event: bytes, checksum_length: int) -> Cursor:
+def open_event(event: bytes, checksum_length: int) -> EventCursor:
     """A cursor over the body of one whole event: behind the header, before the checksum."""
     header = parse_header(event)
     if header.event_length != len(event):
         raise format_error(f"Event length {header.event_length} is not the {len(event)} bytes given", event)
     if HEADER_LENGTH + checksum_length > len(event):
         raise format_error("Event is too short for its checksum", event)
-    return Cursor(event, HEADER_LENGTH, len(event) - checksum_length)
+    return EventCursor(event, HEADER_LENGTH, len(event) - checksum_length)

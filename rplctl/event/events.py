@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rplctl.event.checksum_trailer import append_checksum
-from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.event_classes import NEUTRAL
 from rplctl.event.format_description import (
     CHECKSUM_CRC32,
@@ -22,7 +22,7 @@ from rplctl.event.format_description import (
     parse_format_description,
 )
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.event.gtid_event import MariadbGtid, MysqlGtid, Xid, parse_gtid
+from rplctl.event.gtid_event import MariadbGtid, MysqlGtid, Xid, decode_gtid_set, parse_gtid
 from rplctl.event.header import (
     CHECKSUM_LENGTH,
     FLAG_ARTIFICIAL,
@@ -224,21 +224,21 @@ def build_rotate(
     return append_checksum(event) if checksum else event
 
 
-def _rotate(body: Cursor, header: EventHeader) -> Rotate:
+def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
     log_pos = body.unsigned(8)
     if not body.remaining:
         raise body.error("ROTATE without a log name")
     return Rotate(body.rest().decode("utf-8", "surrogateescape"), log_pos)
 
 
-def _xa_prepare(body: Cursor, header: EventHeader) -> XaPrepare:
+def _xa_prepare(body: EventCursor, header: EventHeader) -> XaPrepare:
     """u8 one phase, i32 format id, u32 gtrid length, u32 bqual length, both."""
     one_phase, format_id = bool(body.unsigned(1)), body.signed(4)
     gtrid_length, bqual_length = body.unsigned(4), body.unsigned(4)
     return XaPrepare(Xid(format_id, body.take(gtrid_length), body.take(bqual_length)), one_phase)
 
 
-def _gtid_list(body: Cursor, header: EventHeader) -> GtidList:
+def _gtid_list(body: EventCursor, header: EventHeader) -> GtidList:
     """u32 count (low 28 bits) and flags, then (u32 domain, u32 server id, u64 sequence) each."""
     head = body.unsigned(4)
     count = head & 0x0FFFFFFF
@@ -248,11 +248,11 @@ def _gtid_list(body: Cursor, header: EventHeader) -> GtidList:
     return GtidList(tuple((domain, server_id, sequence) for domain, server_id, sequence in entries), head >> 28)
 
 
-def _checkpoint(body: Cursor, header: EventHeader) -> BinlogCheckpoint:
+def _checkpoint(body: EventCursor, header: EventHeader) -> BinlogCheckpoint:
     return BinlogCheckpoint(body.take(body.unsigned(4)).decode("utf-8", "surrogateescape"))
 
 
-def _statement_text(body: Cursor, header: EventHeader) -> AnnotateRows:
+def _statement_text(body: EventCursor, header: EventHeader) -> AnnotateRows:
     if header.type_code == EventType.ROWS_QUERY:
         body.skip(1)  # a length that is not used: it has one byte only
     if not body.remaining:
@@ -260,7 +260,7 @@ def _statement_text(body: Cursor, header: EventHeader) -> AnnotateRows:
     return AnnotateRows(body.rest())
 
 
-def _heartbeat_v2(body: Cursor, header: EventHeader) -> Heartbeat:
+def _heartbeat_v2(body: EventCursor, header: EventHeader) -> Heartbeat:
     """(packed type, packed length, value)*: 1 log name, 2 packed position; 0 ends the list."""
     log_name, log_pos = "", header.end_log_pos
     while body.remaining and (kind := body.packed_length()) != 0:
@@ -272,12 +272,12 @@ def _heartbeat_v2(body: Cursor, header: EventHeader) -> Heartbeat:
     return Heartbeat(log_name, log_pos)
 
 
-def _incident(body: Cursor, header: EventHeader) -> Incident:
+def _incident(body: EventCursor, header: EventHeader) -> Incident:
     number = body.unsigned(2)
     return Incident(number, body.take(body.unsigned(1)).decode("utf-8", "replace") if body.remaining else "")
 
 
-def _user_var(body: Cursor, header: EventHeader) -> UserVar:
+def _user_var(body: EventCursor, header: EventHeader) -> UserVar:
     """u32 length, name, u8 NULL; then u8 type, u32 collation, u32 length, value, u8 flags (1 = unsigned)."""
     name = body.take(body.unsigned(4)).decode("utf-8", "surrogateescape")
     if body.unsigned(1):
@@ -302,11 +302,11 @@ _WHOLE: dict[int, Callable[[bytes, FormatDescription], Event]] = {
     EventType.MARIADB_GTID: parse_gtid,
 }
 
-_READERS: dict[int, Callable[[Cursor, EventHeader], Event]] = {
+_READERS: dict[int, Callable[[EventCursor, EventHeader], Event]] = {
     EventType.ROTATE: _rotate,
     EventType.XID: lambda body, _: XidEvent(body.unsigned(8)),
     EventType.XA_PREPARE: _xa_prepare,
-    EventType.PREVIOUS_GTIDS: lambda body, _: PreviousGtids(MysqlGtidSet.decode(body.rest())),
+    EventType.PREVIOUS_GTIDS: lambda body, _: PreviousGtids(decode_gtid_set(body.rest())),
     EventType.GTID_LIST: _gtid_list,
     EventType.BINLOG_CHECKPOINT: _checkpoint,
     EventType.ANNOTATE_ROWS: _statement_text,

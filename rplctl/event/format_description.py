@@ -21,7 +21,7 @@ from typing import Final
 
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum_trailer import append_checksum
-from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.header import CHECKSUM_LENGTH, FLAG_RELAY_LOG, HEADER_LENGTH, EventHeader, build_header, format_error
 from rplctl.event.types import EventType
 
@@ -88,7 +88,7 @@ def parse_format_description(event: bytes) -> FormatDescription:
     return _with_lengths(body, server_version, created)
 
 
-def _with_lengths(body: Cursor, server_version: str, created: int) -> FormatDescription:
+def _with_lengths(body: EventCursor, server_version: str, created: int) -> FormatDescription:
     named_mariadb = "mariadb" in server_version.lower()
     first = _FIRST_CHECKSUM_MARIADB if named_mariadb else _FIRST_CHECKSUM_VERSION
     algorithm = CHECKSUM_OFF

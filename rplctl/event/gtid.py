@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from rplctl.errors import BinlogFormatError, UsageError
+from rplctl.errors import UsageError
 
 Interval: TypeAlias = tuple[int, int]  # first, last: both inside
 Intervals: TypeAlias = tuple[Interval, ...]
@@ -29,7 +29,7 @@ _MARIADB_MALFORMED = 1941  # ER_INCORRECT_GTID_STATE
 _TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
 _UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}")
 _INTERVAL = re.compile(r"(\d{1,19})(?:\s*-\s*(\d{1,19}))?")
-_TAGGED_FORMAT = 1
+TAGGED_FORMAT = 1
 
 
 def _not_a_list(part: str) -> UsageError:
@@ -37,7 +37,7 @@ def _not_a_list(part: str) -> UsageError:
     return UsageError("Could not parse GTID list", errno=_MARIADB_MALFORMED, hint=hint)
 
 
-def _merged(intervals: Iterable[Interval]) -> Intervals:
+def merged(intervals: Iterable[Interval]) -> Intervals:
     result: list[Interval] = []
     for first, last in sorted(intervals):
         if result and first <= result[-1][1] + 1:
@@ -77,37 +77,14 @@ class MysqlGtidSet:
         for part in text.split(","):
             if part.strip():
                 _parse_source(part.strip(), text, found)
-        return cls({source: _merged(intervals) for source, intervals in found.items() if intervals})
-
-    @classmethod
-    def decode(cls, data: bytes) -> MysqlGtidSet:
-        """The binary form. Raises BinlogFormatError."""
-        from rplctl.event.cursor import Cursor
-
-        body = Cursor(data)
-        head = body.unsigned(8)
-        tagged = head >> 56 == _TAGGED_FORMAT
-        count = (head >> 8) & ((1 << 48) - 1) if tagged else head
-        found: dict[Source, list[Interval]] = {}
-        for _ in range(count):
-            server = str(uuid.UUID(bytes=body.take(16)))
-            tag = body.take(body.unsigned(1) >> 1).decode("ascii", "replace") if tagged else ""
-            intervals = found.setdefault((server, tag), [])
-            for _ in range(body.unsigned(8)):
-                first, behind = body.unsigned(8), body.unsigned(8)
-                if not 0 < first < behind:
-                    raise BinlogFormatError(f"GTID interval {first}-{behind - 1} of {server} is impossible")
-                intervals.append((first, behind - 1))
-        if body.remaining:
-            raise BinlogFormatError(f"{body.remaining} bytes are left over behind a GTID set")
-        return cls({source: _merged(intervals) for source, intervals in found.items()})
+        return cls({source: merged(intervals) for source, intervals in found.items() if intervals})
 
     def encode(self) -> bytes:
         """The binary form, tagged only when a tag is in the set (servers older than 8.3 do not know the other)."""
         sources = self._sorted()
         tagged = any(tag for _, tag in sources)
         count = len(sources)
-        head = count if not tagged else _TAGGED_FORMAT << 56 | count << 8 | _TAGGED_FORMAT
+        head = count if not tagged else TAGGED_FORMAT << 56 | count << 8 | TAGGED_FORMAT
         parts = [head.to_bytes(8, "little")]
         for server, tag in sources:
             parts.append(uuid.UUID(server).bytes)
@@ -149,7 +126,7 @@ class MysqlGtidSet:
     def union(self, other: MysqlGtidSet) -> MysqlGtidSet:
         result = dict(self.intervals)
         for source, intervals in other.intervals.items():
-            result[source] = _merged((*result.get(source, ()), *intervals))
+            result[source] = merged((*result.get(source, ()), *intervals))
         return MysqlGtidSet(result)
 
     def subtract(self, other: MysqlGtidSet) -> MysqlGtidSet:

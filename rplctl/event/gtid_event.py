@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import TypeAlias
 
-from rplctl.event.cursor import Cursor, open_event
+from rplctl.errors import BinlogFormatError
+from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import FormatDescription
+from rplctl.event.gtid import TAGGED_FORMAT, Interval, MysqlGtidSet, Source, merged
 from rplctl.event.header import format_error, parse_header
 from rplctl.event.types import EventType
 
@@ -116,7 +118,7 @@ def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
     raise format_error("A GTID event was expected", event)
 
 
-def _parse_untagged(body: Cursor) -> MysqlGtid:
+def _parse_untagged(body: EventCursor) -> MysqlGtid:
     flags = body.unsigned(1)
     server_uuid = str(uuid.UUID(bytes=body.take(16)))
     number = body.signed(8)
@@ -156,7 +158,7 @@ def _parse_untagged(body: Cursor) -> MysqlGtid:
     )
 
 
-def _varint(body: Cursor) -> int:
+def _varint(body: EventCursor) -> int:
     first = body.unsigned(1)
     further = 0
     while further < 8 and first >> further & 1:
@@ -166,12 +168,12 @@ def _varint(body: Cursor) -> int:
     return (body.unsigned(further) << 8 | first) >> (further + 1)
 
 
-def _signed_varint(body: Cursor) -> int:
+def _signed_varint(body: EventCursor) -> int:
     value = _varint(body)
     return -(value >> 1) - 1 if value & 1 else value >> 1
 
 
-def _parse_tagged(body: Cursor) -> MysqlGtid:
+def _parse_tagged(body: EventCursor) -> MysqlGtid:
     if _varint(body) != 1:
         raise body.error("Unknown version of the serialization format")
     start = body.position
@@ -215,14 +217,14 @@ def _parse_tagged(body: Cursor) -> MysqlGtid:
     )
 
 
-def _varint_bytes(body: Cursor) -> bytes:
+def _varint_bytes(body: EventCursor) -> bytes:
     values = [_varint(body) for _ in range(16)]
     if max(values) > 255:
         raise body.error("GTID_TAGGED has a UUID byte above 255")
     return bytes(values)
 
 
-def _parse_mariadb(body: Cursor, server_id: int) -> MariadbGtid:
+def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
     if body.remaining < _MARIADB_LENGTH:
         raise body.error(f"A GTID event of {body.remaining} bytes, {_MARIADB_LENGTH} are the least")
     sequence, domain, flags = body.unsigned(8), body.unsigned(4), MariadbGtidFlag(body.unsigned(1))
@@ -237,3 +239,24 @@ def _parse_mariadb(body: Cursor, server_id: int) -> MariadbGtid:
     alter_sequence = body.unsigned(8) if ends_alter else 0
     thread_id = body.unsigned(4) if extra & MariadbGtidExtra.THREAD_ID else 0
     return MariadbGtid(domain, server_id, sequence, flags, commit_id, xid, extra, engines, alter_sequence, thread_id)
+
+
+def decode_gtid_set(data: bytes) -> MysqlGtidSet:
+    """The inverse of `MysqlGtidSet.encode`. Raises BinlogFormatError."""
+    body = EventCursor(data)
+    head = body.unsigned(8)
+    tagged = head >> 56 == TAGGED_FORMAT
+    count = (head >> 8) & ((1 << 48) - 1) if tagged else head
+    found: dict[Source, list[Interval]] = {}
+    for _ in range(count):
+        server = str(uuid.UUID(bytes=body.take(16)))
+        tag = body.take(body.unsigned(1) >> 1).decode("ascii", "replace") if tagged else ""
+        intervals = found.setdefault((server, tag), [])
+        for _ in range(body.unsigned(8)):
+            first, behind = body.unsigned(8), body.unsigned(8)
+            if not 0 < first < behind:
+                raise BinlogFormatError(f"GTID interval {first}-{behind - 1} of {server} is impossible")
+            intervals.append((first, behind - 1))
+    if body.remaining:
+        raise BinlogFormatError(f"{body.remaining} bytes are left over behind a GTID set")
+    return MysqlGtidSet({source: merged(intervals) for source, intervals in found.items()})

@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 
 import zstandard
 
-from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.groups import GroupKind, scan_groups
 from rplctl.event.header import HEADER_LENGTH, format_error
@@ -56,7 +56,7 @@ def expand_event(event: bytes, description: FormatDescription, max_bytes: int = 
 def unfold_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
     """As `expand_event` for an event of MariaDB, written piece by piece: for one that is too large for memory."""
     head = event[: HEADER_LENGTH + _MOST_HEAD_BYTES].tobytes()
-    body = Cursor(head, HEADER_LENGTH, min(len(head), len(event) - description.checksum_length))
+    body = EventCursor(head, HEADER_LENGTH, min(len(head), len(event) - description.checksum_length))
     plain_type = _skip_to_record(body, EventType(head[4]))
     record = event[body.position : len(event) - description.checksum_length].data
     length = body.position - HEADER_LENGTH + plain_length(record, head)
@@ -94,14 +94,14 @@ def decompress_payload(event: bytes, description: FormatDescription, max_bytes: 
 def payload_size(event: ByteArray, description: FormatDescription) -> int:
     """How many plain bytes a TRANSACTION_PAYLOAD says it holds."""
     head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
-    fields = _payload_fields(Cursor(head, HEADER_LENGTH, len(head)))
+    fields = _payload_fields(EventCursor(head, HEADER_LENGTH, len(head)))
     return fields.get(_PLAIN_SIZE_FIELD, len(event) - HEADER_LENGTH - description.checksum_length)
 
 
 def unfold_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
     """Write the inner events of one TRANSACTION_PAYLOAD, piece by piece: for what is too large for `expand_event`."""
     head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
-    body = Cursor(head, HEADER_LENGTH, len(head))
+    body = EventCursor(head, HEADER_LENGTH, len(head))
     fields = _payload_fields(body)
     payload = event[body.position : len(event) - description.checksum_length]
     size, plain_size = fields.get(_SIZE_FIELD, -1), fields.get(_PLAIN_SIZE_FIELD, len(payload))
@@ -125,7 +125,7 @@ def unfold_payload(event: ByteArray, description: FormatDescription, out: Binary
         raise body.error(f"The payload holds {written} plain bytes or more but says {plain_size}")
 
 
-def _payload_fields(body: Cursor) -> dict[int, int]:
+def _payload_fields(body: EventCursor) -> dict[int, int]:
     fields: dict[int, int] = {}
     while True:
         kind = body.packed_length()
@@ -135,7 +135,7 @@ def _payload_fields(body: Cursor) -> dict[int, int]:
         fields[kind] = value.packed_length()
 
 
-def _unzstd(payload: bytes, plain_size: int, body: Cursor) -> bytes:
+def _unzstd(payload: bytes, plain_size: int, body: EventCursor) -> bytes:
     """All frames of the payload, at most plain_size + 1 bytes."""
     try:
         with zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True) as reader:
@@ -158,7 +158,7 @@ def _header(event: bytes, type_code: EventType, body_length: int) -> bytes:
     return event[:4] + bytes([type_code]) + event[5:9] + length + event[13:HEADER_LENGTH]
 
 
-def _skip_to_record(body: Cursor, type_code: EventType) -> EventType:
+def _skip_to_record(body: EventCursor, type_code: EventType) -> EventType:
     """Step over what is not compressed in an event of MariaDB; the type of the plain event."""
     if type_code == EventType.QUERY_COMPRESSED:
         body.skip(8)

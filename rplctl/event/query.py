@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.errors import BinlogFormatError
 from rplctl.event.charset import charset_of, decode_text
-from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid_event import MariadbGtidExtra
 from rplctl.event.header import FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC, format_error, parse_header
@@ -110,7 +110,7 @@ def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteL
     return ExecuteLoadQuery(query, *load)
 
 
-def _parse(event: bytes, body: Cursor) -> tuple[Query, tuple[int, int, int, int] | None]:
+def _parse(event: bytes, body: EventCursor) -> tuple[Query, tuple[int, int, int, int] | None]:
     header = parse_header(event)
     thread_id, execution_time, database_length = body.unsigned(4), body.unsigned(4), body.unsigned(1)
     error_code, status_length = body.unsigned(2), body.unsigned(2)
@@ -140,7 +140,7 @@ def _parse(event: bytes, body: Cursor) -> tuple[Query, tuple[int, int, int, int]
     return query, load
 
 
-def _text(body: Cursor, length: int) -> str:
+def _text(body: EventCursor, length: int) -> str:
     raw = body.take(length)
     try:
         return raw.decode("utf-8")
@@ -148,7 +148,7 @@ def _text(body: Cursor, length: int) -> str:
         raise body.error(f"A name in a QUERY is not UTF-8: {raw.hex(' ')}") from None
 
 
-def _parse_status(body: Cursor) -> QueryContext:
+def _parse_status(body: EventCursor) -> QueryContext:
     context = QueryContext()
     while body.remaining:
         code = body.unsigned(1)
@@ -159,12 +159,12 @@ def _parse_status(body: Cursor) -> QueryContext:
     return context
 
 
-def _charsets(body: Cursor, context: QueryContext) -> QueryContext:
+def _charsets(body: EventCursor, context: QueryContext) -> QueryContext:
     client, connection, server = body.unsigned(2), body.unsigned(2), body.unsigned(2)
     return replace(context, client_collation=client, connection_collation=connection, server_collation=server)
 
 
-def _updated_databases(body: Cursor, context: QueryContext) -> QueryContext:
+def _updated_databases(body: EventCursor, context: QueryContext) -> QueryContext:
     count = body.unsigned(1)
     if count == _TOO_MANY_DATABASES:
         return context
@@ -176,37 +176,37 @@ def _updated_databases(body: Cursor, context: QueryContext) -> QueryContext:
     return replace(context, updated_databases=tuple(names))
 
 
-def _old_catalog(body: Cursor, context: QueryContext) -> QueryContext:
+def _old_catalog(body: EventCursor, context: QueryContext) -> QueryContext:
     catalog = _text(body, body.unsigned(1))
     body.skip(1)
     return replace(context, catalog=catalog)
 
 
-def _gtid_flags(body: Cursor, context: QueryContext) -> QueryContext:
+def _gtid_flags(body: EventCursor, context: QueryContext) -> QueryContext:
     extra = MariadbGtidExtra(body.unsigned(1))
     ends_alter = extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER)
     return replace(context, gtid_extra=extra, alter_sequence=body.unsigned(8) if ends_alter else 0)
 
 
-def _collation_map(body: Cursor, context: QueryContext) -> QueryContext:
+def _collation_map(body: EventCursor, context: QueryContext) -> QueryContext:
     pairs = tuple((body.unsigned(2), body.unsigned(2)) for _ in range(body.unsigned(1)))
     return replace(context, character_set_collations=pairs)
 
 
-def _ignored(width: int) -> Callable[[Cursor, QueryContext], QueryContext]:
-    def read(body: Cursor, context: QueryContext) -> QueryContext:
+def _ignored(width: int) -> Callable[[EventCursor, QueryContext], QueryContext]:
+    def read(body: EventCursor, context: QueryContext) -> QueryContext:
         body.skip(width)
         return context
 
     return read
 
 
-def _invoker(body: Cursor, context: QueryContext) -> QueryContext:
+def _invoker(body: EventCursor, context: QueryContext) -> QueryContext:
     user = _text(body, body.unsigned(1))
     return replace(context, invoker=(user, _text(body, body.unsigned(1))))
 
 
-_STATUS: dict[int, Callable[[Cursor, QueryContext], QueryContext]] = {
+_STATUS: dict[int, Callable[[EventCursor, QueryContext], QueryContext]] = {
     0: lambda b, c: replace(c, flags2=b.unsigned(4)),
     1: lambda b, c: replace(c, sql_mode=b.unsigned(8)),
     2: _old_catalog,

@@ -24,7 +24,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
-from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import format_error
 from rplctl.event.types import EventType
@@ -187,7 +187,7 @@ def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
     return table_map
 
 
-def _name(body: Cursor) -> str:
+def _name(body: EventCursor) -> str:
     name = body.take(body.unsigned(1))
     if body.unsigned(1) != 0:
         raise body.error("A name in a TABLE_MAP does not end with NUL")
@@ -197,7 +197,7 @@ def _name(body: Cursor) -> str:
         raise body.error(f"A name in a TABLE_MAP is not UTF-8: {name.hex(' ')}") from None
 
 
-def _parse_metadata(body: Cursor, type_codes: tuple[int, ...]) -> tuple[int, ...]:
+def _parse_metadata(body: EventCursor, type_codes: tuple[int, ...]) -> tuple[int, ...]:
     values: list[int] = []
     for type_code in type_codes:
         if type_code not in _KNOWN_TYPES:
@@ -228,7 +228,7 @@ def _columns_of(table_map: TableMap, types: frozenset[ColumnType]) -> list[int]:
     return [index for index, (code, meta) in enumerate(pairs) if real_type(code, meta) in types]
 
 
-def _read_signedness(body: Cursor, table_map: TableMap) -> TableMap:
+def _read_signedness(body: EventCursor, table_map: TableMap) -> TableMap:
     columns = _columns_of(table_map, _NUMERIC)
     flags = _bits(body.take((len(columns) + 7) // 8), len(columns))
     unsigned = [False] * table_map.column_count
@@ -244,8 +244,8 @@ def _merge_charsets(table_map: TableMap, charsets: dict[int, int]) -> TableMap:
     return replace(table_map, charsets=tuple(merged))
 
 
-def _default_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMap], TableMap]:
-    def read(body: Cursor, table_map: TableMap) -> TableMap:
+def _default_charsets(types: frozenset[ColumnType]) -> Callable[[EventCursor, TableMap], TableMap]:
+    def read(body: EventCursor, table_map: TableMap) -> TableMap:
         columns = _columns_of(table_map, types)
         charsets = dict.fromkeys(columns, body.packed_length())
         while body.remaining:
@@ -258,8 +258,8 @@ def _default_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMa
     return read
 
 
-def _column_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMap], TableMap]:
-    def read(body: Cursor, table_map: TableMap) -> TableMap:
+def _column_charsets(types: frozenset[ColumnType]) -> Callable[[EventCursor, TableMap], TableMap]:
+    def read(body: EventCursor, table_map: TableMap) -> TableMap:
         charsets = {c: body.packed_length() for c in _columns_of(table_map, types)}
         if body.remaining:
             raise body.error("A TABLE_MAP has more collations than columns")
@@ -268,13 +268,13 @@ def _column_charsets(types: frozenset[ColumnType]) -> Callable[[Cursor, TableMap
     return read
 
 
-def _read_names(body: Cursor, table_map: TableMap) -> TableMap:
+def _read_names(body: EventCursor, table_map: TableMap) -> TableMap:
     names = tuple(body.counted().decode("utf-8", "surrogateescape") for _ in table_map.type_codes)
     return replace(table_map, column_names=names)
 
 
-def _labels(column_type: ColumnType) -> Callable[[Cursor, TableMap], TableMap]:
-    def read(body: Cursor, table_map: TableMap) -> TableMap:
+def _labels(column_type: ColumnType) -> Callable[[EventCursor, TableMap], TableMap]:
+    def read(body: EventCursor, table_map: TableMap) -> TableMap:
         labels = list(table_map.labels or (None,) * table_map.column_count)
         for column in _columns_of(table_map, frozenset({column_type})):
             count = body.packed_length()
@@ -286,23 +286,23 @@ def _labels(column_type: ColumnType) -> Callable[[Cursor, TableMap], TableMap]:
     return read
 
 
-def _per_column(body: Cursor, table_map: TableMap, column_type: ColumnType) -> tuple[int, ...]:
+def _per_column(body: EventCursor, table_map: TableMap, column_type: ColumnType) -> tuple[int, ...]:
     values = [0] * table_map.column_count
     for column in _columns_of(table_map, frozenset({column_type})):
         values[column] = body.packed_length()
     return tuple(values)
 
 
-def _read_geometry(body: Cursor, table_map: TableMap) -> TableMap:
+def _read_geometry(body: EventCursor, table_map: TableMap) -> TableMap:
     return replace(table_map, geometry_types=_per_column(body, table_map, ColumnType.GEOMETRY))
 
 
-def _read_vector(body: Cursor, table_map: TableMap) -> TableMap:
+def _read_vector(body: EventCursor, table_map: TableMap) -> TableMap:
     return replace(table_map, vector_dimensions=_per_column(body, table_map, ColumnType.VECTOR))
 
 
-def _primary_key(*, with_prefix: bool) -> Callable[[Cursor, TableMap], TableMap]:
-    def read(body: Cursor, table_map: TableMap) -> TableMap:
+def _primary_key(*, with_prefix: bool) -> Callable[[EventCursor, TableMap], TableMap]:
+    def read(body: EventCursor, table_map: TableMap) -> TableMap:
         parts: list[tuple[int, int]] = []
         while body.remaining:
             column = body.packed_length()
@@ -314,13 +314,13 @@ def _primary_key(*, with_prefix: bool) -> Callable[[Cursor, TableMap], TableMap]
     return read
 
 
-def _read_visibility(body: Cursor, table_map: TableMap) -> TableMap:
+def _read_visibility(body: EventCursor, table_map: TableMap) -> TableMap:
     count = table_map.column_count
     return replace(table_map, visibility=_bits(body.take((count + 7) // 8), count))
 
 
 _LABELLED = frozenset({ColumnType.ENUM, ColumnType.SET})
-_OPTIONAL: dict[int, Callable[[Cursor, TableMap], TableMap]] = {
+_OPTIONAL: dict[int, Callable[[EventCursor, TableMap], TableMap]] = {
     1: _read_signedness,
     2: _default_charsets(_CHARACTER),
     3: _column_charsets(_CHARACTER),

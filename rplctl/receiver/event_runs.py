@@ -49,7 +49,7 @@ class EventFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AppendedRun:
     """Events `first … stop - 1` of a batch; `data` is what is left of them to append."""
 
     stop: int
@@ -59,7 +59,7 @@ class Run:
     ends_dropped: bool  # the last event was left out
 
 
-def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) -> Run:
+def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) -> AppendedRun:
     """From event `first` up to the next ROTATE, FORMAT_DESCRIPTION or heartbeat, or to the end of the batch."""
     keep = np.empty(len(batch) - first, np.uint8)
     stop, position, dropped, skipping = _run(
@@ -79,7 +79,7 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
     if dropped:
         data = _kept(data, keep[:count], batch.offsets[first : stop + 1] - batch.offsets[first])
     ends_dropped = count > 0 and not keep[count - 1]
-    return Run(int(stop), int(position), data, count - int(dropped), bool(ends_dropped))
+    return AppendedRun(int(stop), int(position), data, count - int(dropped), bool(ends_dropped))
 
 
 def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:

@@ -31,8 +31,8 @@ from rplctl.receiver.reporter import Reporter
 from rplctl.recovery import recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
-from rplctl.source import open_source
 from rplctl.source.base import ER_SLAVE_FATAL_ERROR
+from rplctl.source.stream import open_source
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -23,7 +23,7 @@ from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupScan
 from rplctl.event.types import EventType
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import READ_FAILURE, Place, follows
+from rplctl.relay_log.locate import READ_FAILURE, LogPlace, follows
 from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_groups, mapped_file, read_start, walk
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
     return _text(numbers, domains)
 
 
-def find_place_by_gtid(index: RelayLogIndex, executed: str) -> Place | None:
+def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
     """Before the first transaction that is not in `executed`, else the end of the relay log; None without one.
 
     Raises RelayLogError 1594, transient: recovery mends or fetches again what cannot be read or is out of order.
     """
-    found: Place | None = None
-    place: Place | None = None
+    found: LogPlace | None = None
+    place: LogPlace | None = None
     before: Boundary | None = None
     try:
         for name in index.names():
@@ -72,9 +72,9 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> Place | None:
                     number = _first_not_in(executed, data, scan) if found is None else None
                     if number is not None:
                         at = boundary_after(data, before, first_groups(scan, number)) if number else before
-                        found = Place(name, at)
+                        found = LogPlace(name, at)
                     before = after
-                place = Place(name, before)
+                place = LogPlace(name, before)
     except (OSError, BinlogFormatError) as error:
         raise RelayLogError(
             f"The executed GTIDs were not found in the relay logs: {error}",

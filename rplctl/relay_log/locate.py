@@ -38,7 +38,7 @@ READ_FAILURE: Final = 1594  # ER_SLAVE_RELAY_LOG_READ_FAILURE
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPlace:
     log_name: str
     boundary: Boundary
 
@@ -59,7 +59,7 @@ def boundary_at(path: Path, offset: int) -> Boundary | None:
         return None
 
 
-def find_place(index: RelayLogIndex, source: BinlogPosition) -> Place | None:
+def find_place(index: RelayLogIndex, source: BinlogPosition) -> LogPlace | None:
     """The place with this source position; None when the relay log ends before it (the receiver has to fetch more).
 
     Raises RelayLogError when the relay logs begin after it, have a hole there, or it is inside a transaction.
@@ -126,11 +126,11 @@ def named(place: BinlogPosition | None) -> str:
     return str(place) if place is not None and place.log_name else "an unknown place"
 
 
-def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Place | None:
+def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> LogPlace | None:
     with mapped_file(index.path(name)) as data:
         at = read_start(data).boundary
         if at.source == source:
-            return Place(name, at)
+            return LogPlace(name, at)
         intact = data[: intact_lengths_end(data, at.offset)]
         before = at
         for scan, after in walk(intact, at):
@@ -139,7 +139,7 @@ def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Pl
                 boundary = _boundary_in(data, before, scan, group, source)
                 if boundary is None:
                     raise _unreachable(index, source, f"it is inside a transaction of {name}")
-                return Place(name, boundary)
+                return LogPlace(name, boundary)
             before = after
     return None
 

@@ -28,7 +28,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPositi
 from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.intact_end import intact_end
-from rplctl.relay_log.locate import READ_FAILURE, Place, boundary_at, find_place, out_of_order
+from rplctl.relay_log.locate import READ_FAILURE, LogPlace, boundary_at, find_place, out_of_order
 from rplctl.relay_log.log_file import (
     boundary_after,
     first_groups,
@@ -68,7 +68,7 @@ class RelayLogReader:
         self._by_gtid = by_gtid
         self._index = RelayLogIndex(channel)
         self._verify = verify_checksums
-        self._place: Place | None = None
+        self._place: LogPlace | None = None
         self._seen_size = -1  # of the current file when it had no further group
 
     @property
@@ -97,7 +97,7 @@ class RelayLogReader:
         if info.relay_log_name in names:
             at = boundary_at(self._index.path(info.relay_log_name), info.relay_log_pos)
             if at and (not info.master_log_name or at.source == info.exec_position):
-                self._place = Place(info.relay_log_name, at)
+                self._place = LogPlace(info.relay_log_name, at)
         if self._place is None and self._by_gtid and info.gtid_executed:
             self._place = find_place_by_gtid(self._index, info.gtid_executed)
         elif self._place is None and info.master_log_name:
@@ -106,7 +106,7 @@ class RelayLogReader:
             if info.relay_log_name:
                 raise self._error(f"Relay log position {info.relay_log_position} is no end of a transaction")
             with mapped_file(self._index.path(names[0])) as data:
-                self._place = Place(names[0], read_start(data).boundary)
+                self._place = LogPlace(names[0], read_start(data).boundary)
         if self._place is not None and not info.master_log_name:
             self._check_order(names)
         return self._place is not None
@@ -149,7 +149,7 @@ class RelayLogReader:
         following = names[names.index(self._place.log_name) + 1] if self._place else ""
         return bool(following) and start_of(self._index.path(following)) == self.source_position
 
-    def _next_groups(self, place: Place, limit_bytes: int, is_last: bool) -> RelayGroups | None:
+    def _next_groups(self, place: LogPlace, limit_bytes: int, is_last: bool) -> RelayGroups | None:
         path = self._index.path(place.log_name)
         with mapped_file(path) as data:
             if len(data) == self._seen_size:
@@ -162,13 +162,13 @@ class RelayLogReader:
                 return None
             scan, description = one_description(scan, place.boundary.description)
             end = boundary_after(data, place.boundary, scan)
-        self._place, self._seen_size = Place(place.log_name, end), -1
+        self._place, self._seen_size = LogPlace(place.log_name, end), -1
         start, source = place.position, place.boundary.source
         return RelayGroups(
             path, place.log_name, data, scan, description, start, source, self._place.position, end.source
         )
 
-    def _scan(self, data: ByteArray, place: Place, limit_bytes: int, is_last: bool) -> GroupScan:
+    def _scan(self, data: ByteArray, place: LogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
         """Complete groups up to the first damaged event; raises when that is the very next."""
         at = place.boundary
         damage: BinlogFormatError | None = None
@@ -205,7 +205,7 @@ class RelayLogReader:
         if not begins.log_name:  # half of its header is lost: nothing there says what follows what
             raise self._error(f"Relay log {name} does not say where it begins", transient=True)
         if begins == here or not here.log_name:
-            self._place = Place(name, start.boundary)
+            self._place = LogPlace(name, start.boundary)
         elif self._by_gtid:
             raise self._error(f"Relay log {name} begins at {begins}, {here} was read", transient=True)
         elif begins.is_before(here):  # fetched again from further back: pass over what was read

@@ -1,30 +1,16 @@
-"""The source: a live server or a folder of binary logs, behind one stream of raw events (man rplctl-design)."""
+"""The source: a live server or a folder of binary logs, behind one stream of raw events (man rplctl-design).
+
+base.py              the stream and what it brings
+stream.py            opens the one or the other
+binlog_folder.py     a folder of binary logs;  own_log.py  what of a log of our own is left out
+gtid_filter.py       what an asked GTID set leaves out of a folder;  artificial.py  what a server would make up
+connection.py        sign-in and session of a live server;  tls.py, network_namespace.py, flavor.py, replica_id.py
+dump.py              its dump of binary logs;  receive_buffer.py  how much of it may wait
+survey.py            what a server says of itself, for checks
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from rplctl.config import Config
-from rplctl.info import MasterInfo
 from rplctl.source.base import DumpStart, EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
 
-__all__ = ["DumpStart", "EventBatch", "ReplicaIdentity", "SourceIdentity", "SourceStream", "open_source"]
-
-
-def open_source(
-    info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
-) -> SourceStream:
-    """Connect and ask for everything from `start` on. Raises SourceError; `transient` when another attempt may help."""
-    if info.master_binlog_dir:
-        from rplctl.source.binlog_folder import FolderStream
-
-        return FolderStream(Path(info.master_binlog_dir), config.datadir, start)
-    from rplctl.source.connection import connect
-    from rplctl.source.dump import LiveStream
-
-    connection = connect(info, password, start, replica, config)
-    try:
-        return LiveStream(connection, start, replica, config)
-    except BaseException:
-        connection.close()
-        raise
+__all__ = ["DumpStart", "EventBatch", "ReplicaIdentity", "SourceIdentity", "SourceStream"]

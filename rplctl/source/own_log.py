@@ -1,4 +1,4 @@
-"""How far a binary log that another rplctl writes may be read: to its last position record (binary_log.record).
+"""How far a binary log that another rplctl writes may be read: to its last position record (applied_log.record).
 
 What stands behind it may be cut off when that applier is killed, and come again with other offsets; its own recovery
 looks for the same record. Invariant: nothing behind the last record, ROTATE or STOP is handed out.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rplctl.applier.plan import plan_batches
+from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.config import Config

@@ -11,7 +11,7 @@ import pytest
 from rplctl.applied_log.end import find_end, logged_record, repair_end
 from rplctl.applied_log.files import BinaryLogFiles, binary_log_files, existing_names
 from rplctl.applied_log.purge import expire, logs_before, logs_older_than, remove_logs
-from rplctl.applied_log.record import Place, PositionRecord, build_record, parse_record
+from rplctl.applied_log.record import EventPlace, PositionRecord, build_record, parse_record
 from rplctl.applied_log.writer import BinaryLogWriter
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -68,7 +68,7 @@ def test_a_name_that_cannot_be_is_refused(tmp_path: Path, log_bin: str) -> None:
 
 def test_a_record_is_read_as_it_was_written_and_others_ignorable_events_are_none() -> None:
     record = PositionRecord(at(1), at(2), "rplctl:x", changes=False)
-    event = build_record(record, Place(1, 2, 300, 1))
+    event = build_record(record, EventPlace(1, 2, 300, 1))
     found = parse_record(event, 4)
     assert found is not None and found.is_step_of(record) and not found.changes
     assert found.after.gtid_executed == at(2).gtid_executed

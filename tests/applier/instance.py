@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger

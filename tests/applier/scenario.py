@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.applier.plan import Batch, BatchKind
+from rplctl.applier.feed.plan import Batch, BatchKind
 from rplctl.event.scan import GroupKind, scan_groups
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.filter import ReplicationFilter
-from rplctl.applier.gtids import assigned, moved_by
-from rplctl.applier.logged import logged_events
-from rplctl.applier.plan import Batch, BatchKind
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.applier.feed.gtids import assigned, moved_by
+from rplctl.applier.feed.plan import Batch, BatchKind
+from rplctl.applier.log_bin.events import logged_events
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.plan import BatchKind, plan_batches
+from rplctl.applier.feed.plan import BatchKind, plan_batches
 from rplctl.applier.spark.pipeline import Split
 from rplctl.errors import RplError
 from rplctl.relay_log.reader import RelayGroups

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.errors import RplError
 from rplctl.event.scan import GroupKind
 from tests.applier.demo_log import groups_of

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier import batch_size as pace
 from rplctl.applier import job
-from rplctl.applier.group_size import GroupSize
+from rplctl.applier.feed import batch_size as pace
+from rplctl.applier.feed.commit_group_size import CommitGroupSize
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.spark.pipeline import Pipeline, Split
@@ -32,7 +32,7 @@ from tests.applier.demo_log import demo_groups
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 START = BinlogPosition("binlog.000001", 4)
-TOOK = GroupSize.took
+TOOK = CommitGroupSize.took
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
     before = rows(channel, "orders")
     groups_of: list[int] = []
 
-    def took(size: GroupSize, transactions: int, seconds: float) -> None:
+    def took(size: CommitGroupSize, transactions: int, seconds: float) -> None:
         groups_of.append(transactions)
         TOOK(size, transactions, seconds)
 
-    monkeypatch.setattr(GroupSize, "took", took)
+    monkeypatch.setattr(CommitGroupSize, "took", took)
     hurried = replace(config, commit_group_milliseconds=1)
     Applier(hurried, channel, StartOptions(until_source=groups.end_source)).run()
     assert rows(channel, "orders") > before

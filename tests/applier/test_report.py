@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.options import Until
-from rplctl.applier.plan import plan_batches
 from rplctl.applier.report import DELAYING, WAITING, Report
 from rplctl.channel import Channel
 from rplctl.durable import private_folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rplctl.applier.plan import BatchKind, plan_batches
+from rplctl.applier.feed.plan import BatchKind, plan_batches
 from rplctl.event.scan import GroupKind
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply.batch import NOT_IN_XA, BatchApplier
-from rplctl.applier.plan import plan_batches
+from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit.position_store import CommitMode

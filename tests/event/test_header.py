@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rplctl.errors import BinlogFormatError
-from rplctl.event.cursor import Cursor, open_event
+from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.header import FLAG_ARTIFICIAL, EventHeader, build_header, check_magic, parse_header
 from rplctl.event.types import EventType, event_name
 from tests.event.logs import BOUNDED, events, log
@@ -69,17 +69,17 @@ def test_another_file_is_no_binary_log(data: bytes) -> None:
     ],
 )
 def test_a_packed_length_has_one_three_four_or_nine_bytes(data: bytes, value: int) -> None:
-    assert Cursor(data).packed_length() == value
+    assert EventCursor(data).packed_length() == value
 
 
 @pytest.mark.parametrize("data", [b"", b"\xfb", b"\xff", b"\xfc\x01", b"\xfe\1\1\1"])
 def test_a_broken_packed_length_stops(data: bytes) -> None:
     with pytest.raises(BinlogFormatError):
-        Cursor(data).packed_length()
+        EventCursor(data).packed_length()
 
 
 def test_no_length_field_reaches_behind_the_end_of_its_part() -> None:
-    body = Cursor(b"\x05abcdefgh")
+    body = EventCursor(b"\x05abcdefgh")
     part = body.sub(body.unsigned(1))
     assert part.take(4) == b"abcd"
     with pytest.raises(BinlogFormatError, match="2 bytes wanted, 1 left"):

@@ -44,7 +44,7 @@ BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", r
 # Where processes begin: the console script, `python -m rplctl…`.
 ENTRY_POINTS = {
     *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
-    "rplctl.applier.spark.worker_daemon",  # begun by Spark
+    *("rplctl.applier.spark.worker_daemon", "rplctl.applier.spark.make_class_archive"),  # begun by Spark, by session
 }
 LOADERS = {"import_module", "__import__"}
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pymysql
 
-from rplctl.applier.plan import Batch, plan_batches
+from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.errors import RplError
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance

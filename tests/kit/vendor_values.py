@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from rplctl.event.cursor import Cursor
+from rplctl.event.cursor import EventCursor
 from rplctl.event.json import json_text
 
 _BITS = {"TINYINT": 8, "SHORTINT": 16, "MEDIUMINT": 24, "INT": 32, "LONGINT": 64}
@@ -34,7 +34,7 @@ def diffs_printed(raw: bytes, column: int) -> bytes:
     """The diffs of one JSON cell as the functions that MySQL's tool makes of them."""
     shown, last, position = f"@{column + 1}".encode(), 0, 0
     names = {0: b"JSON_REPLACE", 1: b"JSON_INSERT", 2: b"JSON_REMOVE"}
-    cursor = Cursor(raw)
+    cursor = EventCursor(raw)
     while cursor.remaining:
         operation = cursor.unsigned(1)
         path = cursor.take(cursor.packed_length())

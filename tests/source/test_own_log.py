@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rplctl.applied_log.files import binary_log_files
-from rplctl.applied_log.record import Place, PositionRecord, log_event
+from rplctl.applied_log.record import EventPlace, PositionRecord, log_event
 from rplctl.applied_log.writer import BinaryLogWriter
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -46,7 +46,7 @@ def events_read(stream: FolderStream) -> list[int]:
 
 
 def stop_event(at: int) -> bytes:
-    return log_event(EventType.INTVAR, bytes(9), Place(1, 0, at, 1))
+    return log_event(EventType.INTVAR, bytes(9), EventPlace(1, 0, at, 1))
 
 
 def test_nothing_behind_the_last_record_is_handed_out(tmp_path: Path, writer: BinaryLogWriter) -> None:
@@ -67,7 +67,7 @@ def test_nothing_behind_the_last_record_is_handed_out(tmp_path: Path, writer: Bi
 
 def test_an_event_larger_than_a_chunk_is_passed_over_on_the_way(tmp_path: Path, writer: BinaryLogWriter) -> None:
     begin = writer.end.log_pos
-    large = log_event(EventType.ANNOTATE_ROWS, bytes(9 << 20), Place(1, 0, begin, 1))
+    large = log_event(EventType.ANNOTATE_ROWS, bytes(9 << 20), EventPlace(1, 0, begin, 1))
     writer.write([np.frombuffer(large, np.uint8)], record(2), 0, durable=False)
     with (tmp_path / "binlog.000001").open("rb") as file:
         assert ReadableEnd().advance(file.fileno(), writer.end.log_pos) == writer.end.log_pos

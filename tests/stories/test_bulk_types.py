@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.apply.batch import BatchApplier
-from rplctl.applier.plan import Batch
+from rplctl.applier.feed.plan import Batch
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.conftest import Factory

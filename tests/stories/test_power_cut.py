@@ -29,9 +29,9 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.feed.plan import plan_batches
+from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.plan import plan_batches
-from rplctl.applier.relay_feed import RelayFeed
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.command.selftest.crash_run import Say, _transactions, channel_of, in_child, received
 from rplctl.commit.position_store import open_ledger

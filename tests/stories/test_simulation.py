@@ -28,7 +28,7 @@ import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl import durable
-from rplctl.applier.relay_feed import RelayFeed
+from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.channel import Channel
 from rplctl.commit.position_store import Ledger, open_ledger
 from rplctl.commit.transaction import commit_group

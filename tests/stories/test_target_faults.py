@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.applier.plan import plan_batches
+from rplctl.applier.feed.plan import plan_batches
 from rplctl.commit.position_store import open_ledger
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind

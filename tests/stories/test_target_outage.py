@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier import away, job
+from rplctl.applier import job, outage
 from rplctl.applier.apply import batch
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions
@@ -92,7 +92,7 @@ class NoSpark:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "RETRY_PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(away, "RETRY_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(outage, "RETRY_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(in_doubt, "PAUSE_S", 0.05)
     monkeypatch.setattr(in_doubt, "ASKED_FOR_S", 0.3)  # shorter than the outage: what is in doubt must be waited for
     monkeypatch.setattr(job, "OwnSpark", NoSpark)

@@ -15,23 +15,24 @@ from functools import partial
 import numpy as np
 
 from rplctl.applier.apply.in_order import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
+from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.apply.statements import NotTransactional, StatementRunner
 from rplctl.applier.apply.tolerance import Tolerance
-from rplctl.applier.batch_size import Pace
 from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.event_range import EventRange, apart, event_range, lying_range
+from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, named_tables, read_run
 from rplctl.applier.decode.superseded import without_superseded
-from rplctl.applier.filter import ReplicationFilter
-from rplctl.applier.gtids import moved_by
+from rplctl.applier.feed.batch_size import BatchSize
+from rplctl.applier.feed.event_range import EventRange, apart, event_range, lying_range
+from rplctl.applier.feed.gtids import moved_by
+from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over, plan_batches, refuse_unknown
+from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.logged import CatchUp, stage
-from rplctl.applier.permitted import check_permitted, refuse_generated_keys
-from rplctl.applier.plan import Batch, BatchKind, check_passed_over, plan_batches, refuse_unknown
-from rplctl.applier.prefetch import Ahead
+from rplctl.applier.log_bin.catch_up import CatchUp
+from rplctl.applier.log_bin.events import stage
 from rplctl.applier.spark.pipeline import Pipeline, Split, UnknownTables
-from rplctl.applier.splits import SMALLEST_SPLIT, jobs
+from rplctl.applier.spark.splits import SMALLEST_SPLIT, jobs
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import InDoubt
 from rplctl.commit.position_store import CommitMode, Ledger
@@ -90,9 +91,10 @@ class BatchApplier:
         if self._statements is None:
             with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
                 self.catalog = load_models(connection, channel.name, self.info.exec_position)
-        self.pace = Pace.as_text(config.max_batch_bytes) if self._bulk_rows else Pace.as_values(config.max_batch_bytes)
+        sized = BatchSize.as_text if self._bulk_rows else BatchSize.as_values
+        self.batch_size = sized(config.max_batch_bytes)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
-        self._ahead: Ahead[list[TableChunk]] = Ahead(RplError, Inconsistent)
+        self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
         self._meanwhile: Callable[[], None] = lambda: None
         self.retried = 0
         self.passed_over = 0
@@ -155,7 +157,7 @@ class BatchApplier:
         parts = apart(batch, self._unfolded_bytes)
         if len(parts) > 1:
             return sum(self._apply(part) for part in parts)
-        if batch.kind is BatchKind.GROUP:
+        if batch.kind is BatchKind.COMMIT_GROUP:
             return self._in_order(batch)
         try:
             return self._bulk(batch)
@@ -224,13 +226,13 @@ class BatchApplier:
                 chunks = self._decode(job)
             found = sum(chunk.change_count for chunk in chunks)
             changes += found
-            self.pace.job_decoded(found, sum(chunk.net_count for chunk in chunks))
+            self.batch_size.job_decoded(found, sum(chunk.net_count for chunk in chunks))
             done = job[-1].end - events.start
             job = next(following, None)
             if job is not None:
                 self._begin(job)
             if job is None or job[-1].end == events.end:
-                self.pace.decoded(size, changes * size // done)
+                self.batch_size.decoded(size, changes * size // done)
                 self._last_begins()
             yield chunks
             del chunks  # before the next ones come
@@ -269,7 +271,7 @@ class BatchApplier:
             framed=self._target.takes_frames,
             in_order=self._one_by_one_tables,
         )
-        return jobs(events, self.pace, self._pipeline.parallelism, task)
+        return jobs(events, self.batch_size, self._pipeline.parallelism, task)
 
     def _bulk(self, batch: Batch) -> int:
         """Decode and apply job by job, in one transaction: memory hangs on a job's size, not on the batch's."""

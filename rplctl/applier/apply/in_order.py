@@ -19,11 +19,11 @@ from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
 from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.apply.statements import COMMIT_WAS_HERE, StatementRunner
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
-from rplctl.applier.ddl_context import ddl_context
-from rplctl.applier.decode.event_range import spool_file
+from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import row_changes
 from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, TableRows, read_run, read_tables, unknown_tables
-from rplctl.applier.filter import ReplicationFilter
+from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from rplctl.applier.apply.binlog_statement import told_apart
+from rplctl.applier.apply.target_catalog import LiveCatalog
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, unknown_tables
-from rplctl.applier.target_catalog import LiveCatalog
 from rplctl.errors import BinlogFormatError, TargetError
 from rplctl.event.charset import charset_of
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
@@ -92,7 +92,7 @@ class StatementRunner:
             self.commit_was_here()
 
     def commit_was_here(self) -> None:
-        """What the source committed; the transaction goes on (members.py)."""
+        """What the source committed; the transaction goes on (savepoint_groups.py)."""
         self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
 
     def roll_back(self) -> None:

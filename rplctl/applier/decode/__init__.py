@@ -1,1 +1,10 @@
-"""What a Spark task does with its piece of the relay log. Pure: no database, no clock, no state between calls."""
+"""What a Spark task does with its piece of the relay log. Pure: no database, no clock, no state between calls.
+
+row_stream.py       a piece of log → its events, checked and unfolded → row images of each table
+filter_rules.py     the channel's replication filters;  event_filter.py  events without what they leave out
+ddl_context.py      the session a statement ran in
+table_shape.py      does a table map fit its table's model, and how are its cells read
+missing_columns.py  columns that a row image leaves out
+net_changes.py      row images → net changes per table, encoded
+superseded.py       changes of one piece that a later piece makes good
+"""

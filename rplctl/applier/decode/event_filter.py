@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.applier.ddl_context import ddl_context
+from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.filter_rules import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
 from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, table_ids
-from rplctl.applier.filter import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
 from rplctl.errors import RplError
 from rplctl.event.events import parse_query
 from rplctl.event.format_description import CHECKSUM_OFF

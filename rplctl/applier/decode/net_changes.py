@@ -2,7 +2,7 @@
 
 This is what a Spark task runs (design D1). It may run twice, or its result may be thrown away, without harm.
 Keyed tables: the last image per key replaces the earlier ones, and what the first operation expects of the target is
-kept (D2). Tables without a key: how many of each row go and come (`binlog.bag`), or, where that cannot be told or is
+kept (D2). Tables without a key: how many of each row go and come (`event.bag`), or, where that cannot be told or is
 not worth it, every change, in order. Changes that contradict each other raise `Inconsistent`: the applier then goes
 through the same range one source transaction at a time and finds the exact offender.
 """

@@ -1,1 +1,8 @@
-"""Where the tasks run: Java, one Spark for each process, the job of a batch."""
+"""Where the tasks run: Java, one Spark for each process, the job of a batch.
+
+java.py, class_archive.py   which Java; its classes parsed once (make_class_archive.py makes that in the background)
+own_gateway.py, session.py  a JVM of our own, and the Spark context in it;  worker_daemon.py  its Python workers
+splits.py                   what of a batch is decoded at a time, and by which task
+pipeline.py                 the job of a batch;  in_process.py  the same without Spark
+failure.py                  how Spark fails, in words
+"""

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rplctl.applier.decode.event_filter import filtered
+from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
 from rplctl.applier.decode.row_stream import read_run, unknown_tables
-from rplctl.applier.filter import ReplicationFilter
 from rplctl.applier.spark.failure import TasksFailed, limited_attempts, words_of
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError

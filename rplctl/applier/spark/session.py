@@ -59,7 +59,7 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
 """
 
 
-class Place(Protocol):
+class SparkOwner(Protocol):
     """Whose Spark it is: a channel, or a process that serves several."""
 
     @property
@@ -136,7 +136,7 @@ class JavaLife:
         return "" if self._process in _ended_by_us else end_of_java(self._process, self._kills)
 
 
-def open_session(config: Config, place: Place, java_options: str = "") -> SparkContext:
+def open_session(config: Config, place: SparkOwner, java_options: str = "") -> SparkContext:
     """Start a Spark. Raises ConfigError without a Java, RplError when Spark does not start.
 
     `java_options`: for its JVM, in place of those that make it use the archive of its classes.
@@ -189,7 +189,7 @@ def _keep_to_ourselves(context: SparkContext) -> None:
         os.chmod(server.server_address, PRIVATE_FILE)
 
 
-def close_session(context: SparkContext, place: Place) -> None:
+def close_session(context: SparkContext, place: SparkOwner) -> None:
     """End Spark at once, from any thread, again without effect: nobody waits for results any more.
 
     An orderly end waits for running tasks, seconds long. A local JVM holds nothing but files of ours: it is killed, its
@@ -230,7 +230,7 @@ def _is_told_by_us(record: logging.LogRecord) -> bool:
     return record.name != "root"
 
 
-def _empty_folder(place: Place) -> Path:
+def _empty_folder(place: SparkOwner) -> Path:
     """Spark's folder. What a killed applier left in it goes: the place is ours alone, by a lock."""
     folder = place.run_folder / "spark"
     shutil.rmtree(folder, ignore_errors=True)

@@ -172,9 +172,9 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
     target holds at both. Raises RplError.
     """
     from rplctl.applier.apply.batch import BatchApplier
+    from rplctl.applier.feed.plan import plan_batches
+    from rplctl.applier.feed.relay_feed import RelayFeed
     from rplctl.applier.interrupt import Interrupter
-    from rplctl.applier.plan import plan_batches
-    from rplctl.applier.relay_feed import RelayFeed
     from rplctl.applier.spark.in_process import InProcessPipeline
     from rplctl.commit.position_store import open_ledger
     from rplctl.commit.two_phase import evict_predecessor

@@ -10,7 +10,7 @@ import pytest
 
 import rplctl.demo
 from rplctl.applier.apply.batch import BatchApplier
-from rplctl.applier.plan import Batch, plan_batches
+from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.demo.checksum import sqlite_checksum
 from rplctl.errors import TargetError
 from rplctl.event.scan import GroupKind

@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.applier.apply.in_order import wants_foreign_keys
 from rplctl.applier.decode.row_stream import read_run
-from rplctl.applier.plan import plan_batches
+from rplctl.applier.feed.plan import plan_batches
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.own_tables import prepared as prepared_store

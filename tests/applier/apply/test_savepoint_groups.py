@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rplctl.applier.apply.statements import COMMIT_WAS_HERE, StatementRunner
-from rplctl.applier.plan import BatchKind, plan_batches
+from rplctl.applier.feed.plan import BatchKind, plan_batches
 from rplctl.errors import TargetError
 from tests.applier.instance import Instance
 from tests.applier.test_two_phase import Recorded, Started, prepare, record, rows
@@ -68,7 +68,7 @@ def test_a_group_ends_at_ddl_at_a_commit_without_transactions_and_at_its_size(lo
         planned = plan_batches(log.groups, len(log.groups.scan), has_rollbacks=True, per_commit=lambda: per_commit)
         return [(b.kind, b.last - b.first) for b in planned if b.first >= log.first and b.transaction_count]
 
-    group, single = BatchKind.GROUP, BatchKind.SINGLE
+    group, single = BatchKind.COMMIT_GROUP, BatchKind.SINGLE
     # 1, 2 and the ROLLBACK | 3 | MyISAM | 4 | DDL | 5, 6
     alone = [(single, 1)] * 4
     assert sizes(0) == [(group, 3), *alone, (group, 2)]

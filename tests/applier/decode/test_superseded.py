@@ -160,7 +160,7 @@ def test_a_target_ends_and_stops_as_without_it(
         instance.target.close()
         return found, sum(sent)
 
-    monkeypatch.setattr("rplctl.applier.splits.SMALLEST_SPLIT", 1 << 10)
+    monkeypatch.setattr("rplctl.applier.spark.splits.SMALLEST_SPLIT", 1 << 10)
     monkeypatch.setattr("rplctl.target.mysql.target.BULK_ROWS", 1)
     plain, all_sent = outcome("plain", list)
     lean, less_sent = outcome("lean", without_superseded)

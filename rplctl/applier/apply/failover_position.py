@@ -1,0 +1,53 @@
+"""After a failover by GTID: the first transaction whose position is lower than what is executed.
+
+Positions order what a crash leaves in two places (repository and marker, shadow page, binary log), and table models are
+kept by them. Invariant: before a transaction with a lower position is applied, a step without data has led to the place
+before it, durably in all of them; so whichever a crash leaves behind, no transaction stands between them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rplctl.applied_log.binary_log import LoggedEvents, no_events
+from rplctl.applier.feed.plan import Batch
+from rplctl.commit.position_store import CommitMode, Ledger
+from rplctl.commit.transaction import commit_after, commit_group
+from rplctl.event.scan import GroupKind
+from rplctl.info import RelayLogInfo
+from rplctl.own_tables.models import rebase_models
+from rplctl.position import RelayLogPosition
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import Target
+
+
+def enter_new_source(
+    info: RelayLogInfo, batch: Batch, target: Target, ledger: Ledger, catalog: Catalog | None
+) -> RelayLogInfo:
+    """The position to apply the batch from: `info`, or after such a step. `catalog`: None when the target has no models
+    of ours. Raises TargetError, RelayLogError, LockBusy.
+    """
+    if not batch.transaction_count or not batch.source_position.is_before(info.exec_position):
+        return info
+    begins = _first_transaction(info, batch)
+    if begins.exec_position == info.exec_position:
+        return info
+
+    def rebase() -> None:
+        if catalog is not None:
+            rebase_models(target.connection, info.channel_name, catalog)
+
+    if ledger.log is not None:
+        ledger.log.stage(LoggedEvents(None, batch.first_timestamp, False, no_events), info)
+    commit = commit_after if ledger.mode is CommitMode.XA else commit_group
+    commit(target, ledger, (info, begins), rebase)
+    ledger.committed(begins, force=True)
+    return begins
+
+
+def _first_transaction(info: RelayLogInfo, batch: Batch) -> RelayLogInfo:
+    """The position before the first transaction of the batch."""
+    scan = batch.scan
+    number = batch.first + int(np.argmax(scan.kind[batch.first : batch.last] != GroupKind.CONTROL))
+    source = scan.source_position(number - 1) if number else batch.groups.start_source
+    return info.at(RelayLogPosition(batch.groups.log_name, int(scan.start[number])), source)

@@ -1,0 +1,138 @@
+"""What the operator lets a channel execute: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK (MySQL manual).
+
+Invariant: what is not permitted stops before anything of its transaction is executed. REQUIRE_ROW_FORMAT permits what a
+source with binlog_format=ROW writes: rows, DDL, the words around transactions; no rows changed by a statement, no
+temporary table, no LOAD DATA. The primary key check ON is sql_require_primary_key's: a table may not be made without a
+primary key, nor lose it; one that never had one may be altered. What filters leave out is not asked about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.row_stream import EventRun
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.event.events import Query, parse_query
+from rplctl.event.header import parse_header
+from rplctl.event.types import STATEMENT_EVENTS, EventType
+from rplctl.info import RelayLogInfo
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.schema.statement import TableName, tables_of
+
+ER_NOT_ROW_FORMAT = 13508  # ER_RPL_REPLICA_APPLY_LOG_EVENT_FAILED_INVALID_NON_ROW_FORMAT
+ER_TABLE_WITHOUT_PK = 3750
+ER_NOT_UNDERSTOOD = 1064
+
+_SKIPPED = re.compile(  # strings and names; comments; the marks of comments that servers execute
+    rb"""(?P<quoted>'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`)"""
+    rb"""|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|\#[^\n]*|--\s[^\n]*""",
+    re.S,
+)
+_FOR_ONE_STATEMENT = re.compile(rb"SET\s+STATEMENT\b.*?\bFOR\s+", re.I | re.S)
+_PERMITTED = re.compile(
+    rb"(?:(?:BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)(?:\s+WORK)?\s*;?\s*\Z"
+    rb"|ROLLBACK\s+(?:WORK\s+)?TO\b|(?:SAVEPOINT|RELEASE|XA|CREATE|ALTER|DROP|RENAME|TRUNCATE|GRANT|REVOKE"
+    rb"|ANALYZE|OPTIMIZE|REPAIR|FLUSH|INSTALL|UNINSTALL|IMPORT|SET\s+(?:PASSWORD|ROLE|DEFAULT))\b)",
+    re.I,
+)
+_TEMPORARY = re.compile(rb"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?TEMPORARY\b", re.I)
+_CREATES_ROWS = re.compile(rb"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b.*\b(?:SELECT|WITH|VALUES|TABLE)\b", re.I | re.S)
+_TABLE_DDL = re.compile(rb"(?:CREATE|ALTER)\b.*?\b(?:TABLE|INDEX)\b", re.I | re.S)
+
+Know = Callable[[Iterable[TableName]], Catalog]
+
+
+def check_permitted(run: EventRun, info: RelayLogInfo, config: Config, know: Know) -> None:
+    """Before a transaction is carried out event by event. `know`: the catalog, with these tables of the target in it.
+
+    Raises RplError 13508, 3750 with the event's position.
+    """
+    has_policy = info.require_table_primary_key_check == "ON"
+    if not (info.require_row_format or has_policy):
+        return
+    for number, code in enumerate(run.types):
+        if info.require_row_format and code in STATEMENT_EVENTS:
+            raise _not_row_format(info.channel_name, EventType(int(code)).name, _end(run, number))
+        if code != EventType.QUERY:
+            continue
+        query = parse_query(run.event(number), run.description)
+        if info.require_row_format and _is_statement(query.sql_bytes):
+            raise _not_row_format(info.channel_name, _shown(query), _end(run, number))
+        if has_policy and _TABLE_DDL.match(_bare(query.sql_bytes)):
+            _check_primary_keys(query, run, config, know, _end(run, number))
+
+
+def _bare(sql: bytes) -> bytes:
+    """The words that a server would execute: no comments, no text in quotes, no SET STATEMENT … FOR before them."""
+    words = _SKIPPED.sub(lambda found: b"''" if found["quoted"] else b" ", sql).strip()
+    return words[found.end() :] if (found := _FOR_ONE_STATEMENT.match(words)) else words
+
+
+def _is_statement(sql: bytes) -> bool:
+    """Whether binlog_format=ROW would have logged something else: rows, or nothing."""
+    words = _bare(sql)
+    return not _PERMITTED.match(words) or bool(_TEMPORARY.match(words) or _CREATES_ROWS.match(words))
+
+
+def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know, at: str) -> None:
+    context = ddl_context(query, run.description, config.lower_case_table_names)
+    try:
+        names = {name for action in parse_ddl(query.sql, query.database, context) for name in tables_of(action)}
+        catalog = know(names)
+        changed = plan_ddl(query.sql, query.database, context, catalog).model_changes
+    except RplError as error:
+        if error.errno != ER_NOT_UNDERSTOOD:
+            return  # the models and the statement do not fit: the target says so in its turn
+        error.position = error.position or at
+        raise
+    for name, model in changed.items():
+        before = catalog.tables.get(name)
+        had_none = before is not None and before.primary_key is None
+        if model is None or model.primary_key is not None or model.is_sequence or had_none:
+            continue
+        raise RplError(
+            f"Unable to create or change a table without a primary key: {model.qualified_name}, and "
+            f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON. Query: '{_shown(query)}'",
+            errno=ER_TABLE_WITHOUT_PK,
+            position=at,
+            hint="add the key on the target by hand and `rplctl skip`, which leaves the whole transaction out; or "
+            "rplctl change-master --require-table-primary-key-check off",
+        )
+
+
+def refuse_generated_keys(info: RelayLogInfo, kind: str) -> None:
+    """A target whose tables we make from models: its tables are the source's. Raises RplError 1235."""
+    if info.require_table_primary_key_check == "GENERATE":
+        raise RplError(
+            f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target (8.0.30 or later), this one is {kind}",
+            errno=1235,
+            channel=info.channel_name,
+            hint="rplctl change-master --require-table-primary-key-check stream",
+        )
+
+
+def _not_row_format(channel: str, what: str, at: str) -> RplError:
+    return RplError(
+        f"The application of relay events failed for channel '{channel}' as an invalid event according to "
+        f"REQUIRE_ROW_FORMAT was found: {what}",
+        errno=ER_NOT_ROW_FORMAT,
+        position=at,
+        hint="set binlog_format=ROW on the source; to let statements in: rplctl stop --applier; rplctl change-master "
+        "--require-row-format 0; rplctl start",
+    )
+
+
+def _shown(query: Query) -> str:
+    return query.sql_bytes[:200].decode("utf-8", "replace")
+
+
+def _end(run: EventRun, number: int) -> str:
+    """'' inside a compressed transaction: the caller knows where that ends."""
+    return str(parse_header(run.event(number)).end_log_pos or "")
+
+
+__all__ = ["ER_NOT_ROW_FORMAT", "ER_TABLE_WITHOUT_PK", "check_permitted", "refuse_generated_keys"]

@@ -1,0 +1,52 @@
+"""How much relay log one batch takes, and how much of it is decoded at a time.
+
+Little at first, so that rows appear at once; more while the applier is behind. Where later changes make earlier ones
+good, a batch is decoded as one job, so that each row is written once; where they do not (bulk inserts), in small jobs,
+so that the target is busy with one while the next is decoded.
+Invariant: a batch is expected to hold no more row changes than fit into memory decoded, whatever their size, and no
+more bytes than `max_batch_bytes`.
+"""
+
+from __future__ import annotations
+
+FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # of a target that takes them encoded
+FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # as Python's objects
+GROWTH = 16  # of a batch that was full
+JOB_BYTES = 16 << 20  # where nothing is gained by more
+LATER_JOB_BYTES_AS_TEXT = 48 << 20  # text lies in files until it is sent, and each job costs Spark 50 ms of a core
+
+
+class BatchSize:
+    def __init__(self, first_bytes: int, most_bytes: int, most_changes: int, later_job_bytes: int = JOB_BYTES) -> None:
+        self._first_bytes = min(first_bytes, most_bytes)
+        self._most_bytes = most_bytes
+        self._most_changes = most_changes
+        self._later_job_bytes = later_job_bytes
+        self._compacts = False
+        self.batch_bytes = self._first_bytes
+
+    @classmethod
+    def as_text(cls, most_bytes: int) -> BatchSize:
+        return cls(FIRST_BYTES_AS_TEXT, most_bytes, CHANGES_AS_TEXT, LATER_JOB_BYTES_AS_TEXT)
+
+    @classmethod
+    def as_values(cls, most_bytes: int) -> BatchSize:
+        return cls(FIRST_BYTES_AS_VALUES, most_bytes, CHANGES_AS_VALUES)
+
+    def decoded(self, size: int, changes: int) -> None:
+        """A batch of `size` bytes held that many row changes. Only a full one says that there is more to come."""
+        if 2 * size < self.batch_bytes:
+            return
+        fitting = self._most_bytes if not changes else size * self._most_changes // changes
+        larger = min(GROWTH * self.batch_bytes, fitting, self._most_bytes)
+        self.batch_bytes = max(larger, self._first_bytes)
+
+    def job_decoded(self, changes: int, net: int) -> None:
+        """`changes` of the source became `net` rows for the target."""
+        self._compacts = 10 * net < 9 * changes
+
+    def job_bytes(self, left: int, *, is_first: bool) -> int:
+        """How many of the bytes that are left of a range are decoded now: all, if they are not far too many."""
+        small = JOB_BYTES if is_first else self._later_job_bytes
+        most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)
+        return left if 2 * left <= 3 * most else most

@@ -1,0 +1,132 @@
+"""Where a batch's events lie: in the relay log or, of a compressed transaction too large for memory, unfolded.
+
+A transaction whose compressed events say that they hold more than a batch may is a batch of its own: it is
+decompressed piece by piece into a file of the channel's spool folder, and read from there as any other relay log.
+(TRANSACTION_PAYLOAD, MariaDB's compressed rows and queries: `event.payload`.)
+Invariant: the file is gone when the batch is, and never larger than MAX_UNFOLDED.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from rplctl.applier.feed.plan import Batch
+from rplctl.durable import PRIVATE_FILE, private_folder
+from rplctl.errors import BinlogFormatError
+from rplctl.event.checksum import verify_events
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.inflate import plain_sizes
+from rplctl.event.jit import ByteArray
+from rplctl.event.payload import payload_size, unfold_event, unfold_payload
+from rplctl.event.rows import Ints
+from rplctl.event.scan import event_offsets, scan_events
+from rplctl.event.types import MARIADB_COMPRESSED, EventType
+
+MAX_UNFOLDED = 64 << 30  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EventRange:
+    """Whole events, data[start:end] of a file."""
+
+    path: Path
+    data: ByteArray
+    start: int
+    end: int
+    description: FormatDescription
+    groups: Ints  # where each group begins, from `start` on; of an unfolded one its start
+
+
+def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
+    """The same groups in batches that unfold to at most `limit_bytes` each, or hold one group."""
+    if not batch.unfolds:
+        return [batch]
+    ends = batch.scan.end[batch.first : batch.last]
+    sizes = ends - batch.scan.start[batch.first : batch.last]
+    starts, unfolded = _unfolded(batch)
+    np.add.at(sizes, np.searchsorted(ends, starts, side="right"), unfolded)
+    cuts, held = [batch.first], 0
+    for number, size in enumerate(sizes.tolist(), batch.first):
+        if held and held + size > limit_bytes:
+            cuts.append(number)
+            held = 0
+        held += size
+    cuts.append(batch.last)
+    return [replace(batch, first=a, last=b) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+@contextmanager
+def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[EventRange]:
+    """The batch's events; in a file of their own when it is one group that unfolds to more than `limit_bytes`.
+
+    Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not hold what it says.
+    """
+    lying = lying_range(batch)
+    if batch.last - batch.first != 1 or not batch.unfolds or int(_unfolded(batch)[1].sum()) <= limit_bytes:
+        yield lying
+        return
+    with spool_file(spool_folder) as path:
+        with path.open("wb") as file:
+            _unfold(lying, file)
+        data = np.memmap(path, np.uint8, "r")
+        plain = replace(batch.description, checksum_algorithm=CHECKSUM_OFF)
+        yield EventRange(path, data, 0, len(data), plain, np.zeros(1, np.int64))
+
+
+@contextmanager
+def spool_file(folder: Path) -> Iterator[Path]:
+    """A new file that only we can read, gone in the end."""
+    path = private_folder(folder) / f"{uuid.uuid4().hex}.events"
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def lying_range(batch: Batch) -> EventRange:
+    """The batch's events in the relay log."""
+    groups = batch.scan.start[batch.first : batch.last]
+    return EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description, groups)
+
+
+def _unfolded(batch: Batch) -> tuple[Ints, Ints]:
+    """Where each event begins, and how many plain bytes it says it holds; 0 if it is not compressed."""
+    data = batch.groups.data
+    offsets, types = event_offsets(data[batch.start : batch.end])
+    offsets += batch.start
+    sizes = plain_sizes(data, offsets, types)
+    for number in np.flatnonzero(types == EventType.TRANSACTION_PAYLOAD).tolist():
+        sizes[number] = payload_size(data[offsets[number] : offsets[number + 1]], batch.description)
+    return offsets[:-1], sizes
+
+
+def _unfold(events: EventRange, file: BinaryIO) -> None:
+    piece = events.data[events.start : events.end]
+    index = scan_events(piece)
+    checksum = events.description.checksum_length
+    if checksum and (bad := verify_events(piece, index.offsets)) >= 0:
+        raise BinlogFormatError(
+            "Replication event checksum verification failed while reading from a relay log.",
+            errno=1743,
+            position=str(events.start + int(index.offsets[bad])),
+        )
+    for number, code in enumerate(index.type_codes.tolist()):
+        event = piece[index.offsets[number] : index.offsets[number + 1]]
+        if code == EventType.TRANSACTION_PAYLOAD:
+            unfold_payload(event, events.description, file, MAX_UNFOLDED)
+            continue
+        if code in MARIADB_COMPRESSED:
+            unfold_event(event, events.description, file)
+            continue
+        plain = bytearray(event[: len(event) - checksum].tobytes())
+        plain[9:13] = len(plain).to_bytes(4, "little")
+        file.write(plain)

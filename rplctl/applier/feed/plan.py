@@ -1,0 +1,283 @@
+"""What to apply next: groups of the relay log cut into batches at every barrier (design D1).
+
+Invariant: a batch begins and ends at group (transaction) boundaries, lies in one relay log file, and is either BULK
+(only row transactions: net changes, one Spark job) or SINGLE (one group that must be carried out in order: DDL,
+statements, savepoints, XA). UNTIL and the delay cut a batch so that nothing past them is ever decoded. What no task
+decodes is verified here (`check_passed_over`), before a position moves past it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from rplctl.applier.decode.row_stream import intact_events
+from rplctl.errors import BinlogFormatError, RplError
+from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.query import parse_query
+from rplctl.event.scan import GroupKind, GroupScan
+from rplctl.event.types import GTIDS, EventType
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.relay_log.reader import RelayGroups
+
+
+class BatchKind(Enum):
+    BULK = "bulk"
+    SINGLE = "single"
+    COMMIT_GROUP = "commit group"  # several that would each be SINGLE: one COMMIT, savepoints between
+    SKIP = "skip"  # nothing to apply: control events, rolled back groups, what the operator skips
+
+
+_BULK_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ROLLED_BACK])
+_GROUPED_KINDS = np.array([GroupKind.STATEMENT, GroupKind.ORDERED, GroupKind.ROLLED_BACK])
+STATEMENTS_PER_COMMIT = 100  # of WL#3970's "10, 100": bounds how long STOP and the target's other users wait
+_XID_LENGTH = 27  # without the checksum
+_EMPTY_KINDS = np.array([GroupKind.CONTROL, GroupKind.ROLLED_BACK])
+_CHANGES_ROWS = re.compile(rb"\s*(BEGIN|INSERT|UPDATE|DELETE|REPLACE|SAVEPOINT|ROLLBACK\s+TO)\b", re.IGNORECASE)
+_BEGINNINGS = GTIDS | {EventType.QUERY}  # of a transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Groups first..last (exclusive) of a scan; positions are those after the batch."""
+
+    kind: BatchKind
+    groups: RelayGroups
+    first: int
+    last: int
+
+    @property
+    def path(self) -> Path:
+        return self.groups.path
+
+    @property
+    def scan(self) -> GroupScan:
+        return self.groups.scan
+
+    @property
+    def description(self) -> FormatDescription:
+        """Of every event in the batch; batches with something to apply always have one."""
+        assert self.groups.format_description is not None
+        return self.groups.format_description
+
+    @property
+    def start(self) -> int:
+        return int(self.scan.start[self.first])
+
+    @property
+    def end(self) -> int:
+        return int(self.scan.end[self.last - 1])
+
+    @property
+    def relay_position(self) -> RelayLogPosition:
+        return RelayLogPosition(self.groups.log_name, self.end)
+
+    @property
+    def source_position(self) -> BinlogPosition:
+        return self.scan.source_position(self.last - 1)
+
+    @property
+    def transaction_count(self) -> int:
+        return int((self.scan.kind[self.first : self.last] != GroupKind.CONTROL).sum())
+
+    @property
+    def has_payload(self) -> bool:
+        """True when some of the groups are compressed: what is in them is not known before they are read."""
+        return bool(self.scan.has_payload[self.first : self.last].any())
+
+    @property
+    def unfolds(self) -> bool:
+        """True when some of the groups hold compressed events: they may need far more memory than their bytes."""
+        return bool(self.scan.unfolds[self.first : self.last].any())
+
+    @property
+    def first_timestamp(self) -> int:
+        """Of the first real transaction; 0 when there is none."""
+        kinds = self.scan.kind[self.first : self.last]
+        real = np.flatnonzero(kinds != GroupKind.CONTROL)
+        return int(self.scan.timestamp[self.first + real[0]]) if len(real) else 0
+
+    def one_by_one(self) -> Iterator[Batch]:
+        """The same groups, each alone (control events joined to the group before them cost nothing extra)."""
+        for number in range(self.first, self.last):
+            empty = self.kind is not BatchKind.COMMIT_GROUP and self.scan.kind[number] in _EMPTY_KINDS
+            yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
+
+    def halves(self) -> tuple[Batch, Batch]:
+        middle = (self.first + self.last) // 2
+        return replace(self, last=middle), replace(self, first=middle)
+
+    def left(self, begun: RelayLogInfo, now: RelayLogInfo) -> Batch:
+        """Without the groups that an attempt, begun there, committed one at a time or in parts before it failed."""
+        if now is begun:
+            return self
+        done = int(np.searchsorted(self.scan.end, now.relay_log_pos, side="right"))
+        return replace(self, first=max(self.first, done))
+
+
+def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
+    groups: RelayGroups,
+    stop: int,
+    skip: int = 0,
+    *,
+    skipped: Collection[int] = (),
+    has_rollbacks: bool = False,
+    per_commit: Callable[[], int] = lambda: 0,
+) -> Iterator[Batch]:
+    """Cut groups 0..stop of a scan into batches; the first `skip` transactions are passed over
+    (sql_slave_skip_counter), and so are the `skipped` groups, each alone. `has_rollbacks`: the target may have tables
+    that a ROLLBACK does not touch (MyISAM), so rolled back groups are carried out too, and statements are grouped.
+    `per_commit`: transactions of the source per commit at most, asked when a batch is cut; 0: rows as many as there
+    are, of statements STATEMENTS_PER_COMMIT.
+    """
+    kinds = groups.scan.kind[:stop]
+    bulk = np.isin(kinds, _BULK_KINDS)
+    # alone: what they hold must not be read together with those around them. A control group that has a GTID is
+    # MariaDB's START ALTER or ROLLBACK ALTER: where a batch is gone through in order, it would be executed
+    half_alters = (kinds == GroupKind.CONTROL) & (groups.scan.gtid_offset[:stop] >= 0)
+    skipped = {*skipped, *np.flatnonzero(half_alters).tolist()}
+    if not has_rollbacks:
+        skipped = {*skipped, *np.flatnonzero(kinds == GroupKind.ROLLED_BACK).tolist()}
+    bulk[[number for number in skipped if number < stop]] = False
+    if has_rollbacks:
+        bulk &= kinds != GroupKind.ROLLED_BACK
+    number = 0
+    if skip and stop:
+        real = np.flatnonzero(kinds != GroupKind.CONTROL)
+        number = int(real[skip - 1]) + 1 if len(real) >= skip else stop
+        yield Batch(BatchKind.SKIP, groups, 0, number)
+    while number < stop:
+        if not bulk[number]:
+            last = number + 1
+            if number not in skipped and has_rollbacks:
+                last = _group_end(groups, number, min(stop, number + (per_commit() or STATEMENTS_PER_COMMIT)), skipped)
+            alone = BatchKind.SKIP if number in skipped else BatchKind.SINGLE
+            yield Batch(BatchKind.COMMIT_GROUP if last > number + 1 else alone, groups, number, last)
+            number = last
+            continue
+        barriers = np.flatnonzero(~bulk[number:])
+        last = number + int(barriers[0]) if len(barriers) else stop
+        real = np.flatnonzero(kinds[number:last] != GroupKind.CONTROL)
+        if 0 < (most := per_commit()) < len(real):
+            last = number + int(real[most - 1]) + 1
+        empty = bool(np.isin(kinds[number:last], _EMPTY_KINDS).all())
+        yield Batch(BatchKind.SKIP if empty else BatchKind.BULK, groups, number, last)
+        number = last
+
+
+def _group_end(groups: RelayGroups, first: int, stop: int, skipped: Collection[int]) -> int:
+    """Behind the last group that may share a transaction of the target with `first`. DDL and what the source committed
+    without transactions (a COMMIT that is no XID) share with nobody; a logged ROLLBACK only ends a group: what MyISAM
+    keeps of it must not be repeated because something behind it failed.
+    """
+    number = first
+    while number < stop and number not in skipped and _may_share(groups, number):
+        number += 1
+        if not _ends_in_xid(groups, number - 1):
+            break
+    return max(number, first + 1)
+
+
+def _may_share(groups: RelayGroups, number: int) -> bool:
+    kind = groups.scan.kind[number]
+    if kind not in _GROUPED_KINDS or groups.scan.has_payload[number]:
+        return False
+    return bool(kind == GroupKind.ROLLED_BACK) or _ends_in_xid(groups, number) or _rolls_back_changes(groups, number)
+
+
+def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
+    assert groups.format_description is not None
+    length = _XID_LENGTH + groups.format_description.checksum_length
+    start = int(groups.scan.end[number]) - length
+    event = bytes(groups.data[start : start + 13])
+    return event[4] == EventType.XID and int.from_bytes(event[9:13], "little") == length
+
+
+def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
+    """Whether the group ends in ROLLBACK, and each other statement in it only changes rows: anything else may be DDL,
+    which commits the groups before it, too.
+    """
+    assert groups.format_description is not None
+    at, end = int(groups.scan.start[number]), int(groups.scan.end[number])
+    text_end = end - groups.format_description.checksum_length
+    if bytes(groups.data[text_end - len("ROLLBACK") : text_end]).upper() != b"ROLLBACK":
+        return False
+    while at < end:
+        event = bytes(groups.data[at : at + int.from_bytes(bytes(groups.data[at + 9 : at + 13]), "little")])
+        at += len(event)
+        if event[4] == EventType.QUERY_COMPRESSED:
+            return False
+        if event[4] == EventType.QUERY:
+            try:
+                text = parse_query(event, groups.format_description).sql_bytes
+            except BinlogFormatError:  # it is met again in its turn
+                return False
+            if not _CHANGES_ROWS.match(text) and (at < end or text.upper() != b"ROLLBACK"):
+                return False
+    return event[4] == EventType.QUERY
+
+
+def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:
+    """How many of the first `stop` groups are at least `delay` seconds old, and how long until the next one is."""
+    if delay <= 0 or not stop:
+        return stop, 0.0
+    real = (scan.kind[:stop] != GroupKind.CONTROL) & (scan.timestamp[:stop] > 0)
+    early = np.flatnonzero(real & (scan.timestamp[:stop].astype(np.float64) + delay > now))
+    if not len(early):
+        return stop, 0.0
+    first = int(early[0])
+    return first, float(scan.timestamp[first]) + delay - now
+
+
+def check_passed_over(batch: Batch) -> None:
+    """Before a position moves past what no task decodes: a damaged type makes control events of anything, and cuts a
+    transaction short if it looks like the end of its log. What the operator skips is let through.
+
+    Raises BinlogFormatError 1594, 1743.
+    """
+    data, end, kinds = batch.groups.data, batch.end, batch.scan.kind[batch.first : batch.last]
+    if batch.kind is BatchKind.SKIP and np.isin(kinds, _EMPTY_KINDS).all():
+        _check_intact(batch, batch.start, end)
+    if kinds[-1] == GroupKind.CONTROL and data[int(batch.scan.start[batch.last - 1]) + 4] in _BEGINNINGS:
+        following = end + int.from_bytes(data[end + 9 : end + 13].tobytes(), "little")
+        if end < following <= len(data):
+            _check_intact(batch, end, following)
+
+
+def _check_intact(batch: Batch, start: int, end: int) -> None:
+    description = batch.scan.description_at(start)
+    algorithm = description.checksum_algorithm if description is not None else CHECKSUM_OFF
+    intact_events(batch.groups.data, start, end, algorithm)
+
+
+def refuse_unknown(batch: Batch) -> None:
+    """Raises for a group that nobody may apply: lost events on the source, an event type that we do not know (D12); if
+    they are none, but damaged, as `check_passed_over`.
+    """
+    kind = batch.scan.kind[batch.first]
+    if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN):
+        _check_intact(batch, batch.start, batch.end)
+    dump = batch.groups.data[batch.start : min(batch.end, batch.start + 64)].tobytes()
+    at = str(batch.scan.source_position(batch.first))
+    if kind == GroupKind.INCIDENT:
+        raise RplError(
+            "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
+            errno=1590,
+            position=at,
+            hint="load the tables again from the source: what the log lacks is lost; `rplctl skip` leaves out "
+            "the incident alone",
+        )
+    if kind == GroupKind.UNKNOWN:
+        raise BinlogFormatError(
+            f"Unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
+            errno=1594,
+            position=at,
+            hint="install an rplctl that knows the event; `rplctl skip` leaves the whole transaction out: its "
+            "changes are lost here",
+        )

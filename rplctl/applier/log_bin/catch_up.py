@@ -1,0 +1,154 @@
+"""How the binary log of applied transactions and the target come together again at start, after a crash.
+
+Invariant: afterwards the log holds what the target holds, or tells with an INCIDENT that it lacks transactions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+import numpy as np
+
+from rplctl.applied_log.binary_log import BinaryLog, no_events
+from rplctl.applied_log.record import EventPlace, PositionRecord, log_event
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.applier.feed.gtids import assigned, moved_by
+from rplctl.applier.feed.plan import plan_batches
+from rplctl.applier.log_bin.events import logged_events
+from rplctl.channel import Channel
+from rplctl.commit.position_store import CommitMode, Ledger
+from rplctl.commit.transaction import commit_after
+from rplctl.config import Config
+from rplctl.errors import RelayLogError
+from rplctl.event.jit import ByteArray
+from rplctl.event.types import EventType
+from rplctl.info import RelayLogInfo
+from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+from rplctl.target.base import Target
+
+_LOST_EVENTS = (1).to_bytes(2, "little")
+
+
+class Remedy(Enum):
+    """What brings log and target together at start."""
+
+    NOTHING = "nothing"
+    COMMIT = "commit"  # the log is ahead: what it holds is decided
+    APPEND = "append"  # it is behind: the relay logs hold what it lacks
+    RESTART = "restart"  # the position was moved, and no transaction is missing
+    INCIDENT = "incident"  # transactions are missing and cannot be had: whoever reads the log must know
+
+
+def remedy_for(
+    record: PositionRecord | None, committed: RelayLogInfo, *, is_in_relay_logs: bool, log_decides: bool
+) -> Remedy:
+    """`is_in_relay_logs`: all between the record and the committed position. `log_decides`: in two-phase commit."""
+    if record is None or record.after.exec_position == committed.exec_position:
+        return Remedy.NOTHING
+    if record.before.is_at(committed) and (log_decides or not record.changes):
+        return Remedy.COMMIT
+    if is_in_relay_logs:
+        return Remedy.APPEND
+    same_gtids = bool(committed.gtid_executed) and record.after.gtid_executed == committed.gtid_executed
+    if same_gtids or committed.exec_position.is_before(record.after.exec_position):
+        return Remedy.RESTART
+    return Remedy.INCIDENT
+
+
+class CatchUp:
+    """Once at start, before anything is applied. `has_rollbacks` as in plan_batches."""
+
+    def __init__(
+        self, config: Config, channel: Channel, target: Target, ledger: Ledger, *, has_rollbacks: bool
+    ) -> None:
+        self._config = config
+        self._channel = channel
+        self._target = target
+        self._ledger = ledger
+        self._has_rollbacks = has_rollbacks
+
+    def run(self, committed: RelayLogInfo) -> RelayLogInfo:
+        """The position that target and log agree on. Raises RelayLogError, TargetError."""
+        log = self._ledger.log
+        if log is None:
+            return committed
+        record = log.open()
+        missing = self._missing(record.moved(committed), committed) if record is not None else None
+        log_decides = self._ledger.mode is CommitMode.XA
+        remedy = remedy_for(record, committed, is_in_relay_logs=missing is not None, log_decides=log_decides)
+        if record is None or remedy is Remedy.NOTHING:
+            return committed
+        if remedy is Remedy.COMMIT:
+            return self._commit(log, record, committed)
+        if remedy is Remedy.APPEND:
+            self._append(log, missing or [], record.moved(committed), committed)
+            return committed
+        self._restart(log, committed, with_incident=remedy is Remedy.INCIDENT)
+        return committed
+
+    def _commit(self, log: BinaryLog, record: PositionRecord, committed: RelayLogInfo) -> RelayLogInfo:
+        """The position follows; whatever of the data was to change has been committed, or there was nothing."""
+        new = record.moved(committed)
+        commit_after(self._target, self._ledger, (committed, new), lambda: None)
+        return new
+
+    def _missing(self, logged: RelayLogInfo, committed: RelayLogInfo) -> list[RelayGroups] | None:
+        """The groups between the two; None when the relay logs do not lead from one to the other."""
+        if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
+            return None
+        reader = RelayLogReader(self._channel)
+        found: list[RelayGroups] = []
+        try:
+            place = reader.locate(committed.exec_position)
+            if place is None or not reader.open(logged):
+                return None
+            while reader.position.is_before(place):
+                groups = reader.groups(self._config.max_batch_bytes)
+                if groups is None:
+                    return None
+                found.append(groups)
+        except RelayLogError:
+            return None
+        return found if found and _reaches(found[-1], committed) else None
+
+    def _append(
+        self, log: BinaryLog, missing: Sequence[RelayGroups], at: RelayLogInfo, committed: RelayLogInfo
+    ) -> None:
+        rules = ReplicationFilter.from_config(self._config)
+        for groups in missing:
+            stop = _groups_until(groups, committed)
+            for batch in plan_batches(groups, stop, has_rollbacks=self._has_rollbacks):
+                new = moved_by(batch, at, self._config)
+                log.stage(logged_events(batch, rules, assigned(at, self._config)), at)
+                log.complete(at, new)
+                at = new
+
+    def _restart(self, log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) -> None:
+        now = int(time.time())
+        if not with_incident:
+            log.restart(committed, no_events, now)
+            return
+
+        def incident(position: int) -> Iterator[ByteArray]:
+            text = b"transactions were applied that this log lacks"
+            description = log.description
+            assert description is not None
+            place = EventPlace(log.server_id, now, position, description.checksum_algorithm)
+            body = _LOST_EVENTS + bytes([len(text)]) + text
+            yield np.frombuffer(log_event(EventType.INCIDENT, body, place), np.uint8)
+
+        log.restart(committed, incident, now)
+
+
+def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
+    """How many of the groups lead up to the position; all when it is not among them."""
+    positions = [groups.scan.source_position(number) for number in range(len(groups.scan))]
+    wanted = committed.exec_position
+    return positions.index(wanted) + 1 if wanted in positions else len(positions)
+
+
+def _reaches(groups: RelayGroups, committed: RelayLogInfo) -> bool:
+    stop = _groups_until(groups, committed)
+    return groups.scan.source_position(stop - 1) == committed.exec_position

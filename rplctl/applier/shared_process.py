@@ -1,0 +1,186 @@
+"""One process and one Spark for the appliers of several channels (`start --shared-session`), a thread each.
+
+Threads share the Spark and nothing else: each channel has its applier, its connection to the target, its lock, status
+and log as in a process of its own. SIGTERM stops those channels whose `stop_path` names this process, all of them when
+none does. Invariant: what ends one channel ends no other: STOP cancels the channel's own jobs, an error is told and the
+others go on; only what ends the process is a crash of all of them. The process ends with its last channel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rplctl.applier.job import Applier
+from rplctl.applier.options import StartOptions, Until
+from rplctl.applier.report import Report, log_error
+from rplctl.applier.spark.session import JavaLife, close_session, open_session
+from rplctl.channel import STOP_NOW, Channel
+from rplctl.config import Config, load_config
+from rplctl.errors import RplError
+from rplctl.log_file import LineFormatter, keep_small
+from rplctl.plain_file import UnfitFile, read_plain
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_here = threading.local()  # .channel: whose thread this is
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOwner:
+    """See spark.session.SparkOwner: a folder of this process alone."""
+
+    name: str
+    run_folder: Path
+
+    def log_path(self, role: str) -> Path:
+        return self.run_folder / f"{role}.log"
+
+
+class SharedSpark:
+    """One channel's part in it: see spark.session.ChannelSpark. Its jobs are a group, which shares the cores evenly."""
+
+    def __init__(self, opened: Future[SparkContext], channel: str, working: set[str], life: JavaLife) -> None:
+        self._opened, self._life = opened, life
+        self._channel, self._working = channel, working
+        self._group = f"channel '{channel}'"
+
+    def open(self) -> SparkContext:
+        return self._opened.result()
+
+    def before_job(self) -> None:
+        context = self._opened.result()
+        context.setJobGroup(self._group, self._group)
+        context.setLocalProperty("spark.scheduler.pool", self._group)
+
+    def end(self) -> None:
+        from py4j.protocol import Py4JError
+
+        if self._opened.done() and not self._opened.exception():
+            with contextlib.suppress(Py4JError):  # a JVM that is gone runs no job
+                self._opened.result().cancelJobGroup(self._group)
+
+    def serves_others(self) -> bool:
+        return bool(self._working - {self._channel})
+
+    def death(self) -> str:
+        return self._life.death()
+
+
+class SharedProcess:
+    """`channels`: what `start` says to each of them, by name."""
+
+    def __init__(self, datadir: Path, folder: Path, channels: dict[str, str]) -> None:
+        self._place = SharedOwner(f"{len(channels)} channels", folder)
+        self._opened: Future[SparkContext] = Future()
+        self._life = JavaLife()
+        self._config = Config(datadir=datadir)
+        self._appliers: dict[str, Applier] = {}
+        self._working: set[str] = set()  # channels whose applier has not ended
+        self._exit_codes: list[int] = []
+        _log_by_channel([Channel(name, datadir) for name in channels])
+        for name, text in channels.items():
+            with _as(name):
+                try:
+                    self._appliers[name] = self._made(name, datadir, StartOptions.from_json(text))
+                except RplError as error:
+                    self._exit_codes.append(log_error(error))
+                    report = Report(Channel(name, datadir), Until())
+                    report.failed(error)
+                    report.stopped()
+
+    def _made(self, name: str, datadir: Path, options: StartOptions) -> Applier:
+        config = load_config(datadir, name)
+        if options.spark_master:
+            config = replace(config, spark_master=options.spark_master)
+        if not self._appliers:
+            self._config = config
+        channel = Channel(name, config.datadir)
+        channel.stop_path.unlink(missing_ok=True)
+        return Applier(config, channel, options, SharedSpark(self._opened, name, self._working, self._life))
+
+    def run(self) -> int:
+        """Until the last channel has ended; the exit code of the first that ended with an error. Raises what Spark did
+        not start with, after each channel has told it.
+        """
+        self._working.update(self._appliers)
+        threads = [threading.Thread(target=self._serve, args=(name,), name=name) for name in self._appliers]
+        for thread in threads:
+            thread.start()
+        try:
+            context = open_session(self._config, self._place)
+            self._life.begins()
+            self._opened.set_result(context)
+        except Exception as error:
+            self._opened.set_exception(error)
+            raise
+        finally:
+            for thread in threads:
+                thread.join()
+        close_session(self._opened.result(), self._place)
+        return next(iter(self._exit_codes), 0)
+
+    def stop(self) -> None:
+        """From any thread, again without effect."""
+        asked = {name: self._takes_stop(Channel(name, self._config.datadir)) for name in self._appliers}
+        for name, applier in self._appliers.items():
+            if asked[name] or not any(asked.values()):
+                applier.stop.set()
+            if asked[name] == [str(os.getpid()), STOP_NOW]:
+                applier.sever()
+
+    @staticmethod
+    def _takes_stop(channel: Channel) -> list[str]:
+        """What `stop` says to this process: its pid, and STOP_NOW at the end of its patience; [] for nothing."""
+        try:
+            asked = read_plain(channel.stop_path).decode(errors="replace").split()
+        except (OSError, UnfitFile):
+            return []
+        if asked[:1] != [str(os.getpid())]:
+            return []
+        channel.stop_path.unlink(missing_ok=True)
+        return asked
+
+    def _serve(self, name: str) -> None:
+        with _as(name):
+            try:
+                self._appliers[name].run()
+            except RplError as error:
+                self._exit_codes.append(log_error(error))
+            finally:
+                self._working.discard(name)
+
+
+@contextlib.contextmanager
+def _as(channel: str) -> Iterator[None]:
+    """What is logged in the block is the channel's."""
+    _here.channel = channel
+    try:
+        yield
+    finally:
+        del _here.channel
+
+
+def _log_by_channel(channels: list[Channel]) -> None:
+    """Each channel's lines in its own log, as in a process of its own; all else on stderr."""
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    for channel in [None, *channels]:
+        handler = logging.StreamHandler() if channel is None else logging.FileHandler(channel.log_path("applier"))
+        whose = "applier" if channel is None else f"applier '{channel.name}'"
+        handler.setFormatter(LineFormatter(f"%(asctime)s %(levelname)s {whose}: %(message)s"))
+        handler.addFilter(_only(None if channel is None else channel.name))
+        root.addHandler(handler)
+    keep_small([channel.log_path("applier") for channel in channels])
+
+
+def _only(channel: str | None) -> Callable[[logging.LogRecord], bool]:
+    return lambda _: getattr(_here, "channel", None) == channel

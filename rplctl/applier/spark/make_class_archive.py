@@ -1,0 +1,79 @@
+"""`python -m rplctl.applier.spark.make_class_archive [JAVA_HOME]`: makes the archive that `class_archive` tells of.
+
+A Spark that runs one job tells which classes it takes, then a Java writes them down. The process is of the lowest
+priority, and one at a time makes an archive.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rplctl.applier.spark.class_archive import archive_path, failed_path, is_wanted
+from rplctl.applier.spark.java import Java, find_java
+from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.applier.spark.session import open_session
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.durable import private_folder, replace_file
+from rplctl.errors import RplError
+
+MAKING_TIMEOUT_S = 600.0
+LOWEST_PRIORITY = 19
+
+
+def make(java_home: str = "") -> Path | None:
+    """Make the archive of the Java that `java_home` and the environment lead to. None when there is one, when another
+    process makes it, or when it cannot be made."""
+    with tempfile.TemporaryDirectory(prefix="rplctl-") as name:
+        java = find_java(java_home, Path(name) / "java")
+        path = archive_path(java)
+        lock = private_folder(path.parent) / f"{path.name}.lock"
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_wanted(java):
+                return None
+            replace_file(path, _dumped(java, java_home, Path(name)))
+            return path
+        except BlockingIOError:
+            return None
+        except (RplError, OSError, subprocess.SubprocessError) as error:  # all works without
+            failed_path(path).write_text(f"{type(error).__name__}: {error}\n")
+            return None
+        finally:
+            os.close(descriptor)
+
+
+def _dumped(java: Java, java_home: str, folder: Path) -> bytes:
+    classes, class_path = _classes_of_a_job(java_home, folder)
+    made = folder / "archive"
+    options = [
+        "-Xshare:dump",
+        "-XX:+UseSerialGC",  # as it is used: an archive holds for one collector
+        f"-XX:SharedClassListFile={classes}",
+        f"-XX:SharedArchiveFile={made}",
+    ]
+    command = [str(java.runtime / "bin" / "java"), *options, "-cp", class_path]
+    subprocess.run(command, capture_output=True, timeout=MAKING_TIMEOUT_S, check=True)
+    return made.read_bytes()
+
+
+def _classes_of_a_job(java_home: str, folder: Path) -> tuple[Path, str]:
+    """(list of the classes that a Spark loads which runs a job, its class path)."""
+    classes = folder / "classes"
+    config = Config(datadir=folder, java_home=java_home, spark_master="local[1]")
+    context = open_session(config, Channel("", folder), f'"-XX:DumpLoadedClassList={classes}"')
+    Pipeline(context)
+    class_path = str(context._jvm.java.lang.System.getProperty("java.class.path"))  # type: ignore[union-attr]
+    context.stop()
+    return classes, class_path
+
+
+if __name__ == "__main__":
+    os.nice(LOWEST_PRIORITY)
+    make(sys.argv[1])

@@ -1,0 +1,51 @@
+"""What of a batch is decoded at a time, and what of that each Spark task gets.
+
+Invariant: jobs follow each other in the log and cover the range; each is as large as BatchSize says in its turn.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from rplctl.applier.feed.batch_size import BatchSize
+from rplctl.applier.feed.event_range import EventRange
+from rplctl.applier.spark.pipeline import Split
+from rplctl.event.split import RowSplit, refuse_short_table_ids, split_rows
+
+SMALLEST_SPLIT = 4 << 20  # bytes of relay log worth a task of their own
+LARGEST_SPLIT = 64 << 20  # bytes that a task holds decoded
+
+
+def jobs(events: EventRange, batch_size: BatchSize, cores: int, task: Callable[..., Split]) -> Iterator[list[Split]]:
+    """Splits for each job: one for each core, or more where a core would hold too much at a time.
+
+    `task` makes a Split of (path, start, end, table maps, description).
+    """
+    pieces = list(_pieces(events))
+    while pieces:
+        start = pieces[0].start
+        size = batch_size.job_bytes(events.end - start, is_first=start == events.start)
+        count = sum(piece.start < start + size for piece in pieces)
+        taken, pieces = pieces[:count], pieces[count:]
+        each = -(-count // max(cores, -(-size // LARGEST_SPLIT)))
+        shares: list[Sequence[RowSplit]] = [taken[at : at + each] for at in range(0, count, each)]
+        yield [
+            task(str(events.path), share[0].start, share[-1].end, share[0].table_map_offsets, events.description)
+            for share in shares
+        ]
+
+
+def _pieces(events: EventRange) -> Iterator[RowSplit]:
+    """Groups together as far as SMALLEST_SPLIT; only a group that is much longer is read, and cut inside."""
+    refuse_short_table_ids(events.description)
+    wanted = np.arange(events.start, events.end, SMALLEST_SPLIT)
+    bounds = np.append(events.groups, events.end)
+    cuts = np.unique(bounds[np.searchsorted(bounds, np.append(wanted, events.end))]).tolist()
+    for start, end in itertools.pairwise(cuts):
+        if end - start < 2 * SMALLEST_SPLIT:
+            yield RowSplit(start, end, ())
+        else:
+            yield from split_rows(events.data, start, end, SMALLEST_SPLIT, events.description)

@@ -1,0 +1,76 @@
+"""Spark starts from an archive of its classes, where there is one; a missing or broken one is only slower."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rplctl.applier.spark.class_archive import archive_path, is_wanted
+from rplctl.applier.spark.java import find_java
+
+START = """
+import sys
+from pathlib import Path
+from rplctl.applier.spark import session
+from rplctl.channel import Channel
+from rplctl.config import Config
+
+begun = []
+session.make_in_background = begun.append
+folder = Path(sys.argv[1])
+context = session.open_session(Config(datadir=folder), Channel("", folder))
+assert context.parallelize(range(4), 2).map(str).collect() == ["0", "1", "2", "3"]
+loaded = str(context._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
+print("-XX:SharedArchiveFile" in loaded, len(begun))
+session.close_session(context, Channel("", folder))
+"""
+MAKE = "from rplctl.applier.spark.make_class_archive import make; print(make())"
+
+
+def run(code: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]  # a JVM that dies tells about it first
+
+
+@pytest.mark.torture
+@pytest.mark.spark
+def test_an_archive_is_made_once_then_used_and_a_broken_one_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert run(START, str(tmp_path / "instance")) == "False 1"
+    path = archive_path(find_java("", tmp_path / "java"))
+    assert run(MAKE) == str(path)
+    assert run(MAKE) == "None"
+    assert run(START, str(tmp_path / "instance")) == "True 0"
+    os.truncate(path, path.stat().st_size // 2)
+    assert run(START, str(tmp_path / "instance")) == "False 0"
+    assert not path.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_is_no_archive_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The JVM passes over it by itself; one that it dies of is in the long version above."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = archive_path(find_java("", tmp_path / "java"))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(bytes(1 << 20))
+    assert run(START, str(tmp_path / "instance")) == "True 0"
+
+
+def test_what_could_not_be_made_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    java = find_java("", tmp_path / "java")
+    assert is_wanted(java)
+    code = MAKE.replace(
+        "; ", "; import rplctl.applier.spark.make_class_archive as a; a._classes_of_a_job = lambda *_: ('x', ''); "
+    )
+    assert run(code) == "None"
+    assert not is_wanted(java)
+    assert "CalledProcessError" in archive_path(java).with_suffix(".failed").read_text()
