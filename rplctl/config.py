@@ -20,6 +20,7 @@ from typing import Any, TypeVar, get_type_hints
 from rplctl.durable import is_readable_by_others, private_folder, replace_file
 from rplctl.errors import ConfigError, RplError, error_numbers
 from rplctl.plain_file import UnfitFile, read_plain
+from rplctl.secret import reveal
 from rplctl.target_url import authority, has_password, url_with_password
 
 ENVIRONMENT_PREFIX = "RPLCTL_"
@@ -181,8 +182,6 @@ class Config:
         url = self.target or f"sqlite:///{self.datadir / 'target.db'}"
         if not self.target_password:
             return url
-        from rplctl.secret import reveal  # cryptography is loaded only when there is something to decrypt
-
         return url_with_password(url, reveal(self.target_password, self.datadir))
 
 

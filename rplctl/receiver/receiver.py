@@ -33,6 +33,7 @@ from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
 from rplctl.source.base import ER_SLAVE_FATAL_ERROR
 from rplctl.source.stream import open_source
+from rplctl.target import open_engine
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -210,8 +211,6 @@ class Receiver:
     def _engine(self) -> Engine:
         """The target's engine, opened once and only when a repository is a TABLE (design D16)."""
         if self._opened_engine is None:
-            from rplctl.target import open_engine
-
             self._opened_engine = open_engine(self._config.target_url)
         return self._opened_engine
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 
 from rplctl.errors import ConfigError, RplError
+from rplctl.repository.layout_columns import NAMES
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY
 from rplctl.target.registry import dialect_of
@@ -50,8 +51,6 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
 def _is_table_missing(engine: Engine) -> bool:
     from sqlalchemy import inspect
 
-    from rplctl.repository.layout_columns import NAMES
-
     inspector = inspect(engine)
     return not all(inspector.has_table(name, schema=dialect_of(engine.dialect.name).own_schema) for name in NAMES)
 
@@ -59,8 +58,6 @@ def _is_table_missing(engine: Engine) -> bool:
 def upgrade_if_old(engine: Engine) -> None:
     """What every start does first: tables of an older layout are brought to the newest; nothing is created."""
     from sqlalchemy import inspect
-
-    from rplctl.repository.layout_columns import NAMES
 
     schema = dialect_of(engine.dialect.name).own_schema
     with mapped_errors(f"{schema or 'main'}.{VERSION_TABLE}", None):

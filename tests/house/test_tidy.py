@@ -9,7 +9,6 @@ import ast
 import re
 import statistics
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,7 @@ import pytest
 import rplctl.errors
 from rplctl.errors import RplError
 from rplctl.failpoint import CRASH_POINTS
-
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "rplctl"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+from tests.house.code import MODULES, PACKAGE, ROOT, imports, is_empty, loaded_by_name, name_of, short, tree
 
 MODULE_LINES = 500  # no size to sculpt by: a module has one reason to change, and half of them are short
 MEDIAN_MODULE_LINES = 160
@@ -46,20 +42,6 @@ ENTRY_POINTS = {
     *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
     *("rplctl.applier.spark.worker_daemon", "rplctl.applier.spark.make_class_archive"),  # begun by Spark, by session
 }
-LOADERS = {"import_module", "__import__"}
-
-
-def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-def short(path: Path) -> str:
-    return path.relative_to(PACKAGE).as_posix()
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 def line_count(path: Path) -> int:
@@ -74,21 +56,6 @@ def functions(path: Path) -> list[tuple[str, int]]:
     ]
 
 
-@cache
-def imports(path: Path) -> set[str]:
-    """Absolute names imported anywhere in the module, `from a import b` as both `a` and `a.b`."""
-    names: set[str] = set()
-    package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*parents, *filter(None, [node.module])])
-            names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
-    return names
-
-
 def uses(path: Path) -> set[str]:
     """Imports, and attributes written as `module.name`."""
     dotted = {
@@ -97,21 +64,6 @@ def uses(path: Path) -> set[str]:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     return imports(path) | dotted
-
-
-def is_empty(path: Path) -> bool:
-    """Nothing but a docstring, imports and `__all__`."""
-    allowed = (ast.Import, ast.ImportFrom, ast.Expr)
-    body = tree(path).body
-    return all(isinstance(node, allowed) or ast.unparse(node).startswith(("__all__", "__version__")) for node in body)
-
-
-def nothing_runs(path: Path) -> bool:
-    """Constants, records and protocols only: no function has a body."""
-    bodies = [
-        node.body[-1] for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    return all(isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) for last in bodies)
 
 
 def test_every_module_tells_what_it_owns() -> None:
@@ -131,43 +83,6 @@ def test_functions_are_short() -> None:
     assert statistics.quantiles((size for _, size in sizes), n=10)[8] <= P90_FUNCTION_LINES
 
 
-def test_every_module_has_its_mirror_test() -> None:
-    """rplctl/a/b.py is tested by tests/a/test_b.py, by test_b_….py, or by a test below tests/a/ that imports it or a
-    module of its package that uses it (a part that was split off is tested through what it is a part of).
-    """
-    missing = []
-    for path in MODULES:
-        if path.name == "__main__.py" or nothing_runs(path):
-            continue
-        folder = ROOT / "tests" / path.relative_to(PACKAGE).parent
-        stem = path.parent.name if path.name == "__init__.py" else path.stem
-        tests = list(folder.glob("test_*.py"))
-        named = any(test.stem == f"test_{stem}" or test.stem.startswith(f"test_{stem}_") for test in tests)
-        if not named and not any(name_of(path) in reached_in_package(folder) for folder in packages_of(path)):
-            missing.append(f"{short(path)} → {folder.relative_to(ROOT)}/test_{stem}.py")
-    assert missing == []
-
-
-def packages_of(path: Path) -> list[Path]:
-    """The module's folder and those around it, below rplctl/ itself."""
-    return [folder for folder in path.parents if folder != PACKAGE and PACKAGE in folder.parents] or [PACKAGE]
-
-
-@cache
-def reached_in_package(folder: Path) -> set[str]:
-    """Modules of a package that its tests import, and those of the package that these import in turn."""
-    siblings = {name_of(module): module for module in MODULES if folder in module.parents}
-    tests = (ROOT / "tests" / folder.relative_to(PACKAGE)).rglob("test_*.py")
-    found: set[str] = set()
-    wanted = [name for test in tests for name in imports(test)]
-    while wanted:
-        name = wanted.pop()
-        if name in siblings and name not in found:
-            found.add(name)
-            wanted += imports(siblings[name]) | loaded_by_name(siblings[name])
-    return found
-
-
 def test_a_kind_of_target_is_named_in_its_folder_and_in_the_registry_alone() -> None:
     """Another kind is a folder and a line. MySQL's and MariaDB's names are also those of sources and layouts."""
     elsewhere = {
@@ -185,22 +100,6 @@ def test_schema_speaks_of_no_kind_of_target() -> None:
     names = [f"{short(p)}: {k}" for p in MODULES if p.parent == PACKAGE / "schema" for k in ("sqlite", "postgres")
              if k in p.read_text().lower()]  # fmt: skip
     assert names == []
-
-
-def loaded_by_name(path: Path) -> set[str]:
-    """Modules that the code loads by a text: `import_module("rplctl.a.b")`, or `import_module(f"rplctl.a.{x}")`
-    with the module's own texts that can be x ("b", or "b-c" for b_c as in a table of commands).
-    """
-    calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args]
-    asked = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] in LOADERS]
-    texts = {
-        node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    names = {text for text in texts if asked and text.startswith("rplctl.")}
-    for argument in asked:
-        if isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
-            names |= {str(argument.values[0].value) + text.replace("-", "_") for text in texts}
-    return names
 
 
 def reached(edges: dict[str, set[str]], begin: set[str]) -> set[str]:

@@ -1,0 +1,94 @@
+"""Who imports whom: no cycle inside a package, and imports at the top, where a reader looks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from tests.house.code import Edge, edges
+
+# Cycles that are still there; the list only shrinks.
+CYCLES_LEFT: tuple[frozenset[str], ...] = (
+    frozenset({"rplctl.commit.participant", "rplctl.commit.position_store", "rplctl.commit.two_phase"}),
+    frozenset({"rplctl.applier.spark.class_archive", "rplctl.applier.spark.session"}),
+    frozenset({"rplctl.command.process.supervise", "rplctl.command.start"}),
+)
+# The one reason for an import inside a function: it loads one of these, and not each call gets there. Seconds that they
+# take of one core, beside the 0.02 of Python itself.
+SLOW_TO_LOAD = {
+    "alembic": 0.55,
+    "cryptography": 0.03,
+    "numba": 0.42,
+    "numpy": 0.13,
+    "psycopg": 0.25,
+    "pymysql": 0.09,
+    "pyspark": 0.22,
+    "rich": 0.04,
+    "sqlalchemy": 0.40,
+}
+# Packages whose imports inside functions are still to be moved up; the list only shrinks.
+IMPORTS_LEFT: tuple[str, ...] = ("rplctl.cli", "rplctl.command")
+
+
+def cycles(graph: Mapping[str, Iterable[str]]) -> list[frozenset[str]]:
+    """The groups of names each of which reaches each other."""
+    reach = {name: _reached(graph, name) for name in graph}
+    groups = {frozenset(other for other in reach[name] if name in reach.get(other, ())) for name in graph}
+    return sorted((group for group in groups if group), key=sorted)
+
+
+def _reached(graph: Mapping[str, Iterable[str]], begin: str) -> set[str]:
+    found: set[str] = set()
+    waiting = list(graph[begin])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += graph.get(name, ())
+    return found
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    """Also not from inside functions, and not for types: what is needed by both belongs below both."""
+    graph: dict[str, set[str]] = {}
+    for edge in edges():
+        graph.setdefault(edge.importer, set()).add(edge.imported)
+        graph[edge.importer].discard(edge.importer)
+    assert set(cycles(graph)) <= set(CYCLES_LEFT)
+
+
+def test_a_circle_is_found() -> None:
+    assert cycles({"a": ["b"], "b": ["c"], "c": ["b", "d"], "d": []}) == [frozenset({"b", "c"})]
+
+
+@cache
+def _loaded(module: str) -> frozenset[str]:
+    """All that is loaded with a module: its packages, and what is imported at the top of each, libraries too."""
+    at_top: dict[str, set[str]] = {}
+    for edge in edges():
+        if not edge.inside and not edge.for_types_only:
+            at_top.setdefault(edge.importer, set()).add(edge.imported)
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [*at_top.get(name, ()), *filter(None, [name.rpartition(".")[0]])]
+    return frozenset(found)
+
+
+def is_worth_it(edge: Edge) -> bool:
+    """Whether an import inside a function saves its module from loading something slow."""
+    if any({edge.importer, edge.imported} <= cycle for cycle in CYCLES_LEFT):
+        return True
+    return bool((_loaded(edge.imported) - _loaded(edge.importer)) & SLOW_TO_LOAD.keys())
+
+
+def test_imports_of_our_own_modules_are_at_the_top() -> None:
+    inside = {edge for edge in edges() if edge.inside and edge.imported.startswith("rplctl") and not is_worth_it(edge)}
+    assert sorted(str(edge) for edge in inside if not edge.importer.startswith(IMPORTS_LEFT)) == []
+
+
+def test_what_is_said_to_load_slowly_is_used() -> None:
+    assert SLOW_TO_LOAD.keys() - {edge.imported for edge in edges()} == set()
