@@ -47,7 +47,9 @@ log = logging.getLogger("rplctl.receiver")
 
 
 class _StopWhileConnecting(BaseException):
-    """Raised by the signal itself: a source that does not answer must not hold up STOP for the net timeout."""
+    """Raised by the signal itself: neither a source that does not answer, for the net timeout, nor a hundred thousand
+    GTIDs to ask it for must hold up STOP.
+    """
 
 
 class Receiver:
@@ -141,12 +143,14 @@ class Receiver:
         recovered = recover_relay_log(self._channel, self._config, info, executed, thorough=is_first)
         for note in recovered.notes:
             log.info("%s", note)
-        start = dump_start(info, recovered, executed)
-        replica = replica_identity(self._config, self._channel)
         self._reporter.state("Connecting to master")
-        password = reveal(info.user_password, self._config.datadir)
         self._connecting = True
         try:
+            if self._stopping:  # a signal from here on raises
+                return
+            start = dump_start(info, recovered, executed)
+            replica = replica_identity(self._config, self._channel)
+            password = reveal(info.user_password, self._config.datadir)
             stream = open_source(info, password, start, replica, self._config)
         except _StopWhileConnecting:
             return

@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
@@ -18,6 +20,7 @@ from rplctl.channel import hold_lock
 from rplctl.errors import LockBusy, NotConfigured, SourceError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.receiver import receiver as receiver_module
 from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.purge import purge_applied
 from tests.kit.private_server import free_port, release_port
@@ -299,3 +302,29 @@ def test_a_target_with_our_record_that_goes_away_is_waited_for(
         receiver.catch_up(mariadb)
     assert receiver.error is None
     assert receiver.relayed() == log_events(mariadb.binlog_files)
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals come to the main thread")
+@pytest.mark.parametrize("slow", ["recover_relay_log", "dump_start", "replica_identity", "open_source"])
+def test_a_signal_is_heeded_while_the_dump_is_being_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """Before the first event: recovery, which ends its work, then what to ask for, and the source's answer."""
+    made = RunningReceiver(tmp_path / "data", master_binlog_dir=str(archive(tmp_path / "archive")))
+    really = getattr(receiver_module, slow)
+
+    def slowly(*args: Any, **options: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        if slow != "recover_relay_log":
+            for _ in range(200):  # what a hundred thousand GTIDs take
+                time.sleep(0.05)
+        reached.append(slow)
+        return really(*args, **options)
+
+    reached: list[str] = []
+    monkeypatch.setattr(receiver_module, slow, slowly)
+    began = time.monotonic()
+    Receiver(made.config, made.channel).run()
+    assert time.monotonic() - began < 5
+    assert reached == (["recover_relay_log"] if slow == "recover_relay_log" else [])
+    assert made.relay_logs() == [] and made.status().state == ""
