@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rplctl import mysql_errors as er
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy, UsageError, file_error
 from rplctl.plain_file import open_plain
@@ -112,7 +113,9 @@ def check_channel_name(name: str) -> None:
     is_wrong = any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) < 0xE000 for c in name)
     if is_wrong or len(name) > MAX_CHANNEL_NAME or name != name.strip():
         raise UsageError(
-            "Couldn't create channel: Channel name is either invalid or too long.", errno=3076, channel=name
+            "Couldn't create channel: Channel name is either invalid or too long.",
+            errno=er.SLAVE_CHANNEL_NAME_INVALID_OR_TOO_LONG,
+            channel=name,
         )
 
 

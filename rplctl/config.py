@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from rplctl import mysql_errors as er
 from rplctl.durable import is_readable_by_others, private_folder, replace_file
 from rplctl.errors import ConfigError, RplError, error_numbers
 from rplctl.plain_file import UnfitFile, read_plain
@@ -33,7 +34,6 @@ UINT_MAX = (1 << 32) - 1
 
 T = TypeVar("T")
 Value = str | int | bool
-ERROR_FILTER_PATTERN = 3067
 _LISTS = {"databases": "db,...", "tables": "db.table,...", "patterns": "db.table,...", "rewrites": "from->to,..."}
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -271,7 +271,7 @@ def check_value(name: str, value: object, where: str) -> Value:
             raise ConfigError(
                 f"{where}: {name} = {value!r}: Supplied filter list contains a value which is not in the required "
                 "format 'db_pattern.table_pattern'",
-                errno=ERROR_FILTER_PATTERN,
+                errno=er.INVALID_RPL_WILD_TABLE_FILTER_PATTERN,
                 hint="man 5 rplctl.toml",
             )
     converted = _convert(o, value)

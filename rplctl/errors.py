@@ -28,9 +28,24 @@ import re
 import shlex
 from typing import ClassVar
 
+from rplctl import mysql_errors as er
 from rplctl.mask import masked
 
-DDL_EXIST_ERRORS = frozenset({1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146})  # as MySQL 9 lists them
+# as MySQL 9 lists them
+DDL_EXIST_ERRORS = frozenset(
+    {
+        er.DB_CREATE_EXISTS,
+        er.DB_DROP_EXISTS,
+        er.TABLE_EXISTS_ERROR,
+        er.BAD_TABLE_ERROR,
+        er.BAD_FIELD_ERROR,
+        er.DUP_FIELDNAME,
+        er.DUP_KEYNAME,
+        er.MULTIPLE_PRI_KEY,
+        er.CANT_DROP_FIELD_OR_KEY,
+        er.NO_SUCH_TABLE,
+    }
+)
 
 
 def error_numbers(text: str) -> frozenset[int] | None:
@@ -135,7 +150,6 @@ _NEXT_STEP = {  # of an operator; {folder} is where it happened
     codes.EDQUOT: "quota; free some space in {folder}, then try again: nothing is lost",
     codes.EIO: "see dmesg about the disk of {folder}; then rplctl recover",
 }
-_ER_DISK_FULL = 1021
 
 
 def file_error(error: OSError, channel: str | None = None) -> RplError:
@@ -145,7 +159,7 @@ def file_error(error: OSError, channel: str | None = None) -> RplError:
     is_full = error.errno in (codes.ENOSPC, codes.EDQUOT)
     return RplError(
         f"{path}: {error.strerror or error}" if path else str(error.strerror or error),
-        errno=_ER_DISK_FULL if is_full else 0,
+        errno=er.DISK_FULL if is_full else 0,
         channel=channel,
         hint=_NEXT_STEP.get(error.errno or 0, "ls -ld {folder}; then try again").format(folder=folder) if path else "",
         transient=is_full,

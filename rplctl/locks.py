@@ -24,11 +24,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rplctl import mysql_errors as er
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy
 from rplctl.plain_file import open_plain, read_plain
 
-ER_LOCK_WAIT_TIMEOUT = 1205
 PATIENCE_S = 50.0  # innodb_lock_wait_timeout's default
 _FIRST_PAUSE_S = 0.0002
 _LONGEST_PAUSE_S = 0.01
@@ -202,7 +202,7 @@ class InstanceLock:
 def lock_wait_timeout(what: str, hint: str) -> LockBusy:
     """MySQL's words for a lock that was not to be had in time."""
     return LockBusy(
-        f"Lock wait timeout exceeded; try restarting transaction ({what})", errno=ER_LOCK_WAIT_TIMEOUT, hint=hint
+        f"Lock wait timeout exceeded; try restarting transaction ({what})", errno=er.LOCK_WAIT_TIMEOUT, hint=hint
     )
 
 

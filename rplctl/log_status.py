@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rplctl import mysql_errors as er
 from rplctl.applied_log.files import binary_log_files, existing_names
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from rplctl.repository.table import TableReader
     from rplctl.target.engine_log import EngineLog
 
-UNABLE_TO_COLLECT = 3722
 MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
 TARGETS = "targets"  # key in STORAGE_ENGINES
 ROUND_PATIENCE_S = (
@@ -360,7 +360,7 @@ def _named(column: str) -> Iterator[None]:
         reason = error.message if isinstance(error, RplError) else str(error)
         raise RplError(
             f"Unable to collect information for column '{column}': {reason[:_MAX_TEXT].rstrip('.')}.",
-            errno=UNABLE_TO_COLLECT,
+            errno=er.UNABLE_TO_COLLECT_LOG_STATUS,
             channel=getattr(error, "channel", None),
             hint=getattr(error, "hint", "") or "rplctl check",
         ) from None

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RelayLogError, file_error
@@ -35,7 +36,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPositi
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.intact_end import intact_end
-from rplctl.relay_log.locate import READ_FAILURE, first_fetched, follows, named
+from rplctl.relay_log.locate import first_fetched, follows, named
 from rplctl.relay_log.log_file import (
     Boundary,
     cut_file,
@@ -306,7 +307,7 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
         )
     return RelayLogError(
         f"{why} nothing was applied yet: {f'all began at {begun}' if begun else 'where to fetch again is unknown'}",
-        errno=READ_FAILURE,
+        errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=channel.name,
         hint=hint,
     )

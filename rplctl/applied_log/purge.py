@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from rplctl import mysql_errors as er
 from rplctl.applied_log.files import BinaryLogFiles
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -16,14 +17,12 @@ from rplctl.locks import InstanceLock
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import finish_purge, purge_names
 
-UNKNOWN_TARGET_BINLOG = 1373
-
 
 def logs_before(files: BinaryLogFiles, name: str) -> list[str]:
     """PURGE BINARY LOGS TO: the logs before that one. Raises UsageError 1373."""
     names = RelayLogIndex(files).names()
     if name not in names:
-        raise UsageError("Target log not found in binlog index", errno=UNKNOWN_TARGET_BINLOG, channel=files.name)
+        raise UsageError("Target log not found in binlog index", errno=er.UNKNOWN_TARGET_BINLOG, channel=files.name)
     return names[: names.index(name)]
 
 

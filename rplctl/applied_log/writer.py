@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
+from rplctl import mysql_errors as er
 from rplctl.applied_log.files import BinaryLogFiles
 from rplctl.applied_log.record import EventPlace, PositionRecord, build_record, log_event
 from rplctl.config import Config
@@ -34,7 +35,6 @@ from rplctl.relay_log.log_file import Boundary
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.source.own_log import VERSION_SUFFIX
 
-IMPOSSIBLE = 1598  # ER_BINLOG_LOGGING_IMPOSSIBLE
 _LONGEST_VERSION = 49
 _FIRST_CHECKSUM_VERSION = (5, 6, 1)
 
@@ -44,7 +44,7 @@ class BinaryLogWriter(RelayLogWriter):
 
     what = "Binary log"
     failure = "Binary logging not possible. Message: the transactions applied could not be written"
-    errno = IMPOSSIBLE
+    errno = er.BINLOG_LOGGING_IMPOSSIBLE
     advice = "free disk space, or set log_bin = '', then rplctl start"
 
     def __init__(self, files: BinaryLogFiles, config: Config, server_id: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, RelayLogPosition
 
@@ -51,7 +52,7 @@ class StartOptions:
         stored = json.loads(text or "{}")
         until = Until(**stored.get("until", {}))
         if until.kind not in UNTIL_KINDS:
-            raise UsageError("Incorrect parameter or combination of parameters for START SLAVE UNTIL", errno=1277)
+            raise UsageError(er.BAD_SLAVE_UNTIL_COND_TEXT, errno=er.BAD_SLAVE_UNTIL_COND)
         source = stored.get("until_source", "")
         return cls(
             until=until,

@@ -6,6 +6,7 @@ import logging
 import time
 from contextlib import AbstractContextManager
 
+from rplctl import mysql_errors as er
 from rplctl.applier.feed.plan import Batch
 from rplctl.applier.options import Until
 from rplctl.applier.way_out import way_out
@@ -136,7 +137,7 @@ class Report:
         self._error(error)
 
     def _error(self, error: RplError, beginning: str = "") -> None:
-        self.status.last_errno = error.errno or 1105
+        self.status.last_errno = error.errno or er.UNKNOWN_ERROR
         hint = f" (hint: {error.hint})" if error.hint else ""
         self.status.last_error = beginning + error.message + hint
         self.status.last_error_timestamp = time.time()

@@ -6,6 +6,7 @@ left out; its commands are those of the channel that stopped.
 
 from __future__ import annotations
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RelayLogError, RplError, for_channel
 
 SKIP = "or `rplctl skip`, which leaves the whole transaction out: all its changes are lost here"
@@ -15,21 +16,22 @@ _PARENT = f"put the row that is missing into the target, or drop its foreign key
 _LOCKED = "end the session that holds the locks on the target, then rplctl start: nothing is lost"
 
 _BY_NUMBER = {
-    1032: f"the target lacks the row: put it there as it was before this change, then rplctl start; {SKIP}; {_LATER}",
-    1062: f"the target has the row already: compare it with the source, delete it there if it is to come from the "
-    f"source, then rplctl start; {SKIP}; {_LATER}",
-    1048: _WIDEN,
-    1049: "make the database on the target, then rplctl start",
-    1205: _LOCKED,
-    1213: _LOCKED,
-    1264: _WIDEN,
-    1292: _WIDEN,
-    1366: _WIDEN,
-    1406: _WIDEN,
-    1451: f"delete the rows on the target that hang on it, then rplctl start; {SKIP}",
-    1452: _PARENT,
-    1592: f"set binlog_format=ROW on the source, and load its tables again; {SKIP}",
-    4025: _WIDEN,
+    er.KEY_NOT_FOUND: "the target lacks the row: put it there as it was before this change, then rplctl start; "
+    f"{SKIP}; {_LATER}",
+    er.DUP_ENTRY: "the target has the row already: compare it with the source, delete it there if it is to come from "
+    f"the source, then rplctl start; {SKIP}; {_LATER}",
+    er.BAD_NULL_ERROR: _WIDEN,
+    er.BAD_DB_ERROR: "make the database on the target, then rplctl start",
+    er.LOCK_WAIT_TIMEOUT: _LOCKED,
+    er.LOCK_DEADLOCK: _LOCKED,
+    er.WARN_DATA_OUT_OF_RANGE: _WIDEN,
+    er.TRUNCATED_WRONG_VALUE: _WIDEN,
+    er.TRUNCATED_WRONG_VALUE_FOR_FIELD: _WIDEN,
+    er.DATA_TOO_LONG: _WIDEN,
+    er.ROW_IS_REFERENCED_2: f"delete the rows on the target that hang on it, then rplctl start; {SKIP}",
+    er.NO_REFERENCED_ROW_2: _PARENT,
+    er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and load its tables again; {SKIP}",
+    er.CONSTRAINT_FAILED: _WIDEN,
 }
 _OF_RELAY_LOG = "rplctl stop; rplctl recover --refetch; rplctl start (fetches the relay logs from the source again)"
 _OTHERWISE = f"mend what the error says, on the target or on the source, then rplctl start: it begins there; {SKIP}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
     ChannelName,
@@ -69,13 +70,13 @@ def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> 
     try:
         return the_channel(options, given)
     except UsageError as error:
-        if error.errno != 3079 or not count:
+        if error.errno != er.SLAVE_MULTIPLE_CHANNELS_CMD or not count:
             raise
         raise UsageError(
             "When sql_slave_skip_counter > 0, it is not allowed to start more than one SQL thread by using "
             "'START SLAVE [SQL_THREAD]'. Value of sql_slave_skip_counter can only be used by one SQL thread at a "
             "time. Please use 'START SLAVE [SQL_THREAD] FOR CHANNEL' to start the SQL thread which will use the value "
             "of sql_slave_skip_counter.",
-            errno=3086,
+            errno=er.SLAVE_CHANNEL_SQL_SKIP_COUNTER,
             hint="add --channel NAME",
         ) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
     AllChannels,
@@ -110,8 +111,8 @@ def start(
         return end(failed)
     if (until != Until() or foreground) and len(names_of(options, channel, every=every)) > 1:
         raise UsageError(
-            "Multiple channels exist on the slave. Please provide channel name as an argument.",
-            errno=3079,
+            er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT,
+            errno=er.SLAVE_MULTIPLE_CHANNELS_CMD,
             hint="add --channel NAME",
         )
     turn = Turns(request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, administer, open_repositories, read_master_info, running
 from rplctl.config import OPTIONS, Config, check_value, store_options
@@ -36,9 +37,8 @@ def change_filter(
     with administer(config, channel) as config:
         if APPLIER in running(channel):
             raise UsageError(
-                "This operation cannot be performed with a running slave sql thread; "
-                f"run STOP SLAVE SQL_THREAD FOR CHANNEL '{channel_name}' first.",
-                errno=3085,
+                er.thread_must_stop("sql", channel_name),
+                errno=er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP,
                 hint="rplctl stop --applier",
             )
         if not dry_run:

@@ -17,6 +17,7 @@ record of a thread that runs is never written: it moves while we look.
 
 from __future__ import annotations
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
 from rplctl.command.channel.change_plan import (
@@ -164,17 +165,18 @@ def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]
     stop = f"rplctl stop{f' --channel {channel}' if channel else ''}"
     if threads and (BOTH in concerns or (concerns >= {RECEIVE, EXECUTE} and len(threads) == len(ROLES))):
         raise UsageError(
-            "This operation cannot be performed with running replication threads; "
-            f"run STOP SLAVE FOR CHANNEL '{channel}' first",
-            errno=3081,
+            er.threads_must_stop(channel),
+            errno=er.SLAVE_CHANNEL_MUST_STOP,
             channel=channel,
             hint=stop,
         )
-    for concern, role, errno, thread in ((RECEIVE, RECEIVER, 3021, "io"), (EXECUTE, APPLIER, 3085, "sql")):
+    for concern, role, errno, thread in (
+        (RECEIVE, RECEIVER, er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP, "io"),
+        (EXECUTE, APPLIER, er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP, "sql"),
+    ):
         if concern in concerns and role in threads:
             raise UsageError(
-                f"This operation cannot be performed with a running slave {thread} thread; "
-                f"run STOP SLAVE {thread.upper()}_THREAD FOR CHANNEL '{channel}' first.",
+                er.thread_must_stop(thread, channel),
                 errno=errno,
                 channel=channel,
                 hint=f"{stop} --{role}",

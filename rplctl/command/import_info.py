@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel.change_options import ignored_settings
 from rplctl.command.channel.change_store import (
@@ -83,7 +84,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
         master, relay = stored_records(config, repositories, channel_name)
         new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
         ignored = (
-            Note(1235, f"{row.sql_name} is stored and has no effect here: {row.refused}")
+            Note(er.NOT_SUPPORTED_YET, f"{row.sql_name} is stored and has no effect here: {row.refused}")
             for row in ignored_settings(new_master, new_relay)
         )
         notes = (*found.notes, *gtid_notes, *ignored)
@@ -153,7 +154,7 @@ def _merge(
         if not master.master_log_name:
             raise UsageError(
                 f"channel '{channel.name}' goes by GTID, and the files do not say which are applied",
-                errno=1776,
+                errno=er.BAD_SLAVE_AUTO_POSITION,
                 channel=channel.name,
                 hint="add --gtid with the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL)",
             )

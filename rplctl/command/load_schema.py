@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     APPLIER,
@@ -58,9 +59,8 @@ def load_schema(
     with administer(config, channel) as config:
         if APPLIER in running(channel):
             raise UsageError(
-                "This operation cannot be performed with a running slave sql thread; "
-                f"run STOP SLAVE SQL_THREAD FOR CHANNEL '{channel_name}' first.",
-                errno=3085,
+                er.thread_must_stop("sql", channel_name),
+                errno=er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP,
                 hint="rplctl stop --applier",
             )
         repositories = open_repositories(config, channel_name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import all_channels, engine_of, one_engine
 from rplctl.config import Config
@@ -61,7 +62,7 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
     except PermissionError as error:
         raise access_denied(f"run as the owner of {error.filename}") from None
     if not is_there:
-        raise NotConfigured(f"{options.datadir} is no instance folder", errno=1200, hint="rplctl init")
+        raise NotConfigured(f"{options.datadir} is no instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
     if not os.access(options.datadir, os.R_OK | os.W_OK | os.X_OK):
         raise access_denied(f"run as the owner of {options.datadir}")
     with ExitStack() as opened:
@@ -101,26 +102,26 @@ def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: Exi
 
 def _channels(config: Configs) -> list[str]:
     """Raises RplError 3722."""
-    from rplctl.log_status import CHANNELS, UNABLE_TO_COLLECT
+    from rplctl.log_status import CHANNELS
 
     try:
         return all_channels(config(""))
     except RplError as error:
-        raise _unable(CHANNELS, error, UNABLE_TO_COLLECT) from None
+        raise _unable(CHANNELS, error, er.UNABLE_TO_COLLECT_LOG_STATUS) from None
 
 
 def _open_log(config: Config, whose: str) -> EngineLog | None:
-    from rplctl.log_status import STORAGE_ENGINES, UNABLE_TO_COLLECT
+    from rplctl.log_status import STORAGE_ENGINES
     from rplctl.target import open_engine_log
-    from rplctl.target.engine_log import ACCESS_DENIED, access_denied
+    from rplctl.target.engine_log import access_denied
 
     try:
         file = sqlite_file(config)
         return open_engine_log(engine_of(config)()) if file is None or file.exists() else None  # else we would make it
     except RplError as error:
-        if error.errno == ACCESS_DENIED:
+        if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise access_denied(error.hint) from None
-        raise _unable(STORAGE_ENGINES, error, UNABLE_TO_COLLECT, whose) from None
+        raise _unable(STORAGE_ENGINES, error, er.UNABLE_TO_COLLECT_LOG_STATUS, whose) from None
 
 
 def _unable(column: str, error: RplError, errno: int, whose: str = "") -> RplError:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import administer, open_repositories, read_master_info
 from rplctl.config import Config
 from rplctl.errors import UsageError
-
-NO_BINARY_LOGGING = 1381
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ def purge_binary_logs(
         read_master_info(open_repositories(config, channel_name), channel_name)
         files = binary_log_files(config, channel)
         if files is None:
-            raise UsageError("You are not using binary logging", errno=NO_BINARY_LOGGING, hint="set log_bin")
+            raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING, hint="set log_bin")
         names = logs_before(files, to) if to else logs_older_than(files, moment)
         if not dry_run:
             remove_logs(files, names)

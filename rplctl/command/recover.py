@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import settle_position
 from rplctl.command.channel.context import (
@@ -45,9 +46,8 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
             refuse_while_running(channel)
         if RECEIVER in running(channel) and not dry_run:
             raise UsageError(
-                "This operation cannot be performed with a running slave io thread; "
-                f"run STOP SLAVE IO_THREAD FOR CHANNEL '{channel_name}' first.",
-                errno=3021,
+                er.thread_must_stop("io", channel_name),
+                errno=er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP,
                 channel=channel_name,
                 hint="rplctl stop --receiver",
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     open_repositories,
@@ -45,7 +46,7 @@ def show_relaylog_events(
     if log_name and log_name not in names:
         raise UsageError(
             "Error when executing command SHOW RELAYLOG EVENTS: Could not find target log",
-            errno=1220,
+            errno=er.ERROR_WHEN_EXECUTING_COMMAND,
             channel=channel_name,
             hint=f"relay logs: {', '.join(names) or 'none'}",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     APPLIER,
@@ -43,9 +44,8 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
         read_master_info(open_repositories(config, channel_name), channel_name)
         if APPLIER in running(channel):
             raise UsageError(
-                "This operation cannot be performed with a running slave sql thread; "
-                f"run STOP SLAVE SQL_THREAD FOR CHANNEL '{channel_name}' first.",
-                errno=3085,
+                er.thread_must_stop("sql", channel_name),
+                errno=er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP,
                 channel=channel_name,
                 hint="rplctl stop --applier",
             )
@@ -82,7 +82,7 @@ def _executed(config: Config, channel: str, wanted: tuple[str, ...]) -> tuple[st
         kind = "UUID:NUMBER" if ":" in executed else "DOMAIN-SERVER-NUMBER"
         raise UsageError(
             f"this channel's GTIDs are of the form {kind}",
-            errno=1772 if ":" in executed else 1941,
+            errno=er.MALFORMED_GTID_SET_SPECIFICATION if ":" in executed else er.INCORRECT_GTID_STATE,
             hint="rplctl show-status --field Executed_Gtid_Set",
         )
     return tuple(gtid for gtid in wanted if is_executed(gtid, executed))

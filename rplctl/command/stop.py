@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     ROLES,
@@ -45,7 +46,12 @@ def stop(
         for role in killed
     ]
     if not stopped:
-        notes.append(Note(3084, f"Replication thread(s) for channel '{channel_name}' are already stopped."))
+        notes.append(
+            Note(
+                er.SLAVE_CHANNEL_WAS_NOT_RUNNING,
+                f"Replication thread(s) for channel '{channel_name}' are already stopped.",
+            )
+        )
     return StopResult(channel_name, stopped, killed, tuple(notes))
 
 

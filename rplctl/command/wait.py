@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import Repositories, open_repositories, read_master_info
 from rplctl.command.channel.position_applied import is_applied
@@ -20,7 +21,6 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 
 STATES = ("running", "synced", "stopped")
-ER_NOT_RUNNING = 1199
 _POLL_S = 0.1
 _NOT_RUNNING = "This operation requires a running slave; configure slave and do START SLAVE"
 
@@ -129,11 +129,11 @@ def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition)
     if dead.runs:
         text = f"the {dead.role} (process {dead.pid}) is suspended since {clock(dead.silent_since or 0.0)}"
         hint = f"kill -CONT {dead.pid}; or rplctl stop{name}; rplctl start{name}"
-        return NotRunning(text, errno=ER_NOT_RUNNING, channel=channel.name, position=str(executed), hint=hint)
+        return NotRunning(text, errno=er.SLAVE_NOT_RUNNING, channel=channel.name, position=str(executed), hint=hint)
     error = dead.status.last_error
     text = f"the {dead.role} of channel '{channel.name}' stopped: {error}" if error else _NOT_RUNNING
     hint = "" if "(hint: " in error else f"rplctl start{name}"
-    errno = dead.status.last_errno or ER_NOT_RUNNING
+    errno = dead.status.last_errno or er.SLAVE_NOT_RUNNING
     return NotRunning(text, errno=errno, channel=channel.name, position=str(executed), hint=hint)
 
 

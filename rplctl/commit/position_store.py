@@ -26,6 +26,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
+from rplctl import mysql_errors as er
 from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
@@ -42,7 +43,6 @@ from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.source.replica_id import replica_server_id
 from rplctl.target import dialect_of, mapped_errors
 
-ER_LOCK_WAIT_TIMEOUT = 1205
 CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
 log = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ class MarkerLedger:
                 finally:
                     connection.invalidate()  # its patience with it
         except TargetError as error:
-            if error.errno != ER_LOCK_WAIT_TIMEOUT:
+            if error.errno != er.LOCK_WAIT_TIMEOUT:
                 raise
 
     def _flush(self, info: RelayLogInfo, *, force: bool) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 
 # Ids of each charset's collations, reserved ones included. From 2048 on: MariaDB's uca1400 collations.
@@ -163,7 +164,7 @@ def charset_of(collation_id: int) -> str:
     base = collation_id - _NOPAD.start if collation_id in _NOPAD else collation_id
     charset = _charsets_by_id().get(base)
     if charset is None:
-        raise BinlogFormatError(f"Unknown collation id {collation_id}", errno=1273)  # ER_UNKNOWN_COLLATION
+        raise BinlogFormatError(f"Unknown collation id {collation_id}", errno=er.UNKNOWN_COLLATION)
     return charset
 
 
@@ -207,7 +208,9 @@ def decode_text(raw: bytes, charset: str) -> str:
         return decoder(charset)(raw)
     except UnicodeDecodeError as error:
         head = raw[max(0, error.start - 8) : error.start + 56].hex(" ")
-        raise BinlogFormatError(f"Bytes that are not {charset} text: {head}", errno=1366) from error
+        raise BinlogFormatError(
+            f"Bytes that are not {charset} text: {head}", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+        ) from error
 
 
 @cache
@@ -229,7 +232,7 @@ def decoder(charset: str) -> Decoder:
         return partial(_decode_with_exceptions, "euc_jp", _EUC, {b"\xa1\xc0": "\\"} | _euc_private_use())
     if charset == "eucjpms":
         return partial(_decode_with_exceptions, "euc_jp", _EUC, _eucjpms_exceptions())
-    raise BinlogFormatError(f"Unknown character set: '{charset}'", errno=1115)  # ER_UNKNOWN_CHARACTER_SET
+    raise BinlogFormatError(f"Unknown character set: '{charset}'", errno=er.UNKNOWN_CHARACTER_SET)
 
 
 def _decode_by_codec(codec: str, raw: bytes) -> str:

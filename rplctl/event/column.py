@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event.charset import CHARSETS, charset_of, decode_text
 from rplctl.event.decimal import decimal_size
@@ -111,7 +112,9 @@ def cell_layout(column: ColumnFormat) -> tuple[int, int]:
         return 0, (metadata >> 8) + (metadata & 0xFF > 0)
     if kind == ColumnType.NEWDECIMAL and metadata & 0xFF <= metadata >> 8 <= 65:
         return 0, decimal_size(metadata >> 8, metadata & 0xFF)
-    raise BinlogFormatError(f"Unknown column type {column.type_code} with metadata {metadata:#06x}", errno=1610)
+    raise BinlogFormatError(
+        f"Unknown column type {column.type_code} with metadata {metadata:#06x}", errno=er.SLAVE_CORRUPT_EVENT
+    )
 
 
 def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = None) -> list[ColumnFormat]:

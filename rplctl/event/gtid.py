@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from rplctl import mysql_errors as er
 from rplctl.errors import UsageError
 
 Interval: TypeAlias = tuple[int, int]  # first, last: both inside
@@ -24,8 +25,6 @@ Intervals: TypeAlias = tuple[Interval, ...]
 Source: TypeAlias = tuple[str, str]  # (uuid in lower case with dashes, tag or '')
 
 MAX_SEQUENCE: Final = (1 << 63) - 2
-_MALFORMED = 1772  # ER_MALFORMED_GTID_SET_SPECIFICATION
-_MARIADB_MALFORMED = 1941  # ER_INCORRECT_GTID_STATE
 _TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
 _UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}")
 _INTERVAL = re.compile(r"(\d{1,19})(?:\s*-\s*(\d{1,19}))?")
@@ -34,7 +33,7 @@ TAGGED_FORMAT = 1
 
 def _not_a_list(part: str) -> UsageError:
     hint = f"'{part[:60]}' is no GTID: write DOMAIN-SERVER-NUMBER as MariaDB has it, like 0-1-5, or MySQL's UUID:NUMBER"
-    return UsageError("Could not parse GTID list", errno=_MARIADB_MALFORMED, hint=hint)
+    return UsageError("Could not parse GTID list", errno=er.INCORRECT_GTID_STATE, hint=hint)
 
 
 def merged(intervals: Iterable[Interval]) -> Intervals:
@@ -139,7 +138,9 @@ class MysqlGtidSet:
 
 def _malformed(text: str) -> UsageError:
     return UsageError(
-        f"Malformed GTID set specification '{text}'.", errno=_MALFORMED, hint="write UUID:NUMBER or UUID:FIRST-LAST"
+        f"Malformed GTID set specification '{text}'.",
+        errno=er.MALFORMED_GTID_SET_SPECIFICATION,
+        hint="write UUID:NUMBER or UUID:FIRST-LAST",
     )
 
 
@@ -190,7 +191,7 @@ class MariadbGtidState:
                 raise UsageError(
                     f"GTID {part.strip()} and {domain}-{domains[domain][0]}-{domains[domain][1]} conflict "
                     f"(duplicate domain id {domain})",
-                    errno=1943,  # ER_DUPLICATE_GTID_DOMAIN
+                    errno=er.DUPLICATE_GTID_DOMAIN,
                 )
             domains[domain] = (server_id, sequence)
         return cls(domains)

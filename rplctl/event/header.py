@@ -18,6 +18,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event.types import event_name
 
@@ -62,7 +63,7 @@ def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> Bin
     type_text = f", event type {head[4]} ({event_name(head[4])})" if len(head) > 4 else ""
     return BinlogFormatError(
         f"{message}{type_text}, at offset {offset}: {head.hex(' ')}",
-        errno=1594,  # ER_SLAVE_RELAY_LOG_READ_FAILURE
+        errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         position=str(offset),
     )
 

@@ -24,6 +24,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event.decimal import decimal_size, decimal_text
 from rplctl.event.table_map import ColumnType
@@ -50,7 +51,7 @@ class _Reader:
     nodes: int = 0
 
     def fail(self, what: str) -> BinlogFormatError:
-        return BinlogFormatError(f"Invalid JSON value: {what}: {self.raw[:64].hex(' ')}", errno=3140)
+        return BinlogFormatError(f"Invalid JSON value: {what}: {self.raw[:64].hex(' ')}", errno=er.INVALID_JSON_TEXT)
 
     def take(self, offset: int, length: int) -> bytes:
         if offset < 0 or length < 0 or offset + length > len(self.raw):

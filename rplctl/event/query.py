@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event.charset import charset_of, decode_text
 from rplctl.event.cursor import EventCursor, open_event
@@ -80,7 +81,9 @@ class Query:
             raw = self.sql_bytes.decode("latin-1")
             if masked(raw) == raw:
                 raise
-            raise BinlogFormatError(f"A statement that holds a password is not {charset} text", errno=1366) from None
+            raise BinlogFormatError(
+                f"A statement that holds a password is not {charset} text", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)

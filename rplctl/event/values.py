@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event import temporal
 from rplctl.event.cells import (
@@ -82,7 +83,7 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
         return list(SHEETS[kind](cells, fmt).texts())
     decode = _DECODERS.get(kind)
     if decode is None:
-        raise BinlogFormatError(f"Unknown column type {kind}", errno=1610)
+        raise BinlogFormatError(f"Unknown column type {kind}", errno=er.SLAVE_CORRUPT_EVENT)
     return decode(cells, fmt)
 
 
@@ -115,7 +116,7 @@ def _doubles(cells: Cells, _: ColumnFormat) -> list[Any]:
 def _finite(values: npt.NDArray[Any]) -> list[Any]:
     """No server stores any other; in SQLite a NaN would become NULL."""
     if not np.isfinite(values).all():
-        raise BinlogFormatError("A FLOAT or DOUBLE that is no number", errno=1610)
+        raise BinlogFormatError("A FLOAT or DOUBLE that is no number", errno=er.SLAVE_CORRUPT_EVENT)
     return _listed(values.astype(np.float64))
 
 
@@ -171,7 +172,7 @@ def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
     if fmt.labels is None:
         raise BinlogFormatError(
             "The members of an ENUM or SET column are neither in the binary log nor in the table's model",
-            errno=1610,
+            errno=er.SLAVE_CORRUPT_EVENT,
             hint="rplctl load-schema FILE, or set binlog_row_metadata=FULL on the source",
         )
     return fmt.labels
@@ -181,7 +182,7 @@ def _enums(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     texts = ("", *_labels(fmt))  # index 0: what the server stores for an invalid value
     numbers = unsigned_cells(cells).tolist()
     if max(numbers) >= len(texts):
-        raise BinlogFormatError(f"ENUM value {max(numbers)} of {len(texts) - 1} members", errno=1610)
+        raise BinlogFormatError(f"ENUM value {max(numbers)} of {len(texts) - 1} members", errno=er.SLAVE_CORRUPT_EVENT)
     return [texts[number] for number in numbers]
 
 
@@ -189,7 +190,7 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     labels = _labels(fmt)
     numbers = unsigned_cells(cells).tolist()
     if max(numbers) >> len(labels):
-        raise BinlogFormatError(f"SET value {max(numbers):#x} of {len(labels)} members", errno=1610)
+        raise BinlogFormatError(f"SET value {max(numbers):#x} of {len(labels)} members", errno=er.SLAVE_CORRUPT_EVENT)
     texts = {
         number: ",".join(label for bit, label in enumerate(labels) if number >> bit & 1) for number in set(numbers)
     }
@@ -251,10 +252,14 @@ def expand_column(raw: bytes) -> bytes:
         try:
             plain = stream.decompress(raw[1 + width :], length + 1)
         except zlib.error as error:
-            raise BinlogFormatError(f"A compressed column: {error}: {raw[:64].hex(' ')}", errno=1610) from error
+            raise BinlogFormatError(
+                f"A compressed column: {error}: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT
+            ) from error
         if len(plain) == length:
             return plain
-    raise BinlogFormatError(f"A compressed column that cannot be read: {raw[:64].hex(' ')}", errno=1610)
+    raise BinlogFormatError(
+        f"A compressed column that cannot be read: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT
+    )
 
 
 def _json(cells: Cells, _: ColumnFormat) -> list[Any]:
@@ -267,7 +272,10 @@ def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
     bases = images.before_of_image[cells.images]
     base_cells = cells_of(images, np.where(is_diff, bases, -1), column)
     if len(base_cells) < int(is_diff.sum()):
-        raise BinlogFormatError("A partial JSON update whose row has no before image of the column", errno=3903)
+        raise BinlogFormatError(
+            "A partial JSON update whose row has no before image of the column",
+            errno=er.INVALID_JSON_VALUE_FOR_FUNC_INDEX,
+        )
     old = dict(zip(base_cells.valid.tolist(), raw_cells(base_cells), strict=True))
     return [
         print_json(apply_diffs(parse_json(old[i]), raw)) if i in old else json_text(raw)

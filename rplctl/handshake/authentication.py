@@ -22,11 +22,9 @@ from typing import Any, ClassVar
 from pymysql import _auth
 from pymysql.err import OperationalError
 
+from rplctl import mysql_errors as er
 from rplctl.handshake.signatures import CHALLENGE_BYTES, ed25519_answer, parsec_answer
 from rplctl.handshake.tls import TlsSettings
-
-CR_AUTH_PLUGIN_CANNOT_LOAD = 2059
-CR_AUTH_PLUGIN_ERR = 2061
 
 _FAST_AUTH_SUCCEEDED = 3
 _FULL_AUTH_NEEDED = 4
@@ -66,7 +64,7 @@ class Plugin:
         raise NotImplementedError
 
     def refuse(self, reason: str) -> OperationalError:
-        return OperationalError(CR_AUTH_PLUGIN_ERR, f"Authentication plugin '{self.name}' reported error: {reason}")
+        return OperationalError(er.CR_AUTH_PLUGIN_ERR, f"Authentication plugin '{self.name}' reported error: {reason}")
 
     def answer(self, data: bytes) -> Any:
         self.connection.write_packet(data)
@@ -101,7 +99,7 @@ class Ed25519(Plugin):
                 f"Authentication plugin '{self.name}' cannot be loaded: {error}; "
                 "pip install pynacl, or give the account another plugin"
             )
-            raise OperationalError(CR_AUTH_PLUGIN_CANNOT_LOAD, text) from None
+            raise OperationalError(er.CR_AUTH_PLUGIN_CANNOT_LOAD, text) from None
 
 
 class Parsec(Plugin):

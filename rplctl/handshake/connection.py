@@ -21,11 +21,10 @@ from pymysql import err
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 
-from rplctl.handshake.authentication import CR_AUTH_PLUGIN_CANNOT_LOAD, Security, Trust, plugin_for
+from rplctl import mysql_errors as er
+from rplctl.handshake.authentication import Security, Trust, plugin_for
 from rplctl.handshake.tls import TlsMode, tls_context
 
-CR_SERVER_LOST = 2013
-CR_NET_PACKET_TOO_LARGE = 2020
 _PER_PACKET = 100  # bytes: a row of nothing takes memory too
 
 
@@ -139,7 +138,7 @@ class GuardedConnection(Connection):
         if handler is None:
             name = plugin_name.decode("ascii", "backslashreplace")
             raise err.OperationalError(
-                CR_AUTH_PLUGIN_CANNOT_LOAD,
+                er.CR_AUTH_PLUGIN_CANNOT_LOAD,
                 f"Authentication plugin '{name}' cannot be loaded: rplctl does not have it; "
                 "give the account another plugin",
             )
@@ -157,7 +156,7 @@ class GuardedConnection(Connection):
         self._left -= num_bytes
         if self._left < 0:
             text = f"the server's answer is larger than the {self._allowance.most_bytes} bytes that it may take"
-            raise self._ended(CR_NET_PACKET_TOO_LARGE, text)
+            raise self._ended(er.CR_NET_PACKET_TOO_LARGE, text)
         if self._allowance.seconds is None:
             data: bytes = super()._read_bytes(num_bytes)  # type: ignore[misc]
             return data
@@ -173,9 +172,11 @@ class GuardedConnection(Connection):
             except OSError as error:
                 if time.monotonic() >= self._deadline:
                     raise self._too_late() from None
-                raise self._ended(CR_SERVER_LOST, f"Lost connection to MySQL server during query ({error})") from None
+                raise self._ended(
+                    er.CR_SERVER_LOST, f"Lost connection to MySQL server during query ({error})"
+                ) from None
             if not piece:
-                raise self._ended(CR_SERVER_LOST, "Lost connection to MySQL server during query")
+                raise self._ended(er.CR_SERVER_LOST, "Lost connection to MySQL server during query")
             pieces.append(piece)
             num_bytes -= len(piece)
         driver._current_timeout = -1  # ours is set on the socket: the driver sets its own again when it reads itself
@@ -190,7 +191,7 @@ class GuardedConnection(Connection):
 
     def _too_late(self) -> err.OperationalError:
         text = f"the server did not finish its answer within {self._allowance.seconds:g} seconds"
-        return self._ended(CR_SERVER_LOST, text)
+        return self._ended(er.CR_SERVER_LOST, text)
 
     def _ended(self, number: int, text: str) -> err.OperationalError:
         driver: Any = self

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError
 
-CR_SSL_CONNECTION_ERROR = 2026
-ER_WRONG_ARGUMENTS = 1210
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -64,7 +63,7 @@ def tls_context(settings: TlsSettings) -> ssl.SSLContext | None:
     except (OSError, ssl.SSLError) as error:
         name = settings.named("*")
         hint = f"check the files and names of {name}"
-        raise ConfigError(f"{name}: {error}", errno=CR_SSL_CONNECTION_ERROR, hint=hint) from error
+        raise ConfigError(f"{name}: {error}", errno=er.CR_SSL_CONNECTION_ERROR, hint=hint) from error
     _limit_suites(context, settings)
     _limit_versions(context, settings)
     return context
@@ -92,13 +91,13 @@ def _limit_suites(context: Any, settings: TlsSettings) -> None:
     if not hasattr(context, "set_ciphersuites"):
         raise ConfigError(
             f"{name} cannot be limited: this Python's ssl module sets suites of TLS 1.3 from version 3.15 on",
-            errno=ER_WRONG_ARGUMENTS,
+            errno=er.WRONG_ARGUMENTS,
             hint=f"clear it; {settings.named('tls_version')} TLSv1.2 with {settings.named('cipher')} limits ciphers",
         )
     try:
         context.set_ciphersuites(settings.ciphersuites)
     except ssl.SSLError as error:
-        raise ConfigError(f"{name} '{settings.ciphersuites}': {error}", errno=ER_WRONG_ARGUMENTS) from error
+        raise ConfigError(f"{name} '{settings.ciphersuites}': {error}", errno=er.WRONG_ARGUMENTS) from error
 
 
 def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
@@ -108,6 +107,6 @@ def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
     known = [version for version in wanted if version is not None]
     if not known:
         name = settings.named("tls_version")
-        raise ConfigError(f"{name} '{settings.version}' names neither TLSv1.2 nor TLSv1.3", errno=ER_WRONG_ARGUMENTS)
+        raise ConfigError(f"{name} '{settings.version}' names neither TLSv1.2 nor TLSv1.3", errno=er.WRONG_ARGUMENTS)
     context.minimum_version = min(known)
     context.maximum_version = max(known)

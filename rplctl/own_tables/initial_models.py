@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from sqlalchemy import Engine, select
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.own_tables.models import mark_made_empty, store_models
 from rplctl.own_tables.tables import create_own_tables, table_models
@@ -20,8 +21,6 @@ from rplctl.schema.plan import Catalog, CreateStep, DdlPlan
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target
-
-_NO_SUCH_TABLE = 1146
 
 
 def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[TableName]:
@@ -75,7 +74,7 @@ def _is_there(target: Target, model: TableModel) -> bool:
     try:
         target.check_table(model)
     except TargetError as error:
-        if error.errno != _NO_SUCH_TABLE:
+        if error.errno != er.NO_SUCH_TABLE:
             raise
         return False
     return True

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import SourceError
@@ -37,8 +38,6 @@ from rplctl.repository.base import InfoRepository
 from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
 from rplctl.source.artificial import checksum_length
 
-ER_NETWORK_READ_EVENT_CHECKSUM_FAILURE: Final = 1743
-ER_RELAY_LOG_WRITE_FAILURE: Final = 1595
 _ROTATE_FIXED: Final = 8
 _CONTROL: Final = frozenset(
     {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
@@ -134,7 +133,7 @@ class Pull:
         if bad >= 0:
             raise SourceError(
                 "Replication event checksum verification failed while reading from network.",
-                errno=ER_NETWORK_READ_EVENT_CHECKSUM_FAILURE,
+                errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
                 position=str(self._position),
                 hint="rplctl start; if it comes again, the source's binary log is damaged there",
             )
@@ -149,7 +148,7 @@ class Pull:
         """Append the run of plain events from `first` on; (next event, events appended)."""
         if not self._is_open:
             raise SourceError(
-                "the source sent events before their FORMAT_DESCRIPTION", errno=ER_RELAY_LOG_WRITE_FAILURE
+                "the source sent events before their FORMAT_DESCRIPTION", errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE
             )
         run = next_run(batch, first, self._position.log_pos, self._filter)
         self._append(run.data, run.kept)
@@ -182,7 +181,7 @@ class Pull:
         if not name.isprintable() or not is_log_name(name) or position < 4:
             raise SourceError(
                 f"the source names a binary log that cannot be one: {given!r} at {position}",
-                errno=ER_RELAY_LOG_WRITE_FAILURE,
+                errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
             )
         self._left_out = False
         self._position = BinlogPosition(name, position)
@@ -207,7 +206,7 @@ class Pull:
     def _open(self, format_description: bytes) -> None:
         if not self._position.log_name:
             raise SourceError(
-                "the source sent no ROTATE before its FORMAT_DESCRIPTION", errno=ER_RELAY_LOG_WRITE_FAILURE
+                "the source sent no ROTATE before its FORMAT_DESCRIPTION", errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE
             )
         if self._recovered is None:
             self._open_new(format_description)

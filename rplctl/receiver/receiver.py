@@ -17,6 +17,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
@@ -31,7 +32,6 @@ from rplctl.receiver.reporter import Reporter
 from rplctl.recovery import recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
-from rplctl.source.base import ER_SLAVE_FATAL_ERROR
 from rplctl.source.stream import open_source
 from rplctl.target import open_engine
 
@@ -95,7 +95,7 @@ class Receiver:
         words = f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"
         return RplError(
             f"the receiver failed unexpectedly{f' behind {position}' if position else ''}: {words}",
-            errno=ER_SLAVE_FATAL_ERROR,
+            errno=er.SLAVE_FATAL_ERROR,
             channel=self._channel.name,
             position=position,
             hint=f"see {self._channel.log_path('receiver')}; nothing is lost, rplctl start tries again from there",
@@ -201,8 +201,8 @@ class Receiver:
         info = self._master_info.read()
         if not info.is_configured:
             raise NotConfigured(
-                "The server is not configured as slave; fix in config file or with CHANGE MASTER TO",
-                errno=1200,
+                er.BAD_SLAVE_TEXT,
+                errno=er.BAD_SLAVE,
                 channel=self._channel.name,
                 hint="rplctl change-master --master-host …",
             )

@@ -8,6 +8,7 @@ import time
 from contextlib import AbstractContextManager
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.errors import RplError, for_channel
 from rplctl.position import BinlogPosition
@@ -75,6 +76,6 @@ class Reporter:
         self._file.write_if_older(INTERVAL_S)
 
     def _error(self, error: RplError) -> None:
-        self.status.last_errno = error.errno or 1593
+        self.status.last_errno = error.errno or er.SLAVE_FATAL_ERROR
         self.status.last_error = error.message
         self.status.last_error_timestamp = time.time()

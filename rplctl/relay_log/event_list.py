@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.event.events import (
     AnnotateRows,
@@ -42,8 +43,6 @@ from rplctl.event.types import ROWS_EVENTS, SHOWN, EventType
 from rplctl.mask import masked
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file, read_start
-
-ER_ERROR_WHEN_EXECUTING_COMMAND: Final = 1220
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
 def _wrong(path: Path, why: str) -> RelayLogError:
     return RelayLogError(
         f"Error when executing command SHOW RELAYLOG EVENTS: {why}",
-        errno=ER_ERROR_WHEN_EXECUTING_COMMAND,
+        errno=er.ERROR_WHEN_EXECUTING_COMMAND,
         position=path.name,
         hint="rplctl show-relaylog-events (without a position)",
     )

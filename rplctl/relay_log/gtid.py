@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 from rplctl.event.gtid_event import MysqlGtid, parse_gtid
@@ -23,7 +24,7 @@ from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupScan
 from rplctl.event.types import EventType
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import READ_FAILURE, LogPlace, follows
+from rplctl.relay_log.locate import LogPlace, follows
 from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_groups, mapped_file, read_start, walk
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
     except (OSError, BinlogFormatError) as error:
         raise RelayLogError(
             f"The executed GTIDs were not found in the relay logs: {error}",
-            errno=READ_FAILURE,
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             channel=index.channel.name,
             hint="rplctl start --receiver",
             transient=True,

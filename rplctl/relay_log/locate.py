@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.jit import ByteArray
@@ -33,8 +33,6 @@ from rplctl.relay_log.log_file import (
     start_of,
     walk,
 )
-
-READ_FAILURE: Final = 1594  # ER_SLAVE_RELAY_LOG_READ_FAILURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +176,7 @@ def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> Rela
     """Transient: the receiver's recovery discards what does not fit and fetches from the executed position again."""
     return RelayLogError(
         f"Executed position {source} is not in the relay logs: {why}",
-        errno=READ_FAILURE,
+        errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=index.channel.name,
         position=str(source),
         hint="rplctl stop; rplctl start (fetches it again)",

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
@@ -28,7 +29,7 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPositi
 from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.intact_end import intact_end
-from rplctl.relay_log.locate import READ_FAILURE, LogPlace, boundary_at, find_place, out_of_order
+from rplctl.relay_log.locate import LogPlace, boundary_at, find_place, out_of_order
 from rplctl.relay_log.log_file import (
     boundary_after,
     first_groups,
@@ -244,7 +245,7 @@ class RelayLogReader:
     def _error(self, message: str, *, hint: str = "rplctl recover", transient: bool = False) -> RelayLogError:
         return RelayLogError(
             message,
-            errno=READ_FAILURE,
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             channel=self._channel.name,
             position=str(self.position),
             hint=hint,

@@ -15,8 +15,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import sync, write_all
@@ -30,7 +30,6 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_file, read_start
 from rplctl.relay_log.purge import finish_purge
 
-WRITE_FAILURE: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
 DEFAULT_MAX_SIZE = 1 << 30
 MAX_MOVED_TAIL = 32 << 20  # an unfinished transaction above this size is waited for instead of moved
 FULL_STEPS = 16  # parts of `max_relay_log_size` by which a file outgrows it before it is looked at again
@@ -42,7 +41,7 @@ class RelayLogWriter:
 
     what = "Relay log"  # in messages; the binary log's writer has its own
     failure = "Relay log write failure: could not queue event from master"
-    errno = WRITE_FAILURE
+    errno = er.SLAVE_RELAY_LOG_WRITE_FAILURE
     advice = "rplctl start"
 
     def __init__(self, channel: Channel, config: Config, server_id: int) -> None:

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Generic
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
 from rplctl.errors import ConfigError, NotConfigured, file_error
@@ -81,7 +82,7 @@ class FileRepository(Generic[Info]):
         if info is None:
             raise NotConfigured(
                 f"channel '{self._channel.name}' is not configured: there is no {self.where}",
-                errno=1200,
+                errno=er.BAD_SLAVE,
                 channel=self._channel.name,
                 hint="rplctl change-master",
             )

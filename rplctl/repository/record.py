@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError
@@ -66,7 +67,7 @@ MASTER_INFO: Record[MasterInfo] = Record(
     table="slave_master_info",
     option="master_info_repository",
     sync_option="sync_master_info",
-    errno=1201,
+    errno=er.MASTER_INFO,
     message="Could not initialize master info structure",
     fields=(*MASTER_INFO_LINES, *MARIADB_KEYS, *MASTER_INFO_KEYS),
     number_of_lines=len(MASTER_INFO_LINES) + 1,
@@ -83,7 +84,7 @@ RELAY_LOG_INFO: Record[RelayLogInfo] = Record(
     table="slave_relay_log_info",
     option="relay_log_info_repository",
     sync_option="sync_relay_log_info",
-    errno=1872,
+    errno=er.SLAVE_RLI_INIT_REPOSITORY,
     message="Replica failed to initialize relay log info structure from the repository",
     fields=(*RELAY_LOG_INFO_LINES, *RELAY_LOG_INFO_KEYS),
     number_of_lines=len(RELAY_LOG_INFO_LINES),

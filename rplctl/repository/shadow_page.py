@@ -30,6 +30,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from rplctl import mysql_errors as er
 from rplctl.durable import remove_file, replace_file, sync, write_all
 from rplctl.errors import RplError
 from rplctl.plain_file import open_plain
@@ -38,7 +39,6 @@ HEADER_SIZE = 9
 XID_SIZE = COMMITTED_OFFSET = 8
 PAGE_UNIT = 512
 _PAGE_HEAD = struct.Struct(">QQII")
-_DAMAGED = 1872
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,9 @@ class ShadowPageFile:
 
     def _damaged(self, why: str) -> RplError:
         return RplError(
-            f"{self.path} is damaged: {why}", errno=_DAMAGED, hint=f"rm {self.path}: relay-log.info is gone by then"
+            f"{self.path} is damaged: {why}",
+            errno=er.SLAVE_RLI_INIT_REPOSITORY,
+            hint=f"rm {self.path}: relay-log.info is gone by then",
         )
 
 

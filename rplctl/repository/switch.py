@@ -27,6 +27,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import Config, store_options
 from rplctl.durable import remove_file, replace_file
@@ -316,9 +317,8 @@ def _refuse_while_running(channel: Channel) -> None:
     holders = {lock_holder(channel, role) for role in ("receiver", "applier")}
     if holders - {None, os.getpid()}:
         raise UsageError(
-            "This operation cannot be performed with running replication threads; "
-            f"run STOP SLAVE FOR CHANNEL '{channel.name}' first",
-            errno=3081,
+            er.threads_must_stop(channel.name),
+            errno=er.SLAVE_CHANNEL_MUST_STOP,
             channel=channel.name,
             hint="rplctl stop",
         )

@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
+from rplctl import mysql_errors as er
 from rplctl.durable import Guard
 from rplctl.errors import NotConfigured, TargetError
 from rplctl.info import RelayLogInfo
@@ -55,7 +56,19 @@ _MOVING = {
 }
 _EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
 # too many connections, shutdown, lock wait timeout, deadlock, and the client's "server is away"
-_TRANSIENT = frozenset({1040, 1053, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
+_TRANSIENT = frozenset(
+    {
+        er.CON_COUNT_ERROR,
+        er.SERVER_SHUTDOWN,
+        er.LOCK_WAIT_TIMEOUT,
+        er.LOCK_DEADLOCK,
+        er.CR_CONNECTION_ERROR,
+        er.CR_CONN_HOST_ERROR,
+        er.CR_SERVER_GONE_ERROR,
+        er.CR_SERVER_LOST,
+        er.CR_SERVER_LOST_EXTENDED,
+    }
+)
 
 
 class TableRepository(Generic[Info]):
@@ -90,7 +103,7 @@ class TableRepository(Generic[Info]):
         if info is None:
             raise NotConfigured(
                 f"channel '{self._channel}' is not configured: {self.where} has no row for it",
-                errno=1200,
+                errno=er.BAD_SLAVE,
                 channel=self._channel,
                 hint="rplctl change-master",
             )

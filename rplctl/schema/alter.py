@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema import structure
 from rplctl.schema.context import DdlContext
@@ -40,8 +41,6 @@ from rplctl.schema.statement import (
     SystemVersioning,
     TableOptions,
 )
-
-ERROR_UNKNOWN_COLUMN = 1054
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _converted(column: Column, charset: str, collation: str | None) -> Column:
 def _unknown_column(model: TableModel, name: str) -> RplError:
     return RplError(
         f"Unknown column '{name}' in '{model.qualified_name}'",
-        errno=ERROR_UNKNOWN_COLUMN,
+        errno=er.BAD_FIELD_ERROR,
         hint="the stored model does not fit the source's table: rplctl load-schema --from-source",
     )
 

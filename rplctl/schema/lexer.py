@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NoReturn
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.mask import masked
 from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 
 TokenKind = Literal["word", "quoted", "string", "number", "bits", "symbol", "end"]
 
-ERROR_PARSE = 1064
 WAY_OUT = (
     "do on the target by hand what the statement does to the rows, then `rplctl skip`, which leaves the "
     "whole transaction out"
@@ -44,7 +44,7 @@ def refuse(what: str, sql: str) -> NoReturn:
     """Raise the error of a statement that cannot be carried out on this target; shows its first 1,000 characters."""
     text = masked(sql.strip())
     shown = text if len(text) <= 1000 else text[:1000] + " …"
-    raise RplError(f"{masked(what, sql)}; statement: {shown}", errno=ERROR_PARSE, hint=WAY_OUT)
+    raise RplError(f"{masked(what, sql)}; statement: {shown}", errno=er.PARSE_ERROR, hint=WAY_OUT)
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.mask import masked
 from rplctl.schema.alter_clause import parse_alter_table
@@ -40,7 +41,6 @@ from rplctl.schema.table_definition import (
     parse_partitioning,
 )
 
-ERROR_UNSAFE_STATEMENT = 1592
 _NO_EFFECT = {
     "ANALYZE": "statistics", "OPTIMIZE": "storage", "REPAIR": "storage", "CHECK": "storage", "CHECKSUM": "reading",
     "FLUSH": "server state", "SET": "session state", "RESET": "server state", "CACHE": "server state",
@@ -95,7 +95,7 @@ def parse_ddl(sql: str, database: str, context: DdlContext) -> list[DdlAction]:
         case word if word in _ROW_STATEMENTS:
             raise RplError(
                 f"This is a statement, not row events: {cursor.text.strip()[:1000]}",
-                errno=ERROR_UNSAFE_STATEMENT,
+                errno=er.BINLOG_UNSAFE_STATEMENT,
                 hint="set binlog_format=ROW on the source, load the tables again: `rplctl skip` leaves the "
                 "whole transaction out",
             )
@@ -176,7 +176,7 @@ def _refuse_select(cursor: Cursor) -> None:
     if cursor.is_word("AS", "SELECT", "IGNORE", "REPLACE", "WITH", "TABLE", "VALUES") or cursor.is_symbol("("):
         raise RplError(
             f"CREATE TABLE … SELECT came as a statement, not as row events: {cursor.text.strip()[:1000]}",
-            errno=ERROR_UNSAFE_STATEMENT,
+            errno=er.BINLOG_UNSAFE_STATEMENT,
             hint="set binlog_format=ROW on the source; then `rplctl skip`, which leaves the whole transaction "
             "out, and load the table again",
         )

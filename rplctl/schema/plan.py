@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema import structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns
@@ -38,7 +39,6 @@ from rplctl.schema.statement import (
     Unreplicated,
 )
 
-ERROR_TABLE_EXISTS, ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE = 1050, 1051, 1146
 _EXCHANGED = "rplctl exchanges"
 LOAD_HINT = (
     "the table is not in the stored models: rplctl load-schema, which makes it empty where the target lacks it; with "
@@ -193,7 +193,8 @@ def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableM
     return structure.add_versioning(model) if model.system_versioned else model
 
 
-_DROPPED_IN_PART = frozenset({ERROR_UNKNOWN_TABLE, 4091, 4092})  # tables, sequences, views: some of the list are gone
+# tables, sequences, views: some of the list are gone
+_DROPPED_IN_PART = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})
 _DROP_HINT = (
     "the stored models lack it. replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop the "
     "others of the list; `rplctl skip` leaves the whole transaction out: it would keep them"
@@ -219,7 +220,7 @@ class _Planner:
         model = self.find(name)
         if model is None:
             what = f"Table '{name[0]}.{name[1]}' doesn't exist"
-            raise RplError(what, errno=ERROR_NO_SUCH_TABLE, hint=LOAD_HINT)
+            raise RplError(what, errno=er.NO_SUCH_TABLE, hint=LOAD_HINT)
         return model
 
     def leaves_out(self, *names: TableName) -> bool:
@@ -266,7 +267,7 @@ class _Planner:
                 self.notes.append(f"Table '{model.qualified_name}' already exists")
                 return
             if not or_replace:
-                raise RplError(f"Table '{model.qualified_name}' already exists", errno=ERROR_TABLE_EXISTS)
+                raise RplError(f"Table '{model.qualified_name}' already exists", errno=er.TABLE_EXISTS_ERROR)
             self.forget(existing)
         defaults = self.defaults(model.database)
         model = structure.resolve_charsets(model, defaults.charset, defaults.collation)
@@ -309,7 +310,7 @@ class _Planner:
                 self.notes.append(f"Unknown table '{name[0]}.{name[1]}'")
             else:
                 what = f"Unknown table '{name[0]}.{name[1]}'"
-                raise RplError(what, errno=ERROR_UNKNOWN_TABLE, hint=_DROP_HINT)
+                raise RplError(what, errno=er.BAD_TABLE_ERROR, hint=_DROP_HINT)
 
     def alter(self, action: AlterTable) -> None:
         if action.if_exists and self.find(action.name) is None:
@@ -380,7 +381,7 @@ class _Planner:
     def rename(self, old_name: TableName, new_name: TableName) -> None:
         old = self.get(old_name)
         if self.find(new_name) is not None:
-            raise RplError(f"Table '{new_name[0]}.{new_name[1]}' already exists", errno=ERROR_TABLE_EXISTS)
+            raise RplError(f"Table '{new_name[0]}.{new_name[1]}' already exists", errno=er.TABLE_EXISTS_ERROR)
         new = replace(keep_index_names(old), database=new_name[0], name=new_name[1])
         self.models[old_name] = None
         self.models[new_name] = new

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema.column_definition import Constraint
 from rplctl.schema.context import DdlContext
@@ -15,7 +16,6 @@ from rplctl.schema.model import Check, Column, Key, KeyPart, TableModel
 from rplctl.schema.statement import AddForeignKey, AddKey, TableName, TableOptions
 from rplctl.schema.table_definition import Definitions
 
-ERROR_NO_COLUMNS, ERROR_DUPLICATE_COLUMN, ERROR_DUPLICATE_KEY_NAME, ERROR_UNKNOWN_KEY_COLUMN = 1113, 1060, 1061, 1072
 END_OF_TIME = "2038-01-19 03:14:07.999999"  # MariaDB's row_end of a current row, in UTC
 LATER_END_OF_TIME = "2106-02-07 06:28:15.999999"  # since 11.5
 ROW_START, ROW_END = "row_start", "row_end"
@@ -27,7 +27,7 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
     """The model of CREATE TABLE; charsets that come from the database are still None."""
     columns = tuple(definitions.columns)
     if not columns:
-        raise RplError(f"A table must have at least 1 column: {name[0]}.{name[1]}", errno=ERROR_NO_COLUMNS)
+        raise RplError(f"A table must have at least 1 column: {name[0]}.{name[1]}", errno=er.TABLE_MUST_HAVE_COLUMNS)
     check_column_names(columns, name[1])
     if not context.explicit_defaults_for_timestamp:
         columns = _promote_first_timestamp(columns)
@@ -55,7 +55,7 @@ def check_column_names(columns: tuple[Column, ...], table: str) -> None:
     seen = set()
     for column in columns:
         if (folded := column.name.casefold()) in seen:
-            raise RplError(f"Duplicate column name '{column.name}' in {table}", errno=ERROR_DUPLICATE_COLUMN)
+            raise RplError(f"Duplicate column name '{column.name}' in {table}", errno=er.DUP_FIELDNAME)
         seen.add(folded)
 
 
@@ -79,7 +79,7 @@ def add_key(model: TableModel, key: Key, *, if_not_exists: bool = False) -> Tabl
     if any(other.name.casefold() == key.name.casefold() and not other.implicit for other in model.keys):
         if if_not_exists:
             return model
-        raise RplError(f"Duplicate key name '{key.name}' in {model.qualified_name}", errno=ERROR_DUPLICATE_KEY_NAME)
+        raise RplError(f"Duplicate key name '{key.name}' in {model.qualified_name}", errno=er.DUP_KEYNAME)
     kept = tuple(k for k in model.keys if not (k.implicit and key.columns[: len(k.parts)] == k.columns))
     kept = tuple(k for k in kept if k.name.casefold() != key.name.casefold())
     columns = model.columns
@@ -94,7 +94,7 @@ def _own_name(model: TableModel, column_name: str) -> str:
     column = model.find(column_name)
     if column is None:
         what = f"Key column '{column_name}' doesn't exist in table {model.qualified_name}"
-        raise RplError(what, errno=ERROR_UNKNOWN_KEY_COLUMN, hint="rplctl load-schema")
+        raise RplError(what, errno=er.KEY_COLUMN_DOES_NOT_EXITS, hint="rplctl load-schema")
     return column.name
 
 

@@ -14,12 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
 from rplctl.position import BinlogPosition
-
-ER_MASTER_FATAL_ERROR_READING_BINLOG = 1236
-ER_SLAVE_FATAL_ERROR = 1593
-CR_SERVER_LOST = 2013
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -89,9 +86,9 @@ class SourceStream(Protocol):
 def fatal_reading_binlog(reason: str, *, hint: str = "", transient: bool = False) -> SourceError:
     """1236 in the server's words: what the dump itself reports, and what a folder reports in the same cases."""
     return SourceError(
-        f"Got fatal error {ER_MASTER_FATAL_ERROR_READING_BINLOG} "
+        f"Got fatal error {er.MASTER_FATAL_ERROR_READING_BINLOG} "
         f"from master when reading data from binary log: '{reason}'",
-        errno=ER_MASTER_FATAL_ERROR_READING_BINLOG,
+        errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
         hint=hint,
         transient=transient,
     )
@@ -100,4 +97,4 @@ def fatal_reading_binlog(reason: str, *, hint: str = "", transient: bool = False
 def lost_connection(detail: str) -> SourceError:
     """2013: the reason to reconnect."""
     message = f"error reconnecting to master: Lost connection to server during query ({detail})"
-    return SourceError(message, errno=CR_SERVER_LOST, transient=True)
+    return SourceError(message, errno=er.CR_SERVER_LOST, transient=True)

@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
@@ -257,13 +258,17 @@ def log_names(folder: Path) -> list[str]:
     try:
         entries = sorted(os.listdir(folder))
     except OSError as error:
-        raise SourceError(f"--master-binlog-dir: {folder}: {error.strerror}", errno=2003, transient=True) from error
+        raise SourceError(
+            f"--master-binlog-dir: {folder}: {error.strerror}", errno=er.CR_CONN_HOST_ERROR, transient=True
+        ) from error
     indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
     if len(indexes) == 1:
         try:
             lines = read_plain(folder / indexes[0]).decode("utf-8", "replace").splitlines()
         except UnfitFile as error:
-            raise SourceError(f"--master-binlog-dir: {error.message}", errno=2003, hint=error.hint) from error
+            raise SourceError(
+                f"--master-binlog-dir: {error.message}", errno=er.CR_CONN_HOST_ERROR, hint=error.hint
+            ) from error
         names = [Path(line).name for line in lines if line.strip()]
         found = [name for name in names if is_log_name(name)]
     else:
@@ -272,7 +277,7 @@ def log_names(folder: Path) -> list[str]:
     if len(bases) > 1:
         raise SourceError(
             f"--master-binlog-dir: {folder} holds logs of several names: {', '.join(sorted(bases))}",
-            errno=1236,
+            errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             hint="one folder for each source",
         )
     return sorted(set(found), key=log_number)

@@ -17,21 +17,18 @@ from typing import Any
 
 from pymysql import err
 
+from rplctl import mysql_errors as er
 from rplctl.config import Config
 from rplctl.errors import ConfigError, SourceError
 from rplctl.handshake import GuardedConnection
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
-from rplctl.source.base import CR_SERVER_LOST, ER_SLAVE_FATAL_ERROR, DumpStart, ReplicaIdentity, SourceIdentity
+from rplctl.source.base import DumpStart, ReplicaIdentity, SourceIdentity
 from rplctl.source.network_namespace import network_namespace
 from rplctl.source.tls import security_of
 
-CR_CONN_HOST_ERROR = 2003
-CR_UNKNOWN_HOST = 2005
-CR_SSL_CONNECTION_ERROR = 2026
-CR_MALFORMED_PACKET = 2027
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
-_FATAL = frozenset({2059, 2061})
+_FATAL = frozenset({er.CR_AUTH_PLUGIN_CANNOT_LOAD, er.CR_AUTH_PLUGIN_ERR})
 HINT_MARIADB_GTID = (
     "the source is a MariaDB server, whose GTIDs are asked for with rplctl change-master --master-use-gtid slave_pos"
 )
@@ -125,12 +122,12 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
             connection = socket.create_connection((info.host, info.port), timeout_s, source_address=bind)
     except socket.gaierror as error:
         raise err.OperationalError(
-            CR_UNKNOWN_HOST, f"Unknown MySQL server host '{info.host}' ({error.errno})"
+            er.CR_UNKNOWN_HOST, f"Unknown MySQL server host '{info.host}' ({error.errno})"
         ) from error
     except OSError as error:
         reason = f"({error.errno})" if error.errno else f"({error})"
         raise err.OperationalError(
-            CR_CONN_HOST_ERROR, f"Can't connect to MySQL server on '{info.host}:{info.port}' {reason}"
+            er.CR_CONN_HOST_ERROR, f"Can't connect to MySQL server on '{info.host}:{info.port}' {reason}"
         ) from error
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -156,7 +153,7 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             "Fatal error: The slave I/O thread stops because master and slave have equal MySQL server ids; "
             "these ids must be different for replication to work (or the --replicate-same-server-id option must be "
             "used on slave but this does not always make sense; please check the manual before using it).",
-            errno=ER_SLAVE_FATAL_ERROR,
+            errno=er.SLAVE_FATAL_ERROR,
             hint="give this instance its own --server-id",
         )
     if start.by_gtid or not start.position.log_name:
@@ -167,7 +164,7 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
         raise SourceError(
             f"Fatal error: the server at {info.host}:{info.port} is not the one that {start.position} belongs to: "
             f"server_id {found.server_id}, uuid '{found.uuid}' instead of {info.master_server_id}, '{info.uuid}'",
-            errno=ER_SLAVE_FATAL_ERROR,
+            errno=er.SLAVE_FATAL_ERROR,
             hint="rplctl change-master --master-host … --master-log-file … --master-log-pos …",
         )
 
@@ -195,7 +192,7 @@ def _set_up_session(
 
 def _require(condition: bool, otherwise: str, hint: str = "") -> None:
     if not condition:
-        raise SourceError(f"Fatal error: {otherwise}", errno=ER_SLAVE_FATAL_ERROR, hint=hint)
+        raise SourceError(f"Fatal error: {otherwise}", errno=er.SLAVE_FATAL_ERROR, hint=hint)
 
 
 def _checksum_algorithm(mysql: Any) -> str:
@@ -208,7 +205,7 @@ def _value(mysql: Any, query: str) -> str:
         cursor.execute(query)
         row = cursor.fetchone()
     if not row or row[0] is None:
-        raise SourceError(f"the source did not answer {query}", errno=CR_MALFORMED_PACKET)
+        raise SourceError(f"the source did not answer {query}", errno=er.CR_MALFORMED_PACKET)
     cell = row[0]
     return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
 
@@ -219,12 +216,12 @@ def map_errors(prefix: str) -> Iterator[None]:
     try:
         yield
     except err.MySQLError as error:
-        number = error.args[0] if error.args and isinstance(error.args[0], int) else CR_SERVER_LOST
+        number = error.args[0] if error.args and isinstance(error.args[0], int) else er.CR_SERVER_LOST
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
         hint = _HINT_SECURE if _NEEDS_SECURE in text and number in _FATAL else ""
         raise SourceError(f"{prefix}: {text}", errno=number, transient=number not in _FATAL, hint=hint) from None
     except OSError as error:  # ssl.SSLError is one
-        number = CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else CR_CONN_HOST_ERROR
+        number = er.CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else er.CR_CONN_HOST_ERROR
         raise SourceError(f"{prefix}: {error}", errno=number, transient=True) from None
     except (RuntimeError, ValueError, LookupError, struct.error, AssertionError, TypeError) as error:
         # what PyMySQL raises on bytes that are no MySQL, and on a request for a local file
@@ -235,7 +232,7 @@ def map_errors(prefix: str) -> Iterator[None]:
         )
         raise SourceError(
             f"{prefix}: {reason}",
-            errno=CR_MALFORMED_PACKET,
+            errno=er.CR_MALFORMED_PACKET,
             hint="check --master-host and --master-port",
         ) from None
 

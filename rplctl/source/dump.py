@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, SourceError
 from rplctl.event.scan import Deframed, PacketEnd, deframe
 from rplctl.source import flavor
 from rplctl.source.base import (
-    ER_MASTER_FATAL_ERROR_READING_BINLOG,
     DumpStart,
     EventBatch,
     ReplicaIdentity,
@@ -36,9 +36,6 @@ BUFFER_BYTES: Final = 4 << 20
 MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet and its framing
 _FULL_PACKET: Final = 0xFFFFFF
 _EVENT_LENGTH_AT: Final = 4 + 1 + 9  # of the buffer: behind the first packet's head and its 0x00
-ER_NET_PACKET_TOO_LARGE: Final = 1153
-ER_MALFORMED_PACKET: Final = 1835
-ER_SAME_SLAVE_CONNECTED: Final = 4052  # MariaDB's; MySQL says it as 1236
 
 
 class LiveStream:
@@ -91,7 +88,7 @@ class LiveStream:
             found = deframe(self._room.buffer, self._filled, self._sequence, in_place=True)
         except BinlogFormatError as error:
             raise SourceError(
-                f"Malformed packet from master: {error.message}", errno=ER_MALFORMED_PACKET, transient=True
+                f"Malformed packet from master: {error.message}", errno=er.MALFORMED_PACKET, transient=True
             ) from error
         left = self._filled - found.consumed
         if found.consumed:  # what was there is the batch's now
@@ -149,7 +146,7 @@ class LiveStream:
         if size == len(buffer):
             raise SourceError(
                 f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",
-                errno=ER_NET_PACKET_TOO_LARGE,
+                errno=er.NET_PACKET_TOO_LARGE,
             )
         self._move(size, 0)
 
@@ -170,9 +167,9 @@ def end_of_dump(payload: bytes) -> SourceError:
     text = payload[3:].decode("utf-8", "replace")
     if text.startswith("#") and len(text) >= 6:
         text = text[6:]
-    if number == ER_MASTER_FATAL_ERROR_READING_BINLOG:
+    if number == er.MASTER_FATAL_ERROR_READING_BINLOG:
         return fatal_reading_binlog(text, hint=_hint(text))
-    if number in (ER_NET_PACKET_TOO_LARGE, ER_SAME_SLAVE_CONNECTED):
+    if number in (er.NET_PACKET_TOO_LARGE, er.SLAVE_SAME_ID):
         # coming back would be cut off again by the same event, or would cut off the other replica, and so on for ever
         return SourceError(f"Got fatal error {number} from master: '{text}'", errno=number, hint=_hint(text))
     return SourceError(

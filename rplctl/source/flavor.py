@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
 from rplctl.source.base import DumpStart, ReplicaIdentity
 
@@ -57,7 +58,9 @@ def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIde
 def mariadb_gtid_statements(connect_state: str) -> list[str]:
     """Start by GTID: everything after these, one `domain-server-sequence` for each domain."""
     if any(c not in "0123456789-," for c in connect_state):
-        raise SourceError(f"Malformed MariaDB GTID position '{connect_state}'", errno=1945)
+        raise SourceError(
+            f"Malformed MariaDB GTID position '{connect_state}'", errno=er.GTID_POSITION_NOT_FOUND_IN_BINLOG
+        )
     return [
         f"SET @slave_connect_state='{connect_state}'",
         "SET @slave_gtid_strict_mode=0",
@@ -80,7 +83,7 @@ def dump_request(start: DumpStart, is_mariadb: bool, replica: ReplicaIdentity) -
     if position > MAX_POSITION_OF_A_DUMP_BY_FILE:
         raise SourceError(
             f"position {start.position} is beyond 4 GiB, which COM_BINLOG_DUMP cannot ask for",
-            errno=1236,
+            errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             hint="replicate by GTID: rplctl change-master --master-auto-position 1, or --master-use-gtid slave_pos",
         )
     flags = BINLOG_SEND_ANNOTATE_ROWS_EVENT if is_mariadb else USE_HEARTBEAT_EVENT_V2

@@ -12,12 +12,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError
 
 FOLDER = Path("/var/run/netns")  # where `ip netns add` puts them
 _HOME = Path("/proc/thread-self/ns/net")
 _CLONE_NEWNET = 0x40000000
-ER_NOT_SUPPORTED, ER_UNKNOWN_NAMESPACE, ER_SETNS_FAILED = 13405, 13406, 13408
 _WAY_OUT = "rplctl change-master --network-namespace '' for our own"
 
 
@@ -49,7 +49,7 @@ def check_network_namespace(name: str) -> None:
 
 def _path(name: str) -> Path:
     if "/" in name or name in (".", ".."):
-        raise ConfigError(f"Unknown network namespace '{name}'", errno=ER_UNKNOWN_NAMESPACE, hint=_known())
+        raise ConfigError(f"Unknown network namespace '{name}'", errno=er.UNKNOWN_NETWORK_NAMESPACE, hint=_known())
     return FOLDER / name
 
 
@@ -59,13 +59,15 @@ def _open(path: Path) -> int:
     except FileNotFoundError:
         if path.parent != FOLDER:
             raise ConfigError(
-                "Network Namespaces is not supported on this platform", errno=ER_NOT_SUPPORTED, hint=_WAY_OUT
+                "Network Namespaces is not supported on this platform",
+                errno=er.NETWORK_NAMESPACES_NOT_SUPPORTED,
+                hint=_WAY_OUT,
             ) from None
         raise ConfigError(
-            f"Unknown network namespace '{path.name}'", errno=ER_UNKNOWN_NAMESPACE, hint=_known()
+            f"Unknown network namespace '{path.name}'", errno=er.UNKNOWN_NETWORK_NAMESPACE, hint=_known()
         ) from None
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}", errno=ER_SETNS_FAILED, hint=_WAY_OUT) from error
+        raise ConfigError(f"{path}: {error.strerror}", errno=er.SETNS_FAILED, hint=_WAY_OUT) from error
 
 
 def _known() -> str:
@@ -79,6 +81,6 @@ def _enter(descriptor: int) -> None:
         number = ctypes.get_errno()
         raise ConfigError(
             f"setns() failed with error '{os.strerror(number)}'",
-            errno=ER_SETNS_FAILED,
+            errno=er.SETNS_FAILED,
             hint=f"it needs CAP_SYS_ADMIN (root; AmbientCapabilities= in a systemd unit); {_WAY_OUT}",
         )

@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RelayLogError
 from rplctl.source.base import Bytes
 
 MOST_IN_MEMORY: Final = 64 << 20
 STEP_BYTES: Final = 64 << 20
-WRITE_FAILURE: Final = 1595  # the relay log needs the same room next
 _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -59,7 +59,7 @@ def _failure(error: OSError, folder: Path) -> RelayLogError:
     full = error.errno in _DISK_FULL
     return RelayLogError(
         f"Relay log write failure: no room for a large event in {folder}: {error.strerror} ({error.errno})",
-        errno=WRITE_FAILURE,
+        errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
         hint="free disk space" if full else "check the disk that holds the relay logs, then rplctl start",
         transient=full,
     )

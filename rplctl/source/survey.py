@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.handshake import Allowance
@@ -21,9 +22,6 @@ Query = Callable[[str], list[tuple[Any, ...]]]
 
 MOST_BYTES = 512 << 20  # of one answer: the columns of a million tables
 PATIENCE = 10  # times the net timeout: for one answer from its first byte to its last
-ER_PARSE_ERROR = 1064
-ER_UNKNOWN_SYSTEM_VARIABLE = 1193
-ER_SPECIFIC_ACCESS_DENIED = 1227
 
 
 @contextmanager
@@ -56,7 +54,7 @@ def executed_gtids(query: Query, *, of_mysql: bool) -> str:
     try:
         return str(query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", "")
     except SourceError as error:
-        if error.errno != ER_UNKNOWN_SYSTEM_VARIABLE:
+        if error.errno != er.UNKNOWN_SYSTEM_VARIABLE:
             raise
         hint = HINT_MARIADB_GTID if of_mysql else HINT_MYSQL_GTID
         raise SourceError(error.message, errno=error.errno, hint=hint) from None
@@ -67,7 +65,7 @@ def log_end(query: Query) -> BinlogPosition:
     try:
         rows = _log_status(query)
     except SourceError as error:
-        if error.errno != ER_SPECIFIC_ACCESS_DENIED:
+        if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise
         raise SourceError(
             f"the source does not tell where its binary log ends: {error.message}",
@@ -77,7 +75,7 @@ def log_end(query: Query) -> BinlogPosition:
     if not rows:
         raise SourceError(
             "Got fatal error 1236 from master when reading data from binary log: 'Binary log is not open'",
-            errno=1236,
+            errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             hint="start the source with log_bin",
         )
     return BinlogPosition(str(rows[0][0]), int(rows[0][1]))
@@ -87,6 +85,6 @@ def _log_status(query: Query) -> list[tuple[Any, ...]]:
     try:
         return query("SHOW MASTER STATUS")
     except SourceError as error:
-        if error.errno != ER_PARSE_ERROR:
+        if error.errno != er.PARSE_ERROR:
             raise
     return query("SHOW BINARY LOG STATUS")  # MySQL 8.4 took the old words away

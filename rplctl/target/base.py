@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from weakref import WeakKeyDictionary, WeakSet
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
 Value = int | float | str | bytes | memoryview | LargeText | None  # views and LargeText: where they lie in a file
 Row = tuple[Value, ...]
 
-NO_SUCH_TABLE = 1146
 COPIES = -1  # in place of a column: how many of a row (TableChunk.deletes of a table without a key)
-CONNECTION_KILLED = 1927
 _connections: WeakKeyDictionary[Engine, WeakSet[Any]] = WeakKeyDictionary()
 _severed: WeakSet[Engine] = WeakSet()
 _MOST_SHOWN = 64  # characters of a value, in an error's position
@@ -422,7 +421,7 @@ def has_one_unique_key(model: TableModel) -> bool:
 def no_such_table(database: str, table: str) -> TargetError:
     return TargetError(
         f"Table '{database}.{table}' doesn't exist on the target",
-        errno=NO_SUCH_TABLE,
+        errno=er.NO_SUCH_TABLE,
         hint="copy the table with its rows, as INITIAL COPY in rplctl(1) shows: rplctl load-schema alone makes it "
         "empty, and the rows that the source had before are nowhere",
     )
@@ -439,7 +438,7 @@ def watch_connections(engine: Engine) -> None:
         if engine in _severed:
             raise TargetError(
                 "cut off from the target: what was in work did not end within the patience of STOP",
-                errno=CONNECTION_KILLED,
+                errno=er.CONNECTION_KILLED,
                 hint="rplctl start, once the target answers: it goes on from the position that is stored there",
             )
 

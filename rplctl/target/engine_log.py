@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LONGEST_WAIT_S = 2
-ACCESS_DENIED = 1227
 _DENIED_TEXT = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
 
 Figures = dict[str, int | str]
@@ -54,7 +54,7 @@ class EngineLog(Protocol):
 
 def access_denied(hint: str) -> TargetError:
     """WL#9452 I-2, in its words."""
-    return TargetError(_DENIED_TEXT, errno=ACCESS_DENIED, hint=hint)
+    return TargetError(_DENIED_TEXT, errno=er.SPECIFIC_ACCESS_DENIED_ERROR, hint=hint)
 
 
 class ServerLog:

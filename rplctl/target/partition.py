@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.cursor import Cursor
 from rplctl.schema.default_value import NotComputable, Value, from_text
-from rplctl.schema.lexer import ERROR_PARSE
 from rplctl.schema.model import Column, Partition, Partitioning, TableModel
 
 
@@ -56,7 +56,7 @@ def partition_condition(
                 return " OR ".join(f"({condition})" for condition in conditions)
     raise RplError(
         f"rplctl cannot tell which rows of {model.qualified_name} are in partition {', '.join(names)}",
-        errno=ERROR_PARSE,
+        errno=er.PARSE_ERROR,
         hint="do on the target by hand what the statement does to the rows, then `rplctl skip`, which leaves "
         "the whole transaction out",
     )

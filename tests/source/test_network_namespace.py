@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError
 from rplctl.source import network_namespace as module
 from rplctl.source.network_namespace import check_network_namespace, network_namespace
@@ -73,7 +74,7 @@ def test_without_the_right_to_enter_it_is_refused(namespace: str, monkeypatch: p
             try:
                 check_network_namespace(namespace)
             except ConfigError as error:
-                os._exit(0 if error.errno == module.ER_SETNS_FAILED and "CAP_SYS_ADMIN" in error.hint else 2)
+                os._exit(0 if error.errno == er.SETNS_FAILED and "CAP_SYS_ADMIN" in error.hint else 2)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

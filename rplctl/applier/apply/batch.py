@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.applier.apply.in_order import OrderedRange, mixes_foreign_key_checks, wants_foreign_keys
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.apply.statements import NotTransactional, StatementRunner
@@ -52,8 +53,10 @@ MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do
 LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
-NOT_IN_XA = frozenset({1399, 4091})  # a statement that XA transactions may not hold; for temporary tables (MySQL)
-KEEPS_CONNECTION = frozenset({1205, 1213})  # lock wait timeout, deadlock: rolled back, and that is all
+# a statement that XA transactions may not hold; for temporary tables (MySQL)
+NOT_IN_XA = frozenset({er.XAER_RMFAIL, er.XA_TEMP_TABLE})
+# lock wait timeout, deadlock: rolled back, and that is all
+KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})
 
 log = logging.getLogger(__name__)
 

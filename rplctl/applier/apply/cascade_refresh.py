@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import ForeignKey, TableModel
@@ -98,7 +99,7 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
     return RplError(
         f"A foreign key changes rows of table {model.qualified_name}, and the generated column '{column}' with them, "
         "whose value only the source knows",
-        errno=1364,
+        errno=er.NO_DEFAULT_FOR_FIELD,
         position=position,
         hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves the whole "
         "transaction out; or leave the table out "

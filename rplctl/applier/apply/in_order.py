@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
 from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.apply.statements import COMMIT_WAS_HERE, StatementRunner
@@ -43,8 +44,8 @@ from rplctl.own_tables.prepared import keep_prepared, take_prepared
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
-from rplctl.schema.parse import ERROR_UNSAFE_STATEMENT, parse_ddl
-from rplctl.schema.plan import ERROR_NO_SUCH_TABLE, ERROR_UNKNOWN_TABLE, Catalog, DatabaseModel, plan_ddl
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
 from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 
@@ -54,16 +55,18 @@ _ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s
 _XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
 _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
-_HANDLER_ERRORS = {1032: "HA_ERR_KEY_NOT_FOUND", 1062: "HA_ERR_FOUND_DUPP_KEY", 1452: "HA_ERR_NO_REFERENCED_ROW"}
-ERROR_UNREPLICATED = 1235
-ERROR_CANNOT_EXECUTE = 1666
+_HANDLER_ERRORS = {
+    er.KEY_NOT_FOUND: "HA_ERR_KEY_NOT_FOUND",
+    er.DUP_ENTRY: "HA_ERR_FOUND_DUPP_KEY",
+    er.NO_REFERENCED_ROW_2: "HA_ERR_NO_REFERENCED_ROW",
+}
 # no text tells which tables a statement changes: its triggers and functions do, too, so it is never passed over unseen
 _ROLLED_BACK_HINT = (
     "the source rolled this transaction back: `rplctl skip` leaves the whole transaction out, and is right if it "
     "changed only tables with transactions; what it changed in others (MyISAM, Aria) stayed on the source: load these "
     "again; set binlog_format=ROW on the source"
 )
-_UNKNOWN_TABLE = (ERROR_UNKNOWN_TABLE, ERROR_NO_SUCH_TABLE)
+_UNKNOWN_TABLE = (er.BAD_TABLE_ERROR, er.NO_SUCH_TABLE)
 _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows", ChangeKind.DELETE: "Delete_rows"}
 
 
@@ -148,7 +151,10 @@ class OrderedRange:
         try:
             apply(run, number, *more)
         except RplError as error:
-            if self._may_roll_back and error.errno in (ERROR_UNSAFE_STATEMENT, ERROR_CANNOT_EXECUTE):
+            if self._may_roll_back and error.errno in (
+                er.BINLOG_UNSAFE_STATEMENT,
+                er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
+            ):
                 error.hint = _ROLLED_BACK_HINT
             if not self._tolerance.ignores(error):
                 raise
@@ -230,7 +236,7 @@ class OrderedRange:
             raise RplError(
                 f"A transaction changes rows of {rows.model.qualified_name} with foreign_key_checks and others without "
                 "them: what foreign keys did on the source then cannot be followed on this target",
-                errno=1451,
+                errno=er.ROW_IS_REFERENCED_2,
                 position=_end_position(run, number),
                 hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves "
                 "the whole transaction out",
@@ -323,7 +329,7 @@ class OrderedRange:
             if not ignores or "unique" not in error.message.lower():
                 raise
             text = "ALTER IGNORE TABLE removed rows on the source, whose log does not say which"
-            raise TargetError(f"{text}: {error.message}", errno=1062, hint=WAY_OUT) from error
+            raise TargetError(f"{text}: {error.message}", errno=er.DUP_ENTRY, hint=WAY_OUT) from error
         self.result.models.update(plan.model_changes)
         self.result.databases.update(plan.database_changes)
         self.result.moves.extend(plan.moves())
@@ -333,7 +339,7 @@ class OrderedRange:
 
     def _concerns_no_table(self, query: Query, context: DdlContext, error: RplError) -> bool:
         """What `on_unsupported_ddl=skip` passes over: nothing that may change rows or columns that are here."""
-        if error.errno == ERROR_UNREPLICATED:
+        if error.errno == er.NOT_SUPPORTED_YET:
             return True
         if error.errno not in _UNKNOWN_TABLE:
             return False
@@ -343,7 +349,7 @@ class OrderedRange:
     def _statement_error(self, what: str, at: str) -> RplError:
         return RplError(
             f"the source logged a statement instead of rows, which this target cannot execute: {masked(what)[:200]}",
-            errno=ERROR_CANNOT_EXECUTE,
+            errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
             position=at,
             hint="set binlog_format=ROW on the source, then load the tables again: `rplctl skip` leaves the "
             "whole transaction out",
@@ -392,7 +398,7 @@ def _ends_in_rollback(run: EventRun) -> bool:
 def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
     return RplError(
         f"XAER_NOTA: Unknown XID: XA {verb} {xid}, whose XA PREPARE was before the position this channel began at",
-        errno=1397,
+        errno=er.XAER_NOTA,
         position=at,
         hint="load the tables again from the source: `rplctl skip` leaves the whole transaction out",
     )
@@ -401,7 +407,7 @@ def _unknown_xid(verb: str, xid: str, at: str) -> RplError:
 def _unreplicated_error(statement: Unreplicated) -> RplError:
     return RplError(
         f"This {statement.kind} statement has no meaning for the target: {masked(statement.text)[:200]}",
-        errno=ERROR_UNREPLICATED,
+        errno=er.NOT_SUPPORTED_YET,
         hint="`rplctl skip` leaves the whole transaction out, on_unsupported_ddl=skip all such statements, each "
         "with a note: "
         "the target will lack what they make",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from rplctl import mysql_errors as er
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.config import Config
@@ -22,10 +23,6 @@ from rplctl.info import RelayLogInfo
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.statement import TableName, tables_of
-
-ER_NOT_ROW_FORMAT = 13508  # ER_RPL_REPLICA_APPLY_LOG_EVENT_FAILED_INVALID_NON_ROW_FORMAT
-ER_TABLE_WITHOUT_PK = 3750
-ER_NOT_UNDERSTOOD = 1064
 
 _SKIPPED = re.compile(  # strings and names; comments; the marks of comments that servers execute
     rb"""(?P<quoted>'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`)"""
@@ -85,7 +82,7 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
         catalog = know(names)
         changed = plan_ddl(query.sql, query.database, context, catalog).model_changes
     except RplError as error:
-        if error.errno != ER_NOT_UNDERSTOOD:
+        if error.errno != er.PARSE_ERROR:
             return  # the models and the statement do not fit: the target says so in its turn
         error.position = error.position or at
         raise
@@ -97,7 +94,7 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
         raise RplError(
             f"Unable to create or change a table without a primary key: {model.qualified_name}, and "
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON. Query: '{_shown(query)}'",
-            errno=ER_TABLE_WITHOUT_PK,
+            errno=er.TABLE_WITHOUT_PK,
             position=at,
             hint="add the key on the target by hand and `rplctl skip`, which leaves the whole transaction out; or "
             "rplctl change-master --require-table-primary-key-check off",
@@ -109,7 +106,7 @@ def refuse_generated_keys(info: RelayLogInfo, kind: str) -> None:
     if info.require_table_primary_key_check == "GENERATE":
         raise RplError(
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target (8.0.30 or later), this one is {kind}",
-            errno=1235,
+            errno=er.NOT_SUPPORTED_YET,
             channel=info.channel_name,
             hint="rplctl change-master --require-table-primary-key-check stream",
         )
@@ -119,7 +116,7 @@ def _not_row_format(channel: str, what: str, at: str) -> RplError:
     return RplError(
         f"The application of relay events failed for channel '{channel}' as an invalid event according to "
         f"REQUIRE_ROW_FORMAT was found: {what}",
-        errno=ER_NOT_ROW_FORMAT,
+        errno=er.RPL_INVALID_NON_ROW_FORMAT,
         position=at,
         hint="set binlog_format=ROW on the source; to let statements in: rplctl stop --applier; rplctl change-master "
         "--require-row-format 0; rplctl start",
@@ -135,4 +132,4 @@ def _end(run: EventRun, number: int) -> str:
     return str(parse_header(run.event(number)).end_log_pos or "")
 
 
-__all__ = ["ER_NOT_ROW_FORMAT", "ER_TABLE_WITHOUT_PK", "check_permitted", "refuse_generated_keys"]
+__all__ = ["check_permitted", "refuse_generated_keys"]

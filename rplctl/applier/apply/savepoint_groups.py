@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from rplctl import mysql_errors as er
 from rplctl.applier.apply.statements import StatementRunner
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.errors import TargetError
 from rplctl.event.types import EventType
-
-LOCK_WAIT_TIMEOUT = 1205
 
 
 class Counted(Protocol):
@@ -38,7 +37,7 @@ def apply_members(
         try:
             apply(number)
         except TargetError as error:
-            if statements is None or not begun or error.errno != LOCK_WAIT_TIMEOUT or not retries:
+            if statements is None or not begun or error.errno != er.LOCK_WAIT_TIMEOUT or not retries:
                 raise
             statements.roll_back()
             retries -= 1

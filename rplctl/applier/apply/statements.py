@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.applier.apply.binlog_statement import told_apart
 from rplctl.applier.apply.target_catalog import LiveCatalog
 from rplctl.applier.apply.tolerance import Tolerance
@@ -31,7 +32,8 @@ from rplctl.schema.statement import Move
 from rplctl.target.base import Statement, StatementTarget
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
-_NO_TEXT = frozenset({1300, 1366})  # Invalid utf8mb4 character string; Incorrect string value
+# Invalid utf8mb4 character string; Incorrect string value
+_NO_TEXT = frozenset({er.INVALID_CHARACTER_STRING, er.TRUNCATED_WRONG_VALUE_FOR_FIELD})
 COMMIT_WAS_HERE = "rplctl_commit_was_here"  # the worklog's name, made private
 
 
@@ -141,7 +143,10 @@ class StatementRunner:
 
     def _file(self, file_id: int) -> list[bytes]:
         if file_id not in self._files:
-            raise BinlogFormatError(f"LOAD DATA reads file {file_id}, whose first block is not in the log", errno=1594)
+            raise BinlogFormatError(
+                f"LOAD DATA reads file {file_id}, whose first block is not in the log",
+                errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+            )
         return self._files[file_id]
 
     def replay(self, piece: EventRun, catalog: Catalog) -> bool:

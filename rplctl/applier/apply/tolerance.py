@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from rplctl import mysql_errors as er
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.event.json import text_of_57
@@ -21,10 +22,21 @@ from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
 
 # record changed, duplicate keys, not found, foreign keys of either side, a foreign key's own duplicates
-IDEMPOTENT_ERRORS = frozenset({1020, 1022, 1032, 1062, 1169, 1451, 1452, 1557, 1761, 1762})
-DUPLICATE = frozenset({1022, 1062, 1169})
-NOT_FOUND = 1032
-UNKNOWN_TABLE = 1051
+IDEMPOTENT_ERRORS = frozenset(
+    {
+        er.CHECKREAD,
+        er.DUP_KEY,
+        er.KEY_NOT_FOUND,
+        er.DUP_ENTRY,
+        er.DUP_UNIQUE,
+        er.ROW_IS_REFERENCED_2,
+        er.NO_REFERENCED_ROW_2,
+        er.FOREIGN_DUPLICATE_KEY,
+        er.FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO,
+        er.FOREIGN_DUPLICATE_KEY_WITHOUT_CHILD_INFO,
+    }
+)
+DUPLICATE = frozenset({er.DUP_KEY, er.DUP_ENTRY, er.DUP_UNIQUE})
 SHOWN = 10  # messages kept of one batch; the rest is a number
 
 
@@ -72,7 +84,7 @@ class Tolerance:
 
         With 1051 in replica_skip_errors too: a list is never left half dropped.
         """
-        return (self.ddl_is_idempotent and is_mariadb) or self.ignored is None or UNKNOWN_TABLE in self.ignored
+        return (self.ddl_is_idempotent and is_mariadb) or self.ignored is None or er.BAD_TABLE_ERROR in self.ignored
 
     @property
     def is_strict(self) -> bool:
@@ -113,7 +125,7 @@ class Tolerance:
             try:
                 return self._try(target, RowChange(ChangeKind.UPDATE, image, change.after), model)
             except TargetError as error:
-                if error.errno == NOT_FOUND:
+                if error.errno == er.KEY_NOT_FOUND:
                     continue
                 if error.errno not in DUPLICATE:
                     raise
@@ -126,13 +138,13 @@ def _apply(target: Target, change: RowChange, model: TableModel) -> None:
     try:
         target.apply_change(change, model)
     except TargetError as error:
-        loaded = _as_loaded(change, model) if error.errno == NOT_FOUND else change
+        loaded = _as_loaded(change, model) if error.errno == er.KEY_NOT_FOUND else change
         if loaded == change:
             raise
         try:
             target.apply_change(loaded, model)
         except TargetError as still:
-            raise (error if still.errno == NOT_FOUND else still) from None
+            raise (error if still.errno == er.KEY_NOT_FOUND else still) from None
 
 
 def _as_loaded(change: RowChange, model: TableModel) -> RowChange:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
@@ -84,6 +85,6 @@ def _unknown(model: TableModel, column: str, why: str) -> RplError:
     return RplError(
         f"The row image of table {model.qualified_name} leaves out column '{column}', whose value only the source "
         f"knows: {why}",
-        errno=1364,
+        errno=er.NO_DEFAULT_FOR_FIELD,
         hint=_HINT,
     )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rplctl import mysql_errors as er
 from rplctl.applier.decode.missing_columns import check_generated, check_updates, defaults_of, outdated
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_tables
 from rplctl.applier.decode.superseded import can_be_superseded
@@ -133,7 +134,9 @@ def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Va
         try:
             values[row.columns.index(column)] = print_json(apply_diffs(parse_text(str(text)), diff))
         except ValueError as error:
-            raise BinlogFormatError(f"a JSON diff for what is no JSON: {str(text)[:100]}", errno=3903) from error
+            raise BinlogFormatError(
+                f"a JSON diff for what is no JSON: {str(text)[:100]}", errno=er.INVALID_JSON_VALUE_FOR_FUNC_INDEX
+            ) from error
     return RowSet(row.columns, [tuple(values)])
 
 

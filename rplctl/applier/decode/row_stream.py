@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from rplctl import mysql_errors as er
 from rplctl.applier.decode.table_shape import fitted, formats_of
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum import verify_events
@@ -124,11 +125,15 @@ def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int
     piece = data[start:end]
     offsets, types = event_offsets(piece)
     if int(offsets[-1]) != end - start:
-        raise BinlogFormatError("the relay log ends inside an event", errno=1594, position=str(start + offsets[-1]))
+        raise BinlogFormatError(
+            "the relay log ends inside an event",
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+            position=str(start + offsets[-1]),
+        )
     if (bad := verify_events(piece, offsets, checksum_algorithm)) >= 0:
         raise BinlogFormatError(
             "Replication event checksum verification failed while reading from a relay log.",
-            errno=1743,
+            errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
             position=str(start + int(offsets[bad])),
             hint="rplctl stop; rplctl recover --refetch; rplctl start (throws the relay logs away, fetches them again)",
         )
@@ -184,7 +189,10 @@ def _map_of_events(
         order = np.flatnonzero(events.table_id == table_id)
         at = np.searchsorted(starts[of_id], event_starts[order]) - 1
         if not len(of_id) or int(at.min()) < 0:
-            raise BinlogFormatError(f"a rows event of table id {table_id} without a table map before it", errno=1594)
+            raise BinlogFormatError(
+                f"a rows event of table id {table_id} without a table map before it",
+                errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+            )
         result[order] = map_number[of_id[at]]
     return result
 

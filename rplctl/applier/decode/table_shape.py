@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.event.column import ColumnFormat, column_formats
 from rplctl.event.table_map import ColumnType as Wire
@@ -127,6 +128,6 @@ def _known_format(column: Column) -> ColumnFormat:
 def _mismatch(model: TableModel, what: str) -> RplError:
     return RplError(
         f"Table definition on source and replica does not match: table '{model.qualified_name}': {what}",
-        errno=1677,
+        errno=er.SLAVE_CONVERSION_FAILED,
         hint="rplctl load-schema FILE, with the source's `mysqldump --no-data` of that position",
     )

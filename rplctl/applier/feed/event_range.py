@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.applier.feed.plan import Batch
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError
@@ -116,7 +117,7 @@ def _unfold(events: EventRange, file: BinaryIO) -> None:
     if checksum and (bad := verify_events(piece, index.offsets)) >= 0:
         raise BinlogFormatError(
             "Replication event checksum verification failed while reading from a relay log.",
-            errno=1743,
+            errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
             position=str(events.start + int(index.offsets[bad])),
         )
     for number, code in enumerate(index.type_codes.tolist()):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.applier.decode.row_stream import intact_events
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
@@ -268,7 +269,7 @@ def refuse_unknown(batch: Batch) -> None:
     if kind == GroupKind.INCIDENT:
         raise RplError(
             "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
-            errno=1590,
+            errno=er.SLAVE_INCIDENT,
             position=at,
             hint="load the tables again from the source: what the log lacks is lost; `rplctl skip` leaves out "
             "the incident alone",
@@ -276,7 +277,7 @@ def refuse_unknown(batch: Batch) -> None:
     if kind == GroupKind.UNKNOWN:
         raise BinlogFormatError(
             f"Unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
-            errno=1594,
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             position=at,
             hint="install an rplctl that knows the event; `rplctl skip` leaves the whole transaction out: its "
             "changes are lost here",

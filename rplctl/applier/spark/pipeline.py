@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
@@ -31,7 +32,6 @@ from rplctl.event.format_description import FormatDescription
 from rplctl.event.large_text import LargeText
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import (
-    NO_SUCH_TABLE,
     BulkRows,
     ChangeKind,
     EncodedRows,
@@ -151,7 +151,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     except Inconsistent:
         return SplitResult()
     except RplError as error:
-        unknown = unknown_tables(run, catalog) if error.errno == NO_SUCH_TABLE else []
+        unknown = unknown_tables(run, catalog) if error.errno == er.NO_SUCH_TABLE else []
         kind = "format" if isinstance(error, BinlogFormatError) else "error"
         fields = ("message", "errno", "position", "hint")
         shown = {"kind": kind, **{name: getattr(error, name) for name in fields}}

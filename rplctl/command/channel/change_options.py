@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
+from rplctl import mysql_errors as er
 from rplctl.config import UINT_MAX
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -266,7 +267,9 @@ def _choice(row: ChangeOption, text: str) -> str:
 
 
 def incorrect(row: ChangeOption, why: str) -> UsageError:
-    return UsageError(f"Incorrect arguments to {row.sql_name}: {why}", errno=1210, hint="rplctl change-master --help")
+    return UsageError(
+        f"Incorrect arguments to {row.sql_name}: {why}", errno=er.WRONG_ARGUMENTS, hint="rplctl change-master --help"
+    )
 
 
 def check_changes(changes: MasterChanges) -> None:
@@ -284,18 +287,21 @@ def check_changes(changes: MasterChanges) -> None:
         raise UsageError(
             "The requested value for the heartbeat period is either negative or exceeds the maximum allowed "
             f"({MAX_HEARTBEAT_PERIOD} seconds).",
-            errno=1624,
+            errno=er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE,
         )
     if changes.password is not None and len(changes.password) > MAX_PASSWORD:
         raise UsageError(
-            "The password provided for the replication user exceeds the maximum length of 32 characters", errno=3056
+            "The password provided for the replication user exceeds the maximum length of 32 characters",
+            errno=er.CHANGE_MASTER_PASSWORD_LENGTH,
         )
 
 
 def _refusal(row: ChangeOption) -> UsageError:
     """MySQL's ER_NOT_SUPPORTED_YET, and why."""
     return UsageError(
-        f"This version of rplctl doesn't yet support '{row.sql_name}': {row.refused}", errno=1235, hint=row.instead
+        f"This version of rplctl doesn't yet support '{row.sql_name}': {row.refused}",
+        errno=er.NOT_SUPPORTED_YET,
+        hint=row.instead,
     )
 
 
@@ -321,21 +327,28 @@ def _check_number(row: ChangeOption, value: int) -> None:
         return
     if row.name == "master_delay":
         raise UsageError(
-            f"The requested value {value} for the master delay exceeds the maximum {MAX_DELAY}", errno=1729
+            f"The requested value {value} for the master delay exceeds the maximum {MAX_DELAY}",
+            errno=er.MASTER_DELAY_VALUE_OUT_OF_RANGE,
         )
     if row.name == "master_zstd_compression_level":
-        raise UsageError(f"Invalid zstd compression level {value}; it must be 1 to 22.", errno=3921)
+        raise UsageError(
+            f"Invalid zstd compression level {value}; it must be 1 to 22.",
+            errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_LEVEL,
+        )
     raise incorrect(row, f"{value} is not in {row.low}..{row.high}")
 
 
 def _check_text(row: ChangeOption, value: str) -> None:
     if row.name == "master_host" and not value:
-        raise UsageError("Incorrect arguments to MASTER_HOST", errno=1210, hint="reset --all forgets the source")
+        raise UsageError(
+            "Incorrect arguments to MASTER_HOST", errno=er.WRONG_ARGUMENTS, hint="reset --all forgets the source"
+        )
     if row.name == "master_host" and (not value.isascii() or len(value) > MAX_HOST):
         raise incorrect(row, f"a host name has at most {MAX_HOST} ASCII characters")
     if row.name == "master_user" and len(value) > MAX_USER:
         raise UsageError(
-            f"String '{value[:40]}' is too long for user name (should be no longer than {MAX_USER})", errno=1470
+            f"String '{value[:40]}' is too long for user name (should be no longer than {MAX_USER})",
+            errno=er.WRONG_STRING_LENGTH,
         )
     if row.name in ("master_log_file", "relay_log_file") and value and not is_log_name(value):
         raise incorrect(row, f"'{value}' is not the name of a log, like binlog.000003")
@@ -355,7 +368,7 @@ def _check_uuid(value: str) -> None:
     except ValueError:
         raise UsageError(
             f"Incorrect UUID value: '{value}'",
-            errno=1525,
+            errno=er.WRONG_VALUE,
             hint="ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS takes OFF, LOCAL or a UUID",
         ) from None
 
@@ -363,6 +376,10 @@ def _check_uuid(value: str) -> None:
 def _check_compression(value: str) -> None:
     names = value.split(",")
     if len(names) > len(COMPRESSION_ALGORITHMS):
-        raise UsageError(f"Too many compression algorithms in '{value}'.", errno=3924)
+        raise UsageError(
+            f"Too many compression algorithms in '{value}'.", errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_ALGORITHM_LIST
+        )
     if not all(name.strip() in COMPRESSION_ALGORITHMS for name in names):
-        raise UsageError(f"Invalid compression algorithm in '{value}'.", errno=3920)
+        raise UsageError(
+            f"Invalid compression algorithm in '{value}'.", errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_ALGORITHM
+        )

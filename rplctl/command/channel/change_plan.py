@@ -15,6 +15,7 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.change_options import MAX_HEARTBEAT_PERIOD, USE_GTID, MasterChanges
 from rplctl.command.channel.context import Note
@@ -37,11 +38,13 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
     """What was given against the rest of it and against what is stored, in MySQL's order. Raises UsageError."""
     _check_gtid_options(changes, master, relay)
     if changes.master_binlog_dir and changes.master_host:
-        raise UsageError("MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=1210)
+        raise UsageError(
+            "MASTER_HOST and MASTER_BINLOG_DIR are two sources: give one of them", errno=er.WRONG_ARGUMENTS
+        )
     if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
         raise UsageError(
             f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is no folder",
-            errno=1210,
+            errno=er.WRONG_ARGUMENTS,
             hint="name the folder that holds binlog.000001, binlog.000002, … (mysqlbinlog --raw, or a backup of them)",
         )
     if changes.network_namespace:
@@ -51,7 +54,7 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
     if not (master.is_configured or changes.master_host or changes.master_binlog_dir):
         raise UsageError(
             "Incorrect arguments to MASTER_HOST",
-            errno=1210,
+            errno=er.WRONG_ARGUMENTS,
             hint="a new channel needs --master-host HOST, or --master-binlog-dir DIR for an archive of binary logs",
         )
 
@@ -63,13 +66,13 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
         raise UsageError(
             "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
             "MASTER_AUTO_POSITION is active.",
-            errno=1776,
+            errno=er.BAD_SLAVE_AUTO_POSITION,
             hint="add --master-auto-position 0",
         )
     if auto and use_gtid:
         raise UsageError(
             "MASTER_AUTO_POSITION is MySQL's and MASTER_USE_GTID MariaDB's: a channel has one of them",
-            errno=1210,
+            errno=er.WRONG_ARGUMENTS,
             hint=f"add {'--master-use-gtid no' if given else '--master-auto-position 0'}",
         )
     assigned = changes.assign_gtids_to_anonymous_transactions
@@ -79,7 +82,7 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
     turned_off = "--master-auto-position 0" if auto else "--master-use-gtid no"
     raise UsageError(
         f"The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID> and {by_gtid} cannot be used together.",
-        errno=4014,
+        errno=er.CANT_COMBINE_ANONYMOUS_TO_GTID_AND_AUTOPOSITION,
         hint=f"add {turned_off if assigned else '--assign-gtids-to-anonymous-transactions off'}",
     )
 
@@ -103,7 +106,7 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
     if any(before) and not any(after) and relay.gtid_executed and not executed.log_name and not named:
         raise UsageError(
             f"{relay.gtid_executed} is applied, and where that is in the source's binary logs is not known",
-            errno=1776,
+            errno=er.BAD_SLAVE_AUTO_POSITION,
             channel=relay.channel_name,
             hint="add --master-log-file FILE --master-log-pos POS",
         )
@@ -115,7 +118,7 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
         server = "mysql-8.0" if by_mysql else "mariadb"
         raise UsageError(
             f"the channel is at {executed}, and {missing}: the source would send what is applied already",
-            errno=1776,
+            errno=er.BAD_SLAVE_AUTO_POSITION,
             channel=relay.channel_name,
             hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: "
             f"{_asked_for(executed, by_mysql=by_mysql)}; while nothing is applied: rplctl reset",
@@ -151,7 +154,7 @@ def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> No
     if own in changes.ignore_server_ids:
         raise UsageError(
             f"The requested server id {own} clashes with the slave startup option --replicate-same-server-id",
-            errno=1650,
+            errno=er.SLAVE_IGNORE_SERVER_IDS,
         )
 
 
@@ -281,7 +284,7 @@ def _given_relay_position(channel: Channel, changes: MasterChanges, relay: Relay
         why = "that position is not a transaction end" if name in index.names() else "Could not find target log"
         raise UsageError(
             f"Failed initializing relay log position: {why} during relay log initialization",
-            errno=1380,
+            errno=er.RELAY_LOG_INIT,
             channel=channel.name,
             hint="rplctl show-relaylog-events",
         )
@@ -327,7 +330,7 @@ def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, m
     if changes.master_log_file is not None and changes.master_log_pos is None:
         notes.append(
             Note(
-                3023,
+                er.WARN_ONLY_MASTER_LOG_FILE_NO_POS,
                 "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "
                 "The old position value may not be valid for the new binary log file.",
             )
@@ -336,7 +339,7 @@ def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, m
     if period is not None and period > config.replica_net_timeout:
         notes.append(
             Note(
-                1704,
+                er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX,
                 "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' seconds. "
                 "A sensible value for the period should be less than the timeout.",
             )
@@ -344,23 +347,26 @@ def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, m
     if period is not None and 0 < period < 0.001:
         notes.append(
             Note(
-                1703,
+                er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MIN,
                 "The requested value for the heartbeat period is less than 1 millisecond. The value is reset to 0, "
                 "meaning that heartbeating will effectively be disabled.",
             )
         )
     if changes.master_use_gtid in ("current_pos", "slave_pos"):
         given = [n for n in ("master_log_file", "master_log_pos") if getattr(changes, n) is not None]
-        notes += [Note(1618, f"<{name.upper()}> option ignored") for name in given]
+        notes += [Note(er.WARN_OPTION_IGNORED, f"<{name.upper()}> option ignored") for name in given]
     if previous.using_gtid and not master.using_gtid and changes.master_use_gtid is None:
         word = USE_GTID[previous.using_gtid].title()
         notes.append(
-            Note(4190, f"CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{word}' to 'No'")
+            Note(
+                er.WARN_OPTION_CHANGING,
+                f"CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{word}' to 'No'",
+            )
         )
     if (changes.assign_gtids_to_anonymous_transactions or "OFF").upper() != "OFF":
         notes.append(
             Note(
-                4017,
+                er.USING_ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS,
                 "Using ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS creates limitations on the replication topology - you "
                 "cannot fail over between downstream and upstream servers. Only use this option if it is not possible "
                 "to enable GTIDs on the source, for instance, because of lack of permissions. If possible, use the "
@@ -368,7 +374,9 @@ def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, m
             )
         )
     if (changes.password or changes.password_reference) and not master.enabled_ssl and not master.master_binlog_dir:
-        notes.append(Note(1759, "Sending passwords in plain text without SSL/TLS is extremely insecure."))
+        notes.append(
+            Note(er.INSECURE_PLAIN_TEXT, "Sending passwords in plain text without SSL/TLS is extremely insecure.")
+        )
     unused = [row.sql_name for row in changes.given() if row.sql_name.startswith(("MASTER_SSL_", "MASTER_TLS_"))]
     if unused and not master.enabled_ssl and not master.master_binlog_dir:
         notes.append(Note(0, f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1"))

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.channel import MAX_CHANNELS, Channel
 from rplctl.command.channel.change_plan import (
     default_heartbeat,
@@ -81,7 +82,11 @@ def stored_records(config: Config, repositories: Repositories, channel: str) -> 
         _refuse_a_second_record(config, repositories, channel)
         channels = all_channels(config)
         if len(channels) >= MAX_CHANNELS:
-            raise UsageError("Maximum number of replication channels allowed exceeded.", errno=3080, channel=channel)
+            raise UsageError(
+                "Maximum number of replication channels allowed exceeded.",
+                errno=er.SLAVE_MAX_CHANNELS_EXCEEDED,
+                channel=channel,
+            )
         _create_tables(config, repositories)
         master = MasterInfo(
             channel_name=channel,

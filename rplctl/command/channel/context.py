@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rplctl import mysql_errors as er
 from rplctl import skip_list
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
@@ -200,8 +201,8 @@ def one_channel(config: Config, given: str | None) -> str:
     channels = known_channels(config)
     if len(channels) > 1:
         raise UsageError(
-            "Multiple channels exist on the slave. Please provide channel name as an argument.",
-            errno=3079,
+            er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT,
+            errno=er.SLAVE_MULTIPLE_CHANNELS_CMD,
             hint="add --channel NAME; rplctl show-channels lists them",
         )
     return channels[0] if channels else ""
@@ -222,13 +223,13 @@ def not_configured(channel: str, datadir: Path) -> NotConfigured:
     if channel:
         return NotConfigured(
             f"Slave channel '{channel}' does not exist.",
-            errno=3074,
+            errno=er.SLAVE_CHANNEL_DOES_NOT_EXIST,
             channel=channel,
             hint=missing or "rplctl show-channels",
         )
     return NotConfigured(
-        "The server is not configured as slave; fix in config file or with CHANGE MASTER TO",
-        errno=1200,
+        er.BAD_SLAVE_TEXT,
+        errno=er.BAD_SLAVE,
         channel=channel,
         hint=missing or "rplctl change-master --master-host HOST --master-user USER --ask-password",
     )
@@ -258,9 +259,8 @@ def refuse_while_running(channel: Channel) -> None:
     """Raises UsageError 3081 while either thread of the channel runs."""
     if running(channel):
         raise UsageError(
-            "This operation cannot be performed with running replication threads; "
-            f"run STOP SLAVE FOR CHANNEL '{channel.name}' first",
-            errno=3081,
+            er.threads_must_stop(channel.name),
+            errno=er.SLAVE_CHANNEL_MUST_STOP,
             channel=channel.name,
             hint=f"rplctl stop{f' --channel {channel.name}' if channel.name else ''}",
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, Repositories, target_has_table
 from rplctl.config import Config
@@ -67,7 +68,7 @@ def lost_record(repositories: Repositories, channel: Channel, master: MasterInfo
     return RplError(
         f"Could not initialize master info structure for '{channel.name}': there is no RelayLogInfo in "
         f"{repositories.relay_log_info.where}; known: {', '.join(known) or 'nothing'}",
-        errno=1201,
+        errno=er.MASTER_INFO,
         channel=channel.name,
         hint=f"rplctl change-master{name}{off} --master-log-file {where}: "
         + (checked if last.log_name else "right if nothing was applied or purged; else the target's rows tell"),

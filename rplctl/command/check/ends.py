@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import engine_of
 from rplctl.command.check.findings import Finding, found
@@ -18,7 +19,6 @@ from rplctl.position import BinlogPosition, log_number
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-_NO_SUCH_TABLE = 1146
 LOADED = "rplctl load-schema --rows-loaded all"
 PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
 
@@ -55,7 +55,7 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
             try:
                 target.check_table(model)
             except TargetError as error:
-                code = "table_missing" if error.errno == _NO_SUCH_TABLE else "table_differs"
+                code = "table_missing" if error.errno == er.NO_SUCH_TABLE else "table_differs"
                 yield found(code, error.message, error.hint or "rplctl load-schema --from-source")
     finally:
         target.rollback()

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rplctl import mysql_errors as er
 from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
@@ -141,6 +142,6 @@ def _passing_on(number: int, send: Callable[[int], None]) -> Iterator[None]:
 
 def _check_folder(config: Config) -> None:
     if not config.datadir.is_dir():
-        raise NotConfigured(f"{config.datadir} is no instance folder", errno=1200, hint="rplctl init")
+        raise NotConfigured(f"{config.datadir} is no instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
     if not os.access(config.datadir, os.R_OK | os.W_OK | os.X_OK):
         raise access_denied(f"run as the owner of {config.datadir}")

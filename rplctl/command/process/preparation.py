@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import (
@@ -121,7 +122,7 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
         raise UsageError(
             "The SQL_AFTER_GTIDS or SQL_BEFORE_GTIDS clauses for START SLAVE cannot be used when the replication "
             "channel is configured with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID>.",
-            errno=4019,
+            errno=er.CANT_SET_SQL_AFTER_OR_BEFORE_GTIDS_WITH_ANONYMOUS_TO_GTID,
             channel=channel,
             hint="name a position: --until-master-log-file with --until-master-log-pos",
         )
@@ -184,7 +185,9 @@ def _seed(config: Config, channel: Channel, master: MasterInfo) -> None:
 def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> tuple[Note, ...]:
     notes = []
     if any(role in already for role in request.roles):
-        notes.append(Note(3083, f"Replication thread(s) for channel '{channel}' are already running."))
+        notes.append(
+            Note(er.SLAVE_CHANNEL_WAS_RUNNING, f"Replication thread(s) for channel '{channel}' are already running.")
+        )
     if until["kind"] != "none" and (request.roles == (RECEIVER,) or APPLIER in already):
-        notes.append(Note(1279, "SQL thread is not to be started so UNTIL options are ignored"))
+        notes.append(Note(er.UNTIL_COND_IGNORED, "SQL thread is not to be started so UNTIL options are ignored"))
     return tuple(notes)

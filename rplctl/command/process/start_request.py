@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rplctl import failpoint
+from rplctl import mysql_errors as er
 from rplctl.command.channel.context import (
     APPLIER,
     ROLES,
@@ -50,8 +51,8 @@ class Until:
 
 def _wrong_until() -> UsageError:
     return UsageError(
-        "Incorrect parameter or combination of parameters for START SLAVE UNTIL",
-        errno=1277,
+        er.BAD_SLAVE_UNTIL_COND_TEXT,
+        errno=er.BAD_SLAVE_UNTIL_COND,
         hint="give --until-master-log-file with --until-master-log-pos, or one of the other forms",
     )
 
@@ -96,6 +97,6 @@ def check_request(request: StartRequest) -> None:
     until = request.until.as_json()
     failpoint.parse_failpoints(request.crash_points)
     if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
-        raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=1277)
+        raise UsageError("--until-synced needs the applier and goes with no other UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
     if request.max_time_s is not None and not (request.foreground or request.until_synced):
         raise UsageError("--max-time needs --foreground or --until-synced", hint="rplctl stop ends a started channel")

@@ -9,6 +9,7 @@ import resource
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.channel.context import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
 from rplctl.command.process.child import Child, leave_running, spawn_shared, terminate, wait_until_it_runs
@@ -26,7 +27,9 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
     LockBusy 1205.
     """
     if request.until != Until() or request.foreground or request.until_synced:
-        raise UsageError("--shared-session goes with none of --foreground, --until-synced and UNTIL", errno=1277)
+        raise UsageError(
+            "--shared-session goes with none of --foreground, --until-synced and UNTIL", errno=er.BAD_SLAVE_UNTIL_COND
+        )
     check_request(request)
     _allow_descriptors()
     datadir = config_of(names[0]).datadir

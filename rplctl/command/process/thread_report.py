@@ -10,11 +10,12 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rplctl import mysql_errors as er
 from rplctl.channel import Channel, lock_holder
 from rplctl.command.channel.context import APPLIER, RECEIVER
 from rplctl.status import ThreadStatus, read_status, silent_since, was_killed
 
-ER_KILLED = {RECEIVER: 1593, APPLIER: 1105}  # as of errors for which MySQL has no number
+ER_KILLED = {RECEIVER: er.SLAVE_FATAL_ERROR, APPLIER: er.UNKNOWN_ERROR}  # as of errors for which MySQL has no number
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.fields import MASTER_INFO_LINES, RELAY_LOG_INFO_LINES, Choice, Field, FieldError
@@ -26,7 +27,10 @@ def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
     rows = list(read_rows(text))
     master = _row_of([row for row in rows if "host" in row], channel, "slave_master_info")
     relay = _row_of([row for row in rows if "relay_log_name" in row], channel, "slave_relay_log_info")
-    values = [_values(master, MASTER_INFO_LINES, channel, 1201), _values(relay, RELAY_LOG_INFO_LINES, channel, 1872)]
+    values = [
+        _values(master, MASTER_INFO_LINES, channel, er.MASTER_INFO),
+        _values(relay, RELAY_LOG_INFO_LINES, channel, er.SLAVE_RLI_INIT_REPOSITORY),
+    ]
     return MasterInfo(**values[0] | {"channel_name": channel}), RelayLogInfo(**values[1] | {"channel_name": channel})
 
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from rplctl import mysql_errors as er
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.fields import MARIADB_KEYS, MASTER_INFO_LINES, RELAY_LOG_INFO_LINES, Field, FieldError
@@ -86,11 +87,11 @@ def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tupl
     try:
         master = parse_master_info(master_info)
     except FieldError as error:
-        raise UsageError(f"master.info: {error}", errno=1201, channel=channel) from None
+        raise UsageError(f"master.info: {error}", errno=er.MASTER_INFO, channel=channel) from None
     try:
         relay = parse_relay_log_info(relay_log_info)
     except FieldError as error:
-        raise UsageError(f"relay-log.info: {error}", errno=1872, channel=channel) from None
+        raise UsageError(f"relay-log.info: {error}", errno=er.SLAVE_RLI_INIT_REPOSITORY, channel=channel) from None
     return replace(master, channel_name=channel), replace(relay, channel_name=channel)
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from pymysql import err
 
+from rplctl import mysql_errors as er
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import COPIES, CountMismatch, EncodedRows, TableChunk, has_one_unique_key, key_of
 from rplctl.target.mysql.bag import COPIES_COLUMN, STAGE, BagRemover
@@ -37,7 +38,6 @@ _STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have
 _STAGES = frozenset({_STAGE, STAGE})
 _NUMBERED = frozenset({"bit", "enum", "set"})  # LOAD DATA would take digits for text
 _READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # bytes would be their own form, not what they print
-_DUPLICATE = 1062
 
 
 class BulkLoader:
@@ -156,7 +156,7 @@ class BulkLoader:
             found = self._send(statement % (_STAGE, table, _same_key(model), b", ".join(sets)))[0]
             self._expect("update of", model, found, rows.count)
         except err.IntegrityError as error:
-            if error.args[0] != _DUPLICATE or not _are_whole(rows, model):
+            if error.args[0] != er.DUP_ENTRY or not _are_whole(rows, model):
                 raise
             self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
             self._expect("delete from", model, self._delete_staged(model), rows.count)

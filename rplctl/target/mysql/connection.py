@@ -20,16 +20,44 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
 from rplctl.target.base import watch_connections
 from rplctl.target.mysql.security import connection_options
 
 # too many connections, shutdown, killed, lock wait timeout, deadlock, and the client's "server is away"
-TRANSIENT = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1205, 1213, 2002, 2003, 2006, 2013, 2055})
+TRANSIENT = frozenset(
+    {
+        er.CON_COUNT_ERROR,
+        er.SERVER_SHUTDOWN,
+        er.NET_READ_ERROR,
+        er.NET_READ_INTERRUPTED,
+        er.NET_ERROR_ON_WRITE,
+        er.NET_WRITE_INTERRUPTED,
+        er.LOCK_WAIT_TIMEOUT,
+        er.LOCK_DEADLOCK,
+        er.CR_CONNECTION_ERROR,
+        er.CR_CONN_HOST_ERROR,
+        er.CR_SERVER_GONE_ERROR,
+        er.CR_SERVER_LOST,
+        er.CR_SERVER_LOST_EXTENDED,
+    }
+)
 # at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
-REFUSALS = frozenset({1045, 1129, 1130, 1203, 1226, 1698, 1862, 3118})
-KEEPS_CONNECTION = frozenset({1205, 1213})
+REFUSALS = frozenset(
+    {
+        er.ACCESS_DENIED_ERROR,
+        er.HOST_IS_BLOCKED,
+        er.HOST_NOT_PRIVILEGED,
+        er.TOO_MANY_USER_CONNECTIONS,
+        er.USER_LIMIT_REACHED,
+        er.ACCESS_DENIED_NO_PASSWORD_ERROR,
+        er.MUST_CHANGE_PASSWORD_LOGIN,
+        er.ACCOUNT_HAS_BEEN_LOCKED,
+    }
+)
+KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})
 # in two: the literals of the second are read in the charset that the first has set, whatever init_connect says
 SESSION = (
     "SET character_set_client=utf8mb4, collation_connection=utf8mb4_general_ci; "
@@ -47,20 +75,23 @@ _KEEPALIVE = (
     (socket.TCP_USER_TIMEOUT, 30_000),
 )
 _HINTS = {
-    1044: "grant the target's user the rights on this database",
-    1045: "check the target's user and password: rplctl init --target URL --target-password-file FILE",
-    2026: "check the ssl words behind the ? of the target's URL, and that the server offers TLS",
-    2059: "give the target's account another authentication plugin: see TARGET CONNECTIONS in rplctl(1)",
-    2061: "say how the password may travel: '?ssl_ca=FILE' behind the target's URL encrypts and checks the server's "
-    "certificate, '?ssl_mode=REQUIRED' encrypts and believes whoever answers; see TARGET CONNECTIONS in rplctl(1)",
-    1142: "grant the target's user the rights on this table",
-    1227: "grant the target's user this privilege",
-    1290: "make the target writable (read_only, super_read_only), then rplctl start",
-    1153: "raise max_allowed_packet on the target",
-    1114: "free space on the target",
-    3948: "set local_infile=1 on the target",
-    1148: "set local_infile=1 on the target",
-    4166: "set local_infile=1 on the target",
+    er.DBACCESS_DENIED_ERROR: "grant the target's user the rights on this database",
+    er.ACCESS_DENIED_ERROR: "check the target's user and password: rplctl init --target URL "
+    "--target-password-file FILE",
+    er.CR_SSL_CONNECTION_ERROR: "check the ssl words behind the ? of the target's URL, and that the server offers TLS",
+    er.CR_AUTH_PLUGIN_CANNOT_LOAD: "give the target's account another authentication plugin: see TARGET CONNECTIONS "
+    "in rplctl(1)",
+    er.CR_AUTH_PLUGIN_ERR: "say how the password may travel: '?ssl_ca=FILE' behind the target's URL encrypts and "
+    "checks the server's certificate, '?ssl_mode=REQUIRED' encrypts and believes whoever answers; see TARGET "
+    "CONNECTIONS in rplctl(1)",
+    er.TABLEACCESS_DENIED_ERROR: "grant the target's user the rights on this table",
+    er.SPECIFIC_ACCESS_DENIED_ERROR: "grant the target's user this privilege",
+    er.OPTION_PREVENTS_STATEMENT: "make the target writable (read_only, super_read_only), then rplctl start",
+    er.NET_PACKET_TOO_LARGE: "raise max_allowed_packet on the target",
+    er.RECORD_FILE_FULL: "free space on the target",
+    er.CLIENT_LOCAL_FILES_DISABLED: "set local_infile=1 on the target",
+    er.NOT_ALLOWED_COMMAND: "set local_infile=1 on the target",
+    er.LOAD_INFILE_CAPABILITY_DISABLED: "set local_infile=1 on the target",
 }
 
 
@@ -70,7 +101,9 @@ class _Result(MySQLResult):
         connection: Any = self.connection
         data, connection.local_data = connection.local_data, None
         if data is None:
-            raise err.OperationalError(1148, "The target asked for a local file, which no statement of ours offered")
+            raise err.OperationalError(
+                er.NOT_ALLOWED_COMMAND, "The target asked for a local file, which no statement of ours offered"
+            )
         size = min(_PACKET, connection.most_bytes // 2)
         for piece in data:
             for start in range(0, len(piece), size):
@@ -116,7 +149,7 @@ class LoadingConnection(GuardedConnection):
             text = (
                 f"Got a packet bigger than 'max_allowed_packet' bytes: {len(sql)}, the target takes {self.most_bytes}"
             )
-            raise err.OperationalError(1153, text)
+            raise err.OperationalError(er.NET_PACKET_TOO_LARGE, text)
         if isinstance(sql, bytes):  # the driver cuts off packet by packet, and would copy the rest each time
             sql = memoryview(sql)
         super()._execute_command(command, sql)
@@ -202,7 +235,7 @@ def target_error(error: err.Error | OSError) -> TargetError:
     errno = arguments[0] if arguments and isinstance(arguments[0], int) else 0
     text = str(arguments[1]) if len(arguments) > 1 else str(error)
     if isinstance(error, err.InterfaceError | OSError) and errno not in TRANSIENT:
-        errno, text = 2013, text or "Lost connection to the target"
+        errno, text = er.CR_SERVER_LOST, text or "Lost connection to the target"
     transient = errno in TRANSIENT or getattr(error, "is_refusal", False)
     return TargetError(text, errno=errno, transient=transient, hint=_HINTS.get(errno, ""))
 

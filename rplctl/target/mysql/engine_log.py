@@ -8,11 +8,12 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, text
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, log_errors
 from rplctl.target.mysql.connection import mapped_errors
 
-_NO_TABLE: Final = frozenset({1049, 1146})  # MySQL 5.7 has no performance_schema.log_status
+_NO_TABLE: Final = frozenset({er.BAD_DB_ERROR, er.NO_SUCH_TABLE})  # MySQL 5.7 has no performance_schema.log_status
 _BACKUP_RIGHTS: Final = re.compile(r"\b(?:ALL PRIVILEGES|RELOAD|SUPER)\b.* ON \*\.\* ")
 
 

@@ -10,11 +10,11 @@ import hashlib
 from contextlib import suppress
 from typing import Any
 
+from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
 from rplctl.target.mysql.connection import mapped_errors
 
 LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
-CR_SERVER_LOST = 2013
 _LONGEST_NAME = 64  # characters
 
 
@@ -44,7 +44,7 @@ def take(driver: Any, channel: str, predecessor: int) -> int:
         return identifier
     if predecessor and owner == predecessor:
         text = f"the target still rolls back what channel '{channel}' did on its lost connection {owner}"
-        raise TargetError(text, errno=CR_SERVER_LOST, transient=True)
+        raise TargetError(text, errno=er.CR_SERVER_LOST, transient=True)
     raise LockBusy(
         f"another applier of channel '{channel}' is connected to the target (lock '{name}')",
         channel=channel,

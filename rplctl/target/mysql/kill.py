@@ -10,11 +10,11 @@ import time
 
 from sqlalchemy import Engine
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.target.base import sever
 from rplctl.target.mysql.connection import mapped_errors
 
-NO_SUCH_THREAD = 1094
 GONE_WITHIN_SECONDS = 1.0
 
 
@@ -39,7 +39,7 @@ class Killer:
             with mapped_errors(), self._engine.connect() as connection:
                 connection.exec_driver_sql(f"KILL {self._killed}")
         except TargetError as error:
-            if error.errno != NO_SUCH_THREAD and not error.transient:
+            if error.errno != er.NO_SUCH_THREAD and not error.transient:
                 raise
 
     def sever(self) -> None:

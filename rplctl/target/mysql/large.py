@@ -12,6 +12,7 @@ from typing import cast
 
 import numpy as np
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.cells import LARGE_CELL
 from rplctl.event.fields import EncodedText, Fields
@@ -95,7 +96,9 @@ class SingleChanges:
             self._send(b"CREATE TEMPORARY TABLE %s (v LONGBLOB)" % table)
             tables.append(table)
             if (loaded := load_local(self._driver(), table, [b"v"], _text([value]))) != _CLEAN:
-                raise TargetError(f"A large cell of '{model.name}' did not arrive: {loaded}", errno=1301)
+                raise TargetError(
+                    f"A large cell of '{model.name}' did not arrive: {loaded}", errno=er.WARN_ALLOWED_PACKET_OVERFLOWED
+                )
             return cast(Value, StagedCell(table))  # a statement is all that is made of it
 
         def staged(image: RowSet) -> RowSet:

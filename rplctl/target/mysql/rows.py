@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
@@ -126,7 +127,7 @@ def where_row(model: TableModel, image: RowSet) -> bytes:
         return by_key(model, tuple(row[at[column]] for column in key_of(model)))
     plain = [(i, model.columns[c]) for i, c in enumerate(image.columns) if model.columns[c].generated is None]
     if not plain:  # the target has none of the columns that identify a row on the source
-        raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+        raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
     return b" AND ".join(is_equal(row[i], column) for i, column in plain) + b" LIMIT 1"
 
 

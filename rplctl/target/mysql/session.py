@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.charset import charset_of
 from rplctl.event.decimal import decimal_text
@@ -245,7 +246,7 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, str]:
     if policy == "GENERATE" and not generates:
         raise TargetError(
             "REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target, 8.0.30 or later",
-            errno=1235,
+            errno=er.NOT_SUPPORTED_YET,
             hint="rplctl change-master --require-table-primary-key-check stream",
         )
     if policy != "STREAM" and not server.is_mariadb and server.version >= _REQUIRES_KEYS_SINCE:

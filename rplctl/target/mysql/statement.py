@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.query import ExecuteLoadQuery, Query
@@ -51,7 +52,7 @@ _BY_CHANCE = re.compile(
 )
 _MAY_BE_INEXACT = re.compile(_BY_CHANCE.pattern + rb"|\b(?:AUTO_INCREMENT|DATE)\b", re.I)
 _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
-UNKNOWN_NAMES = frozenset({1051, 4091, 4092})  # of tables, sequences, views
+UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})  # of tables, sequences, views
 _DROP_LIST = re.compile(
     rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
 )
@@ -114,7 +115,7 @@ def refuse_inexact(
                     why = "MySQL rounds the times of rows up to the next day, MariaDB does not"
         if why:
             message = f"ALTER TABLE {database}.{table}, column '{operation.column.name}': {why}"
-            raise TargetError(message, errno=1846, hint=WAY_OUT)
+            raise TargetError(message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=WAY_OUT)
 
 
 def _altered(query: Query, context: DdlContext) -> Iterator[tuple[TableName, AddColumn | ChangeColumn]]:
@@ -196,7 +197,7 @@ def judge(query: Query, error: TargetError | None) -> None:
         f"Query caused different errors on source and replica. Error on source: {query.error_code}; on the replica: "
         f"{said}. "
         f"Default database: '{query.database}'. Query: '{text}'",
-        errno=3002,
+        errno=er.INCONSISTENT_ERROR,
         hint="compare the tables with the source; `rplctl skip` leaves the whole transaction out: its changes "
         "are lost here",
     )

@@ -17,6 +17,7 @@ from typing import Any
 from pymysql import err
 from sqlalchemy import Connection, Engine
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
 from rplctl.event.query import Query
@@ -68,12 +69,18 @@ from rplctl.target.mysql.values import quote
 BULK_ROWS = 200  # net changes of a table that are worth a bulk load's temporary tables
 _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
-_NO_TABLE = frozenset({1146, 1049, 1932})
-_UNKNOWN_DATABASE = 1049
-_NO_SAVEPOINT = 1305
-_VALUE_ERRORS = frozenset({1264, 1265, 1292, 1366, 1406})  # out of range, truncated, incorrect, too long
+_NO_TABLE = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABLE_IN_ENGINE})
+# out of range, truncated, incorrect, too long
+_VALUE_ERRORS = frozenset(
+    {
+        er.WARN_DATA_OUT_OF_RANGE,
+        er.WARN_DATA_TRUNCATED,
+        er.TRUNCATED_WRONG_VALUE,
+        er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+        er.DATA_TOO_LONG,
+    }
+)
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
-_NO_PRIVILEGE = 1227
 
 
 class MysqlTarget:
@@ -296,7 +303,7 @@ class MysqlTarget:
                     raise CountMismatch(f"update of {model.qualified_name}: {sum(found)} rows, expected {count}")
         except err.IntegrityError as error:
             key = key_of(model)
-            if error.args[0] != 1062 or set(update.columns) | set(key) != set(range(len(model.columns))):
+            if error.args[0] != er.DUP_ENTRY or set(update.columns) | set(key) != set(range(len(model.columns))):
                 raise  # not whole rows: the applier goes on one transaction at a time
             self._send(b"ROLLBACK TO SAVEPOINT rplctl_update")
             self._delete(model, [row[len(update.columns) :] for row in update.rows], len(update.rows))
@@ -310,7 +317,7 @@ class MysqlTarget:
         except (err.Error, OSError) as error:
             raise target_error(error) from error
         if found != 1:
-            raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+            raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
 
     def _apply_single(self, change: RowChange, model: TableModel) -> int:
         """A stored generated column that the source could not compute either is stored as there: not judged again."""
@@ -345,7 +352,7 @@ class MysqlTarget:
         with mapped_errors():
             rows = self._query(sql)
         if len(rows) != 1:
-            raise TargetError(f"Can't find record in '{model.name}'", errno=1032)
+            raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
         value: Value = rows[0][0]
         return value
 
@@ -355,7 +362,7 @@ class MysqlTarget:
             try:
                 self._send(b"ROLLBACK TO SAVEPOINT " + savepoint.encode())
             except err.Error as error:
-                if error.args[0] != _NO_SAVEPOINT:
+                if error.args[0] != er.SP_DOES_NOT_EXIST:
                     raise
                 self._send(b"ROLLBACK")
 
@@ -373,7 +380,7 @@ class MysqlTarget:
         try:
             self._describe(description)
         except TargetError as error:
-            if error.errno != _NO_PRIVILEGE:
+            if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
                 raise
             return
         with mapped_errors():
@@ -394,7 +401,7 @@ class MysqlTarget:
         if description.is_mariadb != self.server.is_mariadb:
             raise TargetError(
                 "The table has triggers or system versioning on the target, and its row events are of the other vendor",
-                errno=1235,
+                errno=er.NOT_SUPPORTED_YET,
                 hint="drop the triggers on the target: their effects are in the binary log already",
             )
         self._rows_session()
@@ -414,7 +421,7 @@ class MysqlTarget:
         """Never asked: this target executes the source's own statement (`run_statement`)."""
         raise TargetError(
             "a MySQL target makes no tables from models",
-            errno=1235,
+            errno=er.NOT_SUPPORTED_YET,
             hint="load the dump into it with the mysql client: it describes its tables itself",
         )
 
@@ -431,7 +438,7 @@ class MysqlTarget:
                 try:
                     session.statement(query, statement.variables, source, is_ddl=not changes_only_rows(query.sql_bytes))
                 except err.Error as error:
-                    if error.args[0] != _UNKNOWN_DATABASE or not names_a_database(query.sql_bytes):
+                    if error.args[0] != er.BAD_DB_ERROR or not names_a_database(query.sql_bytes):
                         raise
                 with session.own_commits(wanted=exchanges(query.sql_bytes)):
                     self._send(dropped or text_of(statement.query), statement.file or None)

@@ -14,15 +14,12 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import TwoPhaseTransaction
 
+from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, LockBusy, TargetError
 from rplctl.target.mysql.connection import mapped_errors
 
 OWNER_GONE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
-XAER_NOTA = 1397
-XA_RBROLLBACK = 1402
-XAER_RMERR = 1401
-NO_PRIVILEGE = 1227
 _SQLALCHEMY_FORMAT = 1  # format id of Connection.begin_twophase; our names stand in gtrid alone
 _OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → prepared transactions outlive the connection
 
@@ -65,9 +62,11 @@ def _end(engine: Engine, verb: str, xid: str) -> None:
                 connection.exec_driver_sql(f"XA {verb} '{xid}'")
             return
         except TargetError as error:
-            if error.errno == XA_RBROLLBACK or (error.errno == XAER_NOTA and xid not in prepared_xids(engine, xid)):
+            if error.errno == er.XA_RBROLLBACK or (
+                error.errno == er.XAER_NOTA and xid not in prepared_xids(engine, xid)
+            ):
                 return
-            if error.errno != XAER_NOTA or time.monotonic() > deadline:
+            if error.errno != er.XAER_NOTA or time.monotonic() > deadline:
                 raise
         time.sleep(_PAUSE_SECONDS)
 
@@ -88,7 +87,7 @@ def check(engine: Engine) -> list[str]:
     try:
         prepared_xids(engine, "")
     except TargetError as error:
-        if error.errno not in (XAER_RMERR, NO_PRIVILEGE):
+        if error.errno not in (er.XAER_RMERR, er.SPECIFIC_ACCESS_DENIED_ERROR):
             raise
         raise ConfigError(
             "commit_mode=xa: the target's user may not see prepared transactions (XA RECOVER)",
@@ -127,7 +126,7 @@ def evict(engine: Engine, prefix: str) -> None:
                 with mapped_errors():
                     connection.exec_driver_sql(f"KILL {int(owner)}")
             except TargetError as error:
-                if error.errno != 1094:  # gone by itself
+                if error.errno != er.NO_SUCH_THREAD:  # gone by itself
                     raise
             time.sleep(_PAUSE_SECONDS)
 

@@ -17,6 +17,7 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
+from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
@@ -52,39 +53,59 @@ _LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on wi
 
 # SQLSTATE, or its class → (MySQL's number, worth trying again, hint)
 _STATES: dict[str, tuple[int, bool, str]] = {
-    "23505": (1062, False, ""),
-    "23503": (1452, False, ""),
-    "23502": (1048, False, ""),
-    "23514": (4025, False, ""),
-    "40P01": (1213, True, ""),
-    "40001": (1213, True, ""),
-    "55P03": (1205, True, "another session holds a lock on the target's rows"),
-    "57014": (1317, False, ""),
-    "42P01": (1146, False, ""),
-    "3F000": (1049, False, ""),
-    "3D000": (1049, False, "make the database: createdb -E UTF8 NAME"),
-    "42703": (1054, False, ""),
+    "23505": (er.DUP_ENTRY, False, ""),
+    "23503": (er.NO_REFERENCED_ROW_2, False, ""),
+    "23502": (er.BAD_NULL_ERROR, False, ""),
+    "23514": (er.CONSTRAINT_FAILED, False, ""),
+    "40P01": (er.LOCK_DEADLOCK, True, ""),
+    "40001": (er.LOCK_DEADLOCK, True, ""),
+    "55P03": (er.LOCK_WAIT_TIMEOUT, True, "another session holds a lock on the target's rows"),
+    "57014": (er.QUERY_INTERRUPTED, False, ""),
+    "42P01": (er.NO_SUCH_TABLE, False, ""),
+    "3F000": (er.BAD_DB_ERROR, False, ""),
+    "3D000": (er.BAD_DB_ERROR, False, "make the database: createdb -E UTF8 NAME"),
+    "42703": (er.BAD_FIELD_ERROR, False, ""),
     "42P07": (
-        1050,
+        er.TABLE_EXISTS_ERROR,
         False,
         "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
     ),
-    "42501": (1142, False, _GRANT),
-    "25006": (1290, False, "the target is a standby or read-only: make it writable, then rplctl start"),
-    "53100": (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
-    "53300": (1040, True, "raise max_connections on the target"),
-    "28P01": (1045, False, "check the target's user and password: rplctl init --target-password-file FILE"),
-    "28000": (1045, False, "check the target's user and pg_hba.conf; a readable password needs sslmode=verify-full"),
-    "54000": (1071, False, _LONG_KEY),
-    "54011": (1117, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
-    "22001": (1406, False, ""),
-    "22003": (1264, False, ""),
-    "22007": (1292, False, _DATE),
-    "22008": (1292, False, _DATE),
-    "22021": (1366, False, ""),
-    "22P02": (1366, False, ""),
-    "2BP01": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
-    "0A000": (1235, False, "something of the target's own hangs on it (a view?): drop that, then rplctl start"),
+    "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
+    "25006": (
+        er.OPTION_PREVENTS_STATEMENT,
+        False,
+        "the target is a standby or read-only: make it writable, then rplctl start",
+    ),
+    "53100": (er.DISK_FULL, True, "free space on the target's disk; the channel goes on where it stopped"),
+    "53300": (er.CON_COUNT_ERROR, True, "raise max_connections on the target"),
+    "28P01": (
+        er.ACCESS_DENIED_ERROR,
+        False,
+        "check the target's user and password: rplctl init --target-password-file FILE",
+    ),
+    "28000": (
+        er.ACCESS_DENIED_ERROR,
+        False,
+        "check the target's user and pg_hba.conf; a readable password needs sslmode=verify-full",
+    ),
+    "54000": (er.TOO_LONG_KEY, False, _LONG_KEY),
+    "54011": (er.TOO_MANY_FIELDS, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
+    "22001": (er.DATA_TOO_LONG, False, ""),
+    "22003": (er.WARN_DATA_OUT_OF_RANGE, False, ""),
+    "22007": (er.TRUNCATED_WRONG_VALUE, False, _DATE),
+    "22008": (er.TRUNCATED_WRONG_VALUE, False, _DATE),
+    "22021": (er.TRUNCATED_WRONG_VALUE_FOR_FIELD, False, ""),
+    "22P02": (er.TRUNCATED_WRONG_VALUE_FOR_FIELD, False, ""),
+    "2BP01": (
+        er.NOT_SUPPORTED_YET,
+        False,
+        "something of the target's own hangs on it (a view?): drop that, then rplctl start",
+    ),
+    "0A000": (
+        er.NOT_SUPPORTED_YET,
+        False,
+        "something of the target's own hangs on it (a view?): drop that, then rplctl start",
+    ),
 }
 _REFUSALS = {
     "authentication failed": "28P01",
@@ -92,13 +113,12 @@ _REFUSALS = {
     "cleartext password": "28000",
     "does not exist": "3D000",
 }
-_MAY_PASS = frozenset(
-    {"28P01", "28000"}
-)  # at the door: an account that is repaired lets us in; a missing database stops
+# at the door: an account that is repaired lets us in; a missing database stops
+_MAY_PASS = frozenset({"28P01", "28000"})
 _CLASSES: dict[str, tuple[int, bool, str]] = {
-    "08": (2013, True, ""),
-    "57": (2013, True, ""),  # shutdown, crash, starting up
-    "58": (1030, False, "look at the target's disk and log"),
+    "08": (er.CR_SERVER_LOST, True, ""),
+    "57": (er.CR_SERVER_LOST, True, ""),  # shutdown, crash, starting up
+    "58": (er.GET_ERRNO, False, "look at the target's disk and log"),
 }
 
 
@@ -168,9 +188,9 @@ def target_error(error: psycopg.Error) -> TargetError:
     text = error.diag.message_primary or str(error).strip() or type(error).__name__
     if not state and isinstance(error, psycopg.OperationalError):
         return _unreachable(str(error).strip())
-    errno, transient, hint = _STATES.get(state) or _CLASSES.get(state[:2]) or (1105, False, "")
+    errno, transient, hint = _STATES.get(state) or _CLASSES.get(state[:2]) or (er.UNKNOWN_ERROR, False, "")
     if state == "23503" and "still referenced" in (error.diag.message_detail or ""):
-        errno = 1451
+        errno = er.ROW_IS_REFERENCED_2
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
 
 
@@ -181,7 +201,7 @@ def _unreachable(text: str) -> TargetError:
             errno, _, hint = _STATES[state]
             may_pass = state in _MAY_PASS
             return TargetError(f"the target says: {text}", errno=errno, transient=may_pass, hint=hint)
-    return TargetError(f"Lost connection to the target: {text}", errno=2013, transient=True)
+    return TargetError(f"Lost connection to the target: {text}", errno=er.CR_SERVER_LOST, transient=True)
 
 
 @contextmanager

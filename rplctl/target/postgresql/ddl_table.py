@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
@@ -36,7 +37,7 @@ def create_schema(database: str) -> str:
     if database.lower() == OWN_SCHEMA or database.startswith("pg_"):
         raise TargetError(
             f"The source's database '{database}' cannot be a schema of that name in PostgreSQL: it is reserved",
-            errno=1007,
+            errno=er.DB_CREATE_EXISTS,
             hint=f'give it another name here: replicate_rewrite_db = "{database}->{database.strip("_")}_copy"',
         )
     name = quote(database)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
@@ -98,7 +99,7 @@ def literal(value: Value, column: Column) -> str:
 def text_literal(text: str) -> str:
     """A string literal under standard_conforming_strings."""
     if "\0" in text:
-        raise TargetError("PostgreSQL's text cannot hold the character NUL", errno=1366)
+        raise TargetError("PostgreSQL's text cannot hold the character NUL", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD)
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -130,19 +131,19 @@ def check_names(model: TableModel) -> None:
         if len(name.encode()) > LONGEST_NAME:
             raise TargetError(
                 f"Identifier name '{name}' is too long: PostgreSQL takes {LONGEST_NAME} bytes ({model.qualified_name})",
-                errno=1059,
+                errno=er.TOO_LONG_IDENT,
                 hint="leave the table out (replicate_ignore_table, replicate_rewrite_db), or rename it on the source",
             )
     if taken := next((column.name for column in model.columns if column.name in _SYSTEM_COLUMNS), ""):
         raise TargetError(
             f"Incorrect column name '{taken}': every table of PostgreSQL has a column of its own with this name"
             f" ({model.qualified_name})",
-            errno=1166,
+            errno=er.WRONG_COLUMN_NAME,
             hint="rename it on the source, leave the table out (replicate_ignore_table) or use another kind of target",
         )
     if len(model.columns) > MOST_COLUMNS:
         raise TargetError(
             f"Too many columns: {model.qualified_name} has {len(model.columns)}, PostgreSQL takes {MOST_COLUMNS}",
-            errno=1117,
+            errno=er.TOO_MANY_FIELDS,
             hint="leave the table out (replicate_ignore_table) or use another kind of target",
         )

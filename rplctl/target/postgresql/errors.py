@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import Key, TableModel
 from rplctl.schema.plan import AlterStep, DdlPlan
@@ -16,7 +17,9 @@ from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, tabl
 
 
 def no_record(image: RowSet | None, model: TableModel) -> TargetError:
-    return TargetError(f"Can't find record in '{model.name}'", errno=1032, position=describe_key(image, model))
+    return TargetError(
+        f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND, position=describe_key(image, model)
+    )
 
 
 def change_error(error: psycopg.Error | TargetError, change: RowChange, model: TableModel) -> TargetError:
@@ -32,15 +35,15 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
         names = [column.name for column in model.columns]
         columns = [names.index(name) for name in (key.columns if key else ())]
         entry = "-".join(str(image.rows[0][at[c]]) for c in columns if c in at)
-        return TargetError(f"Duplicate entry '{entry}' for key '{key.name if key else 'PRIMARY'}'", errno=1062)
+        return TargetError(f"Duplicate entry '{entry}' for key '{key.name if key else 'PRIMARY'}'", errno=er.DUP_ENTRY)
     if isinstance(error, errors.NotNullViolation):
-        return TargetError(f"Column '{error.diag.column_name}' cannot be null", errno=1048)
+        return TargetError(f"Column '{error.diag.column_name}' cannot be null", errno=er.BAD_NULL_ERROR)
     found = target_error(error)
-    if found.errno == 1292 and (odd := _odd_date(image, model)) is not None:
+    if found.errno == er.TRUNCATED_WRONG_VALUE and (odd := _odd_date(image, model)) is not None:
         column, text = model.columns[odd[0]], odd[1]
         return TargetError(
             f"Incorrect {column.type} value: '{text}' for column '{column.name}': PostgreSQL has no such date",
-            errno=1292,
+            errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
             hint=f"on the target: ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text; "
             "then rplctl start",
@@ -52,7 +55,7 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
 def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
     """The error of a statement; a date that a conversion made is told with the columns it may be of."""
     for step in plan.steps:
-        if isinstance(step, AlterStep) and error.errno == 1292:
+        if isinstance(step, AlterStep) and error.errno == er.TRUNCATED_WRONG_VALUE:
             filled = filled_columns(step, plan.context, original_names=True)
             names = [f"'{one.column.name}'" for one in filled if one.column.type in DATED and not one.is_unchanged]
             text = f"ALTER TABLE {step.old.qualified_name}: column {' or '.join(names)}: {error.message}"

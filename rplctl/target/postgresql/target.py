@@ -17,6 +17,7 @@ from psycopg import errors
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import TwoPhaseTransaction
 
+from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
@@ -105,7 +106,7 @@ class PostgresqlTarget:
         if encoding != "UTF8":
             raise TargetError(
                 f"the target's database is encoded in {encoding}: it cannot hold every text",
-                errno=1267,
+                errno=er.CANT_AGGREGATE_2COLLATIONS,
                 hint="createdb -E UTF8 -T template0 NAME, then rplctl init --target URL",
             )
         may = "has_parameter_privilege('session_replication_role', 'SET')" if info.server_version >= 150000 else "false"
@@ -145,8 +146,12 @@ class PostgresqlTarget:
             with mapped_errors():
                 transaction.commit()
         except TargetError as error:
-            if error.errno in (1451, 1452):
-                what = "add or update a child row" if error.errno == 1452 else "delete or update a parent row"
+            if error.errno in (er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2):
+                what = (
+                    "add or update a child row"
+                    if error.errno == er.NO_REFERENCED_ROW_2
+                    else "delete or update a parent row"
+                )
                 hint = "" if self._foreign_keys_wanted else _GRANT
                 said = error.message.removeprefix("the target says: ")
                 raise TargetError(f"Cannot {what}: a foreign key constraint fails ({said})", errno=error.errno,
@@ -232,7 +237,7 @@ class PostgresqlTarget:
                 raise TargetError(
                     f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
                     f'{name} has no column "{column.name}" (it has {", ".join(sorted(present))})',
-                    errno=1677,
+                    errno=er.SLAVE_CONVERSION_FAILED,
                     hint=f"add the column to {name}, or rebuild the table from the source",
                 )
 
@@ -247,7 +252,7 @@ class PostgresqlTarget:
         with mapped_errors():
             for guard in guards(plan):
                 if self._driver.execute(guard.query.encode()).fetchone() is not None:
-                    raise TargetError(guard.message, errno=1846, hint=guard.hint)
+                    raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
             for statement in emit(plan, catalog):
                 self._driver.execute(statement.encode())
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import INTEGER_BITS, Column
@@ -55,7 +56,7 @@ def parameters(values: Sequence[Value], columns: Sequence[Column]) -> Iterator[s
     if sum(sizes) > MOST_MESSAGE_BYTES:
         raise TargetError(
             "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL takes no row of 1 GB",
-            errno=1153,
+            errno=er.NET_PACKET_TOO_LARGE,
             hint="leave the table out (replicate_ignore_table) or use another kind of target",
         )
     for value, column in zip(values, columns, strict=True):
@@ -135,7 +136,7 @@ def _unstorable(text: str, column: Column) -> TargetError:
     what = "the character NUL" if "\0" in text else "half a surrogate pair"
     return TargetError(
         f"Incorrect string value: {text[:40]!r} for column '{column.name}': PostgreSQL's text cannot hold {what}",
-        errno=1366,
+        errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
         hint="correct the value on the source, then `rplctl skip`, which leaves the whole transaction out; or "
         "leave the table out "
         "(replicate_ignore_table)",

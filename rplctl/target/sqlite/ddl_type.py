@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
@@ -55,7 +56,7 @@ def row_number(columns: Iterable[Column]) -> str:
             return name
     raise TargetError(
         "Incorrect column name 'rowid': beside _rowid_ and oid nothing is left to tell SQLite's rows apart",
-        errno=1166,
+        errno=er.WRONG_COLUMN_NAME,
         hint="rename one of the three on the source, or leave the table out (replicate_ignore_table)",
     )
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target.base import RowChange, RowSet, describe_key
@@ -30,31 +31,45 @@ def target_error(error: sqlite3.Error) -> TargetError:
     extended = getattr(error, "sqlite_errorcode", 0)
     code = _AS_CODE.get(extended, extended & 0xFF)
     known: dict[int, tuple[int, bool, str]] = {
-        sqlite3.SQLITE_BUSY: (1205, True, "another program holds the target's write lock"),
-        sqlite3.SQLITE_LOCKED: (1205, True, "another program holds the target's write lock"),
-        sqlite3.SQLITE_FULL: (1021, True, "free space on the target's disk; the channel goes on where it stopped"),
-        sqlite3.SQLITE_READONLY: (1290, False, "make the target file and its folder writable"),
-        sqlite3.SQLITE_IOERR: (1030, True, "look at the disk of the target's file; the channel goes on by itself"),
-        sqlite3.SQLITE_CORRUPT: (1194, False, "restore the target from a backup; its position comes with it"),
-        sqlite3.SQLITE_NOTADB: (1194, False, "the target is not a SQLite file"),
-        sqlite3.SQLITE_TOOBIG: (1406, False, _TOO_BIG),
-        sqlite3.SQLITE_CANTOPEN: (1017, True, GONE),
+        sqlite3.SQLITE_BUSY: (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock"),
+        sqlite3.SQLITE_LOCKED: (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock"),
+        sqlite3.SQLITE_FULL: (
+            er.DISK_FULL,
+            True,
+            "free space on the target's disk; the channel goes on where it stopped",
+        ),
+        sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder writable"),
+        sqlite3.SQLITE_IOERR: (
+            er.GET_ERRNO,
+            True,
+            "look at the disk of the target's file; the channel goes on by itself",
+        ),
+        sqlite3.SQLITE_CORRUPT: (
+            er.CRASHED_ON_USAGE,
+            False,
+            "restore the target from a backup; its position comes with it",
+        ),
+        sqlite3.SQLITE_NOTADB: (er.CRASHED_ON_USAGE, False, "the target is not a SQLite file"),
+        sqlite3.SQLITE_TOOBIG: (er.DATA_TOO_LONG, False, _TOO_BIG),
+        sqlite3.SQLITE_CANTOPEN: (er.FILE_NOT_FOUND, True, GONE),
     }
     if text.startswith("too many columns"):
-        return TargetError(f"Too many columns: {text}", errno=1117, hint=_TOO_WIDE)
-    errno, transient, hint = known.get(code, (1105, False, ""))
+        return TargetError(f"Too many columns: {text}", errno=er.TOO_MANY_FIELDS, hint=_TOO_WIDE)
+    errno, transient, hint = known.get(code, (er.UNKNOWN_ERROR, False, ""))
     if text.startswith("no such table"):
-        errno = 1146
+        errno = er.NO_SUCH_TABLE
     elif text.startswith("table ") and text.endswith(" already exists"):
         errno, hint = (
-            1050,
+            er.TABLE_EXISTS_ERROR,
             "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
         )
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
 
 
 def no_record(image: RowSet | None, model: TableModel) -> TargetError:
-    return TargetError(f"Can't find record in '{model.name}'", errno=1032, position=describe_key(image, model))
+    return TargetError(
+        f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND, position=describe_key(image, model)
+    )
 
 
 def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: TableModel) -> TargetError:
@@ -66,12 +81,14 @@ def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: Tab
         assert image is not None
         at = {column: i for i, column in enumerate(image.columns)}
         entry = "-".join(str(image.rows[0][at[names[c]]]) for c in columns if c in names and names[c] in at)
-        return TargetError(f"Duplicate entry '{entry}' for key '{_key_name(model, columns)}'", errno=1062)
+        return TargetError(f"Duplicate entry '{entry}' for key '{_key_name(model, columns)}'", errno=er.DUP_ENTRY)
     if "FOREIGN KEY" in text:
-        return TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452)
+        return TargetError(
+            "Cannot add or update a child row: a foreign key constraint fails", errno=er.NO_REFERENCED_ROW_2
+        )
     if "NOT NULL" in text:
-        return TargetError(f"Column '{text.rpartition('.')[2]}' cannot be null", errno=1048)
-    return TargetError(f"the target says: {text}", errno=4025)
+        return TargetError(f"Column '{text.rpartition('.')[2]}' cannot be null", errno=er.BAD_NULL_ERROR)
+    return TargetError(f"the target says: {text}", errno=er.CONSTRAINT_FAILED)
 
 
 def _key_name(model: TableModel, columns: Iterable[str]) -> str:
@@ -93,5 +110,7 @@ def mapped_errors() -> Iterator[None]:
     except DBAPIError as error:
         cause = error.orig
         if isinstance(cause, sqlite3.IntegrityError):
-            raise TargetError("Cannot add or update a child row: a foreign key constraint fails", errno=1452) from error
+            raise TargetError(
+                "Cannot add or update a child row: a foreign key constraint fails", errno=er.NO_REFERENCED_ROW_2
+            ) from error
         raise target_error(cause) if isinstance(cause, sqlite3.Error) else TargetError(str(cause)) from error

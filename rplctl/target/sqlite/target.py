@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 
+from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
@@ -63,7 +64,9 @@ def open_engine(url: str) -> Engine:
     def _refuse_a_new_file(*_: object) -> None:
         """It was made above: where it is gone, its file system is, and an empty one must not take its place."""
         if not os.path.exists(path):
-            raise TargetError(f"the target's file {path} is no longer there", errno=1017, transient=True, hint=GONE)
+            raise TargetError(
+                f"the target's file {path} is no longer there", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
+            )
 
     @event.listens_for(engine, "connect")
     def _configure(connection: sqlite3.Connection, _record: object) -> None:
@@ -92,11 +95,11 @@ def _make_file(path: str) -> None:
         reason = "Is a directory" if os.path.isdir(path) else "Permission denied"
         if not os.path.isfile(path) or not os.access(path, os.R_OK | os.W_OK):
             raise TargetError(
-                f"cannot open the target {path}: {reason}", errno=1017, transient=True, hint=GONE
+                f"cannot open the target {path}: {reason}", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
             ) from None
     except OSError as error:
         text = f"cannot open the target {path}: {error.strerror}"
-        raise TargetError(text, errno=1017, transient=True, hint=GONE) from error
+        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=GONE) from error
 
 
 class SqliteTarget:
@@ -192,7 +195,7 @@ class SqliteTarget:
                 raise TargetError(
                     f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
                     f'"{name}" has no column "{column.name}" (it has {", ".join(sorted(present))})',
-                    errno=1677,
+                    errno=er.SLAVE_CONVERSION_FAILED,
                     hint=f'add the column to "{name}", or rebuild the table from the source',
                 )
 
@@ -309,7 +312,7 @@ class SqliteTarget:
         try:
             for guard in guards(plan):
                 if self._driver.execute(guard.query).fetchone() is not None:
-                    raise TargetError(guard.message, errno=1846, hint=guard.hint)
+                    raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
             for statement in emit(plan, catalog):
                 self._driver.execute(statement)
         except sqlite3.Error as error:
