@@ -61,13 +61,13 @@ def start(
 
 
 def _stay(ready: Prepared, started: list[Child], progress: Progress | None) -> StartResult:
-    from rplctl.command.process.supervise import Run, executed_position, supervise
+    from rplctl.command.process.supervise import Run, position_at_end, supervise
 
     has_until = ready.request.until != Until() and any(child.role == APPLIER for child in started)
     run = Run(ready.config, ready.channel, started, ready.wanted, has_until)
     ending = supervise(run, ready.request.max_time_s, progress)
     if ready.wanted is None:
-        return replace(ready.result(started), ended=str(ending), at=executed_position(ready.channel))
+        return replace(ready.result(started), ended=str(ending), at=position_at_end(ready.config, ready.channel))
     note_synced(ready.channel, ready.wanted.asked_at, str(ready.wanted.position))
     synced_to = ready.wanted.position
     return replace(ready.result(started), synced_to=synced_to, ended=str(ending), at=synced_to)

@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from types import FrameType
@@ -148,7 +148,7 @@ def _is_reached(run: Run) -> bool:
 
 
 def _not_reached(run: Run, ending: Ending, max_time_s: float) -> RplError:
-    name, at = run.channel.name, str(executed_position(run.channel))
+    name, at = run.channel.name, str(position_at_end(run.config, run.channel))
     hint = "nothing is lost: the next start goes on from there"
     if ending is Ending.TIME_UP:
         text = f"channel '{name}' is not at {run.goal} after {max_time_s:g} s{run.held_up}"
@@ -178,6 +178,17 @@ def executed_position(channel: Channel) -> BinlogPosition:
     """The applier's own word, cheap enough to ask ten times a second: for progress only."""
     status = read_status(channel.status_path(APPLIER))
     return BinlogPosition(status.exec_log_name, status.exec_log_pos)
+
+
+def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
+    """Where a run left the applier: its own word, or the repository's when it ended before it said one."""
+    at = executed_position(channel)
+    if at.log_name:
+        return at
+    with suppress(RplError):  # a target that is away says nothing
+        stored = open_repositories(config, channel.name).relay_log_info
+        return stored.read().exec_position if stored.exists() else at
+    return at
 
 
 @contextmanager

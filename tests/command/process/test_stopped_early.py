@@ -21,11 +21,13 @@ import pytest
 from rplctl import demo
 from rplctl.applier.report import DELAYING
 from rplctl.channel import Channel
-from rplctl.command.channel.context import running
+from rplctl.command.channel.context import open_repositories, running
 from rplctl.command.check.sync_record import read_sync_record
 from rplctl.command.check.verb import Limits, check
+from rplctl.command.process.supervise import executed_position, position_at_end
 from rplctl.command.stop import stop
 from rplctl.config import load_config
+from rplctl.info import RelayLogInfo
 from rplctl.status import read_status
 from tests.kit.replica import Replica, wait_until
 
@@ -91,6 +93,16 @@ def test_what_was_not_reached_is_not_said_to_be(held_back: Replica, endings: lis
         assert who in err or code == 9
         assert not running(held_back.channel) and read_sync_record(held_back.channel) is None
     assert check(load_config(held_back.datadir), "", Limits(60, 300)).level == 2
+
+
+def test_a_run_that_ends_before_the_applier_says_a_word_gives_the_position_that_is_stored(held_back: Replica) -> None:
+    """The status of an applier that was stopped while it began has no position: never print that as `:0`."""
+    config, channel = load_config(held_back.datadir), held_back.channel
+    channel.status_path("applier").unlink(missing_ok=True)
+    relay = open_repositories(config, "").relay_log_info
+    relay.flush(RelayLogInfo(master_log_name="binlog.000003", master_log_pos=4), force=True)
+    assert str(executed_position(channel)) == ":0"
+    assert str(position_at_end(config, channel)) == "binlog.000003:4"
 
 
 def test_a_foreground_that_is_to_run_is_stopped_by_sigterm_in_good_order(held_back: Replica) -> None:
