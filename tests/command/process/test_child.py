@@ -107,6 +107,20 @@ def test_the_status_file_knows_better_than_the_log_when_it_is_of_this_run(
     )
     error = error_of(child, 6)
     assert (type(error), error.errno, error.message) == (SourceError, 1236, "purged")
+    assert error.position == "", "it never said where it was"
+
+
+@pytest.mark.parametrize(("role", "at"), [("receiver", "binlog.000002:700"), ("applier", "binlog.000001:4")])
+def test_the_error_of_a_thread_names_how_far_it_came(
+    channel: Channel, children: list[Child], role: str, at: str
+) -> None:
+    child = replace(run(channel, DIES.format(code=6), children), role=role)
+    child.popen.wait(180)
+    ended = ThreadStatus(last_errno=1062, last_error="x", last_error_timestamp=time.time())
+    ended = replace(ended, read_log_name="binlog.000002", read_log_pos=700)
+    ended = replace(ended, exec_log_name="binlog.000001", exec_log_pos=4)
+    ended.write(channel.status_path(role))
+    assert error_of(child, 1).position == at
 
 
 def test_a_killed_child_is_told_by_its_signal(channel: Channel, children: list[Child]) -> None:
