@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -15,12 +16,14 @@ from rplctl.commit.participant import LinePosition
 from rplctl.commit.position_store import (
     CommitMode,
     MarkerLedger,
+    TableLedger,
     has_gone_back,
     open_ledger,
     read_marker,
     remove_marker,
     settle,
 )
+from rplctl.commit.transaction import commit_group
 from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured
@@ -28,7 +31,7 @@ from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
-from rplctl.target import open_engine, two_phase_verbs
+from rplctl.target import open_engine, open_target, two_phase_verbs
 from tests.kit.servers import MariadbServer
 
 
@@ -280,3 +283,24 @@ def test_a_file_in_step_takes_the_gtids_of_the_marker(file_instance: Instance) -
     file_instance.repository.flush(replace(file_instance.repository.read(), gtid_executed=""), force=True)
     reopened = open_ledger(file_instance.config, file_instance.channel, file_instance.engine).open()
     assert (reopened.exec_position, reopened.gtid_executed) == (at(4).exec_position, "0-1-4")
+
+
+@pytest.mark.parametrize(("is_safe", "kind"), [(True, TableLedger), (False, MarkerLedger)])
+def test_a_table_that_is_not_crash_safe_gets_a_marker_beside_it_and_is_written_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_safe: bool, kind: type[Any]
+) -> None:
+    """REQ-5 iii to v (WL#2775): sync_relay_log_info is of files alone."""
+    config = Config(datadir=tmp_path, relay_log_info_repository="TABLE", sync_relay_log_info=0)
+    channel, target = Channel("", tmp_path), open_target(config.target_url)
+    create_own_tables(target.engine)
+    create_tables(target.engine, "")
+    repository = open_relay_log_info(config, channel, lambda: target.engine)
+    monkeypatch.setattr(type(repository), "is_transactional", lambda self: is_safe)
+    repository.flush(RelayLogInfo(), force=True)
+    ledger = open_ledger(config, channel, target.engine)
+    before = ledger.open()
+    after = at(1)
+    commit_group(target, ledger, (before, after), lambda: None)
+    target.close()
+    assert isinstance(ledger, kind)
+    assert open_relay_log_info(config, channel, lambda: target.engine).read().exec_position == after.exec_position

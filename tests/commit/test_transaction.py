@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from rplctl.channel import Channel
 from rplctl.command.selftest.crash_run import in_child
 from rplctl.commit.position_store import open_ledger
-from rplctl.commit.transaction import commit_group
+from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.info import RelayLogInfo
@@ -128,3 +131,27 @@ def test_a_commit_that_fails_is_decided_by_the_stored_position(
             commit_group(target, ledger, (info, at(1)), write)
     target.close()
     assert probe(config) == ([1] if durable else [])
+
+
+@pytest.mark.parametrize("commit", [commit_group, commit_after])
+def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: Callable[..., None]
+) -> None:
+    config = prepare(tmp_path, "TABLE")
+    target = open_target(config.target_url)
+    ledger = open_ledger(config, Channel("", config.datadir), target.engine)
+    step = (ledger.open(), at(1))
+    told: list[Any] = []
+    ledger.log = Mock()
+    ledger.log.before_commit.side_effect = lambda *step: told.append(("before", *step))
+    ledger.log.after_commit.side_effect = lambda *step: told.append(("after", *step))
+    really_commit = target.commit
+
+    def tell_and_commit() -> None:
+        told.append("commit")
+        really_commit()
+
+    monkeypatch.setattr(target, "commit", tell_and_commit)
+    commit(target, ledger, step, lambda: insert_probe(target, 1))
+    target.close()
+    assert (told, probe(config)) == ([("before", *step), "commit", ("after", *step)], [1])

@@ -8,8 +8,10 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from rplctl import failpoint
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config, load_config, store_options
 from rplctl.durable import replace_file
-from rplctl.errors import RepositoryConflict, RplError, UsageError
+from rplctl.errors import LockBusy, RepositoryConflict, RplError, UsageError
 from rplctl.repository import RepositoryKind, create_tables, list_channels, open_repository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.repository.switch import (
@@ -26,6 +28,7 @@ from rplctl.repository.switch import (
     RECORDS,
     Action,
     carry_out,
+    conflict,
     plan_switch,
     resume_switch,
     settle_repositories,
@@ -394,3 +397,31 @@ def in_child(body: Callable[[], None]) -> int:
         finally:
             os._exit(status)
     return os.waitpid(child, 0)[1]
+
+
+def test_of_two_records_the_hint_moves_the_file_and_deletes_the_row(channel: Channel, sqlite_target: Target) -> None:
+    put(MASTER_INFO, FILE, channel, sqlite_target)
+    put(MASTER_INFO, TABLE, channel, sqlite_target)
+    plan = plan_switch(config_of(channel.datadir, "FILE"), channel, sqlite_target.engine, "master-info", TABLE)
+    hint = conflict(plan).hint or ""
+    assert f"mv {channel.master_info_path} elsewhere" in hint
+    assert "row from main.slave_master_info" in hint
+
+
+@pytest.mark.parametrize("patience", [30.0, 0.0], ids=["waits", "gives up"])
+def test_a_switch_waits_a_while_for_another_one(
+    channel: Channel, sqlite_target: Target, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    put(MASTER_INFO, FILE, channel, sqlite_target)
+    config = config_of(channel.datadir, "FILE")
+    plan = plan_switch(config, channel, sqlite_target.engine, "master-info", TABLE)
+    monkeypatch.setattr("rplctl.repository.switch.LOCK_PATIENCE", patience)
+    with ExitStack() as other:
+        other.enter_context(hold_lock(channel, "switch"))
+        if patience:
+            Timer(0.3, other.close).start()
+            carry_out(plan, config, channel, sqlite_target.engine)
+        else:
+            with pytest.raises(LockBusy):
+                carry_out(plan, config, channel, sqlite_target.engine)
+    assert (contents(MASTER_INFO, channel, sqlite_target)[0] is not None) == bool(patience)
