@@ -5,6 +5,7 @@ The module's servers are started once for each vendor; a trial is one log (tests
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -561,3 +562,29 @@ def test_bytes_that_are_no_text_are_stored_as_a_native_replica_stores_them(
     )
     beside = request.getfixturevalue(f"{vendor}_beside")
     assert_alike(beside, [f"SET binlog_row_image={image}", *text.split(";")], kinds=("server",))
+
+
+MIXED = sorted((Path(__file__).parent.parent / "data" / "beside").glob("*.sql"))
+
+
+@pytest.mark.parametrize(
+    "log_format", ["ROW", pytest.param("MIXED", marks=TORTURE), pytest.param("STATEMENT", marks=TORTURE)]
+)
+@pytest.mark.parametrize("vendor", ["mariadb", pytest.param("mariadb_118", marks=TORTURE), "mysql"])
+@pytest.mark.parametrize("path", MIXED, ids=[path.stem for path in MIXED])
+def test_features_mixed_leave_what_they_leave_on_a_native_replica(
+    path: Path, vendor: str, log_format: str, request: pytest.FixtureRequest
+) -> None:
+    """A file says for which vendors and formats it is (else all), the errors that it wants, and the kinds of target."""
+    head, text = re.findall(r"^-- (\w+): (.*)$", path.read_text(), re.MULTILINE), path.read_text()
+    told = {name: words.split() for name, words in head}
+    if vendor not in told.get("vendors", [vendor]) or log_format not in told.get("formats", [log_format]):
+        pytest.skip("not this vendor's, or not in this format")
+    beside = request.getfixturevalue(f"{vendor}_beside")
+    outfile = beside.source.data.parent / "out.txt"
+    outfile.unlink(missing_ok=True)
+    statements = [line for line in re.sub("^--.*\n", "", text, flags=re.MULTILINE).split(";\n") if line.strip()]
+    statements = [line.replace("{file}", str(outfile)) for line in statements]
+    kinds = tuple(told["kinds"]) if log_format == "ROW" else ("server",)
+    errors = [int(number) for number in told.get("errors", [])]
+    assert_alike(beside, [f"SET binlog_format={log_format}", *statements], errors, kinds)

@@ -1,0 +1,22 @@
+-- kinds: server sqlite postgresql
+CREATE DATABASE d;
+USE d;
+CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b VARCHAR(10), c DECIMAL(10,4), e ENUM('x','y','z'));
+INSERT INTO t (a, b, c, e) VALUES (1, 'one', 1.5, 'x'), (2, 'two', -2.25, 'z'), (2, 'two', -2.25, 'z');
+UPDATE t SET b='zwei' WHERE id=2;
+ALTER TABLE t MODIFY e ENUM('z','y','x','w'), CHANGE b bb VARCHAR(30) NOT NULL DEFAULT 'd';
+INSERT INTO t (a, e) VALUES (3, 'w');
+ALTER TABLE t DROP COLUMN a, ADD u INT UNSIGNED NOT NULL DEFAULT 4000000000;
+UPDATE t SET c=c*2, u=u+1 WHERE id>1;
+ALTER TABLE t MODIFY c VARCHAR(12), MODIFY u BIGINT;
+UPDATE t SET c=CONCAT(c, '!');
+CREATE TABLE k LIKE t;
+INSERT INTO k SELECT * FROM t WHERE id<3;
+ALTER TABLE k RENAME TO kk, DROP PRIMARY KEY, MODIFY id INT;
+INSERT INTO kk SELECT * FROM t WHERE id=2;
+DELETE FROM kk WHERE id=2 LIMIT 1;
+UPDATE kk SET id=id+1 ORDER BY id DESC;
+RENAME TABLE t TO swap, kk TO t, swap TO kk;
+INSERT INTO kk (bb) VALUES ('last');
+TRUNCATE t;
+INSERT INTO t (id, bb) VALUES (7, 'seven');

@@ -1,0 +1,21 @@
+-- kinds: server sqlite postgresql
+CREATE DATABASE d CHARACTER SET utf16;
+USE d;
+CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20) CHARACTER SET ucs2, c TEXT CHARACTER SET utf32, e ENUM('ä','b','') CHARACTER SET utf16, s SET('x','ÿ') CHARACTER SET utf32, l VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_german2_ci);
+INSERT INTO t VALUES (1, 'äöü', 'ΑΩ', 'emoji 😀', 'ä', 'x,ÿ', 'Straße'), (2, '', '', '', '', '', ''), (3, NULL, NULL, NULL, NULL, NULL, NULL);
+SET collation_connection=utf16_general_ci;
+INSERT INTO t (id, a, b) SELECT 10+id, a, b FROM t;
+UPDATE t SET a=CONCAT(a, l) WHERE id=1;
+SET collation_connection=utf32_bin;
+UPDATE t SET c=UPPER(a), b=LOWER(b) WHERE id IN (1, 11);
+CREATE TABLE n (x VARCHAR(5) CHARACTER SET ucs2 PRIMARY KEY, y INT DEFAULT 5);
+SET NAMES utf8mb4;
+INSERT INTO n (x) VALUES ('é'), ('x '), ('ß');
+UPDATE n SET x='É' WHERE x='é';
+DELETE FROM n WHERE x='x';
+SET NAMES latin1;
+ALTER TABLE t ADD k VARCHAR(9) CHARACTER SET ucs2 DEFAULT 'abc', MODIFY a VARCHAR(40) CHARACTER SET utf8mb4;
+SET NAMES utf8mb4;
+INSERT INTO t (id, a) VALUES (30, '😀 after');
+ALTER TABLE n CONVERT TO CHARACTER SET utf8mb4;
+UPDATE n SET y=y+1 ORDER BY x;
