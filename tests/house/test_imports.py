@@ -10,8 +10,6 @@ from tests.house.code import Edge, edges
 # Cycles that are still there; the list only shrinks.
 CYCLES_LEFT: tuple[frozenset[str], ...] = (
     frozenset({"rplctl.commit.participant", "rplctl.commit.position_store", "rplctl.commit.two_phase"}),
-    frozenset({"rplctl.applier.spark.class_archive", "rplctl.applier.spark.session"}),
-    frozenset({"rplctl.command.process.supervise", "rplctl.command.start"}),
 )
 # The one reason for an import inside a function: it loads one of these, and not each call gets there. Seconds that they
 # take of one core, beside the 0.02 of Python itself.
