@@ -34,15 +34,7 @@ def backup(
         if c["relay_log_file"]
     )
     text = f"{many(result.files, 'file')}, {result.size} bytes in {result.folder}; relay logs up to {where or 'none'}"
-    row = {
-        "Folder": str(result.folder),
-        "Files": result.files,
-        "Bytes": result.size,
-        "Has_Target": result.has_target,
-        "Has_Key": result.has_key,
-        "Log_Status": result.log_status,
-    }
-    say(options, text, row)
+    say(options, text, result)
     if result.needs_dump and not options.quiet:
         sys.stderr.write("Note: the target's data are not in it: dump them and rplctl's own tables (man rplctl)\n")
     if options.verbose:

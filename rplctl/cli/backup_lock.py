@@ -29,7 +29,7 @@ def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: 
         raise typer.Exit(run_under_lock(options.config(), chosen, wait_s, command))
     held = lock_detached(options.config(), chosen, wait_s, seconds(timeout, "--timeout") or HOLDER_TIMEOUT_S)
     text = f"held by process {held.pid} for {held.timeout_s:g} s at most; rplctl unlock-{held.kind} ends it"
-    say(options, text, {"Lock": held.kind, "Pid": held.pid, "Timeout": held.timeout_s})
+    say(options, text, held)
 
 
 def say_unlocked(options: Globals, kind: str, pid: int | None) -> None:

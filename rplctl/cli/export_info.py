@@ -36,11 +36,5 @@ def export_info(
     say(
         options,
         f"channel '{name}' at {result.position} {done} {', '.join(result.files)}",
-        {
-            "Channel_Name": name,
-            "Server": result.server,
-            "Files": list(result.files),
-            "Exec_Master_Log_Pos": str(result.position),
-            "Dry_Run": dry_run,
-        },
+        result,
     )

@@ -18,6 +18,6 @@ def flush_relay_logs(context: typer.Context, channel: ChannelNames = None) -> No
     def flush(name: str, config: Config) -> None:
         result = run(config, name)
         done = "the receiver begins a new relay log" if result.asked_receiver else "the receiver does not run"
-        say(options, f"channel '{name}': {done}", {"Channel_Name": name, "Asked_Receiver": result.asked_receiver})
+        say(options, f"channel '{name}': {done}", result)
 
     end(for_each(options, channel, flush))

@@ -41,10 +41,5 @@ def init(context: typer.Context, **given: Any) -> None:
     say(
         options,
         f"instance folder {result.datadir}, target {result.target}",
-        {
-            "Datadir": str(result.datadir),
-            "Option_File": str(result.option_file),
-            "Target": result.target,
-            "Created_Tables": result.created_tables,
-        },
+        result,
     )

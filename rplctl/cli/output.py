@@ -11,13 +11,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any, Literal
 
 from rplctl.cli.color import has_color
 from rplctl.cli.globals import Globals
 from rplctl.cli.text import Row, ascii_table, clean, shown, to_json, tsv, vertical
 from rplctl.command.channel.context import Note
+from rplctl.errors import UsageError
+from rplctl.position import BinlogPosition
 
 
 def write(text: str) -> None:
@@ -130,10 +133,26 @@ def one_list(options: Globals) -> Iterator[None]:
             write(to_json(found))
 
 
-def say(options: Globals, text: str, result: Any = None) -> None:
-    """What a changing command did: one line, or with json the whole result."""
+def row_of(result: Any) -> dict[str, object]:
+    """The columns of a command's result. A column is called as its field, each word with a capital, or as the field's
+    metadata says ("column"; '' = it is none); `channel` is Channel_Name, and notes are told elsewhere.
+    """
+    row: dict[str, object] = {}
+    for known in fields(result):
+        usual = _USUAL.get(known.name, "_".join(word.capitalize() for word in known.name.split("_")))
+        if name := known.metadata.get("column", usual):
+            value = getattr(result, known.name)
+            row[name] = str(value) if isinstance(value, Path | BinlogPosition) else value
+    return row
+
+
+_USUAL = {"channel": "Channel_Name", "notes": ""}
+
+
+def say(options: Globals, text: str, result: Any) -> None:
+    """What a changing command did: one line, or with json the whole result, a record or what a row has."""
     if options.format == "json":
-        said = result if isinstance(result, dict) else {"result": text}
+        said = result if isinstance(result, dict) else row_of(result)
         write(to_json([said])) if _gathered is None else _gathered.append(said)
     elif not options.quiet:
         write(clean(text) + "\n")
@@ -150,8 +169,6 @@ def say_notes(options: Globals, notes: Iterable[Note]) -> None:
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ask on a terminal; elsewhere `--yes` must be given. Raises UsageError."""
-    from rplctl.errors import UsageError
-
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -28,6 +28,6 @@ def purge_binary_logs(
     def purge(name: str, config: Config) -> None:
         result = run(config, name, to=to, before=before, dry_run=dry_run)
         text = f"channel '{name}': {many(len(result.removed), 'binary log')} {'would be ' if dry_run else ''}removed"
-        say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
+        say(options, text, result)
 
     end(for_each(options, channel, purge))

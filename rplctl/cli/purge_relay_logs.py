@@ -18,6 +18,6 @@ def purge_relay_logs(context: typer.Context, channel: ChannelNames = None, dry_r
     def purge(name: str, config: Config) -> None:
         result = run(config, name, dry_run=dry_run)
         text = f"channel '{name}': {many(len(result.removed), 'relay log')} {'would be ' if dry_run else ''}removed"
-        say(options, text, {"Channel_Name": name, "Removed": list(result.removed), "Dry_Run": dry_run})
+        say(options, text, result)
 
     end(for_each(options, channel, purge))

@@ -43,12 +43,6 @@ def reset(
         result = run(config, name, everything=everything, dry_run=dry_run)
         would = "would be " if dry_run else ""
         text = f"channel '{name}' {would}reset, {many(len(result.removed_relay_logs), 'relay log')} {would}removed"
-        row = {
-            "Channel_Name": name,
-            "Removed_Relay_Logs": list(result.removed_relay_logs),
-            "Removed_Channel": result.removed_channel,
-            "Dry_Run": dry_run,
-        }
-        say(options, text, row)
+        say(options, text, result)
 
     end(for_each(options, channel, reset_one))

@@ -25,5 +25,4 @@ def restore(
     options = options_of(context)
     result = run(folder.absolute(), options.datadir, [place.absolute() for place in binary_log_dir or []])
     say_notes(options, result.notes)
-    row = {"Datadir": str(result.datadir), "Files": result.files, "Log_Status": result.log_status}
-    say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", row)
+    say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", result)

@@ -56,12 +56,7 @@ def skip(
     say(
         options,
         f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}",
-        {
-            "Channel_Name": name,
-            "Skip_Counter": result.count,
-            "Skip_Gtids": list(result.gtids),
-            "Dry_Run": dry_run,
-        },
+        result,
     )
 
 

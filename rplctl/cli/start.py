@@ -180,18 +180,11 @@ def _say_started(options: Globals, result: StartResult) -> None:
     how = {"reached": "reached its UNTIL and stopped", "stop": "stopped by rplctl stop", "signal": "stopped by SIGTERM"}
     done = f"channel '{name}' is at {result.synced_to}" if result.synced_to else ""
     if result.ended and not done:
-        at = f" at {result.at}" if result.at and result.at.log_name else ""
+        at = f" at {result.at}" if result.at else ""
         done = f"channel '{name}': {how.get(result.ended, 'stopped after --max-time')}{at}"
     what = f"channel '{name}': {' and '.join(result.started)} started" if result.started else ""
     say(
         options,
         done or what or f"channel '{name}' is running",
-        {
-            "Channel_Name": name,
-            "Started": list(result.started),
-            "Already_Running": list(result.already_running),
-            "Synced_To": str(result.synced_to) if result.synced_to else None,
-            "Ended": result.ended or None,
-            "Position": str(result.at) if result.at and result.at.log_name else None,
-        },
+        result,
     )

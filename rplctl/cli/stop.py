@@ -53,8 +53,7 @@ def stop(
             return
         say_notes(options, result.notes)
         text = f"channel '{name}': {' and '.join(result.stopped) or 'nothing'} stopped"
-        row = {"Channel_Name": name, "Stopped": list(result.stopped), "Killed": list(result.killed)}
-        say(options, text, row)
+        say(options, text, result)
 
     with one_list(options):
         failed = for_each(options, channel, stop_one, every=every)

@@ -36,5 +36,4 @@ def wait(
     limit = seconds(timeout, "--timeout")
     name, config = the_channel(options, channel)
     result = run(config, name, state=state, position=position, timeout_s=limit)
-    row = {"Channel_Name": name, "Position": str(result.executed), "Waited": round(result.waited_s, 3)}
-    say(options, f"channel '{name}' is {state or f'past {position}'}", row)
+    say(options, f"channel '{name}' is {state or f'past {position}'}", result)

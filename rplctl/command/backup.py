@@ -24,7 +24,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,12 +60,12 @@ _PIECE = 4 << 20
 class BackupResult:
     folder: Path
     files: int
-    size: int  # bytes
-    log_status: dict[str, Any]
+    size: int = field(metadata={"column": "Bytes"})
     has_target: bool
     has_key: bool
-    held_s: float
-    needs_dump: bool
+    log_status: dict[str, Any]
+    held_s: float = field(metadata={"column": ""})
+    needs_dump: bool = field(metadata={"column": ""})
 
 
 def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupResult:
@@ -114,7 +114,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     assert isinstance(files, dict)
     size = sum(entry["size"] for entry in files.values())
     has_key = bool(manifest["has_key"])
-    return BackupResult(folder, len(files), size, row, has_target, has_key, collected.held_s, needs_dump)
+    return BackupResult(folder, len(files), size, has_target, has_key, row, collected.held_s, needs_dump)
 
 
 def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]]:

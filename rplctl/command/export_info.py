@@ -9,7 +9,7 @@ executed one: our relay logs stay here. Invariant: nothing of ours changes, but 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rplctl.channel import Channel
@@ -53,7 +53,7 @@ class ExportResult:
     channel: str
     server: str
     files: tuple[str, ...]
-    position: BinlogPosition
+    position: BinlogPosition = field(metadata={"column": "Exec_Master_Log_Pos"})
     dry_run: bool
     notes: tuple[Note, ...]
 

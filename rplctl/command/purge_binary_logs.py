@@ -13,7 +13,7 @@ from rplctl.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeResult:
+class RemovedBinaryLogs:
     channel: str
     removed: tuple[str, ...]
     dry_run: bool
@@ -21,7 +21,7 @@ class PurgeResult:
 
 def purge_binary_logs(
     config: Config, channel_name: str, *, to: str = "", before: str = "", dry_run: bool = False
-) -> PurgeResult:
+) -> RemovedBinaryLogs:
     """The logs before the one named `to`, or last written before the time `before`; never the last one.
 
     Replicas that still read them are not known here. Raises UsageError 1381, 1373, NotConfigured.
@@ -41,7 +41,7 @@ def purge_binary_logs(
         names = logs_before(files, to) if to else logs_older_than(files, moment)
         if not dry_run:
             remove_logs(files, names)
-        return PurgeResult(channel_name, tuple(names), dry_run)
+        return RemovedBinaryLogs(channel_name, tuple(names), dry_run)
 
 
 def _moment(text: str) -> float:

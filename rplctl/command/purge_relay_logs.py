@@ -14,13 +14,13 @@ from rplctl.config import Config
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeResult:
+class RemovedRelayLogs:
     channel: str
     removed: tuple[str, ...]
     dry_run: bool
 
 
-def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> PurgeResult:
+def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedRelayLogs:
     """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
     from rplctl.applied_log.end import logged_record
     from rplctl.applied_log.files import binary_log_files
@@ -38,7 +38,7 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
             position = record.after.relay_log_position  # the binary log lacks what is behind it
         names = RelayLogIndex(channel).names()
         if position is None or position.log_name not in names:
-            return PurgeResult(channel_name, (), dry_run)
+            return RemovedRelayLogs(channel_name, (), dry_run)
         applied = names[: names.index(position.log_name)]
         removed = applied if dry_run else purge_applied(channel, position)
-        return PurgeResult(channel_name, tuple(removed), dry_run)
+        return RemovedRelayLogs(channel_name, tuple(removed), dry_run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
@@ -25,10 +25,10 @@ from rplctl.skip_list import read_gtids, write_gtids
 @dataclass(frozen=True, slots=True)
 class SkipResult:
     channel: str
-    count: int  # transactions that the next start passes over
-    gtids: tuple[str, ...] = ()  # passed over when they are reached
-    notes: tuple[Note, ...] = ()
-    dry_run: bool = False
+    count: int = field(metadata={"column": "Skip_Counter"})  # transactions that the next start passes over
+    gtids: tuple[str, ...] = field(metadata={"column": "Skip_Gtids"})  # passed over when they are reached
+    notes: tuple[Note, ...]
+    dry_run: bool
 
 
 def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", *, dry_run: bool = False) -> SkipResult:

@@ -67,7 +67,8 @@ def _stay(ready: Prepared, started: list[Child], progress: Progress | None) -> S
     run = Run(ready.config, ready.channel, started, ready.wanted, has_until)
     ending = supervise(run, ready.request.max_time_s, progress)
     if ready.wanted is None:
-        return replace(ready.result(started), ended=str(ending), at=position_at_end(ready.config, ready.channel))
+        at = position_at_end(ready.config, ready.channel)
+        return replace(ready.result(started), ended=str(ending), at=at if at.log_name else None)
     note_synced(ready.channel, ready.wanted.asked_at, str(ready.wanted.position))
     synced_to = ready.wanted.position
     return replace(ready.result(started), synced_to=synced_to, ended=str(ending), at=synced_to)

@@ -8,7 +8,7 @@ back by itself (a source or a target that is away) is waited for, and named when
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
@@ -28,8 +28,8 @@ _NOT_RUNNING = "This operation requires a running slave; configure slave and do 
 @dataclass(frozen=True, slots=True)
 class WaitResult:
     channel: str
-    waited_s: float
-    executed: BinlogPosition
+    executed: BinlogPosition = field(metadata={"column": "Position"})
+    waited_s: float = field(metadata={"column": "Waited"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def wait(
             executed = stored.read().exec_position if stored.exists() else BinlogPosition("", 0)
             away = ""
             if _is_there(channel, repositories, goal, threads):
-                return WaitResult(channel_name, time.monotonic() - begun, executed)
+                return WaitResult(channel_name, executed, round(time.monotonic() - begun, 3))
         except TargetError as error:
             if not error.transient:
                 raise

@@ -112,7 +112,7 @@ def test_results_go_to_stdout_and_notes_to_stderr_and_quiet_drops_both(
 ) -> None:
     options, quiet = Globals(configured.datadir), Globals(configured.datadir, quiet=True)
     for chosen in (options, quiet):
-        say(chosen, "done\x1b[2J")
+        say(chosen, "done\x1b[2J", {})
         say_notes(chosen, [Note(3083, "are already running."), Note(0, "no number")])
         shown = capsys.readouterr()
         if chosen is quiet:

@@ -57,7 +57,7 @@ def test_skip_by_gtid_is_kept_until_taken_back_and_notes_what_is_behind(config: 
     assert again.gtids == ("0-1-7", "1-2-3") and "executed already" in again.notes[0].text
     with pytest.raises(UsageError, match="DOMAIN-SERVER-NUMBER"):
         skip(config, "", None, "3e11fa47-71ca-11e1-9e33-c80aa9429562:5")
-    assert skip(config, "", 0) == SkipResult("", 0)
+    assert skip(config, "", 0) == SkipResult("", 0, (), (), dry_run=False)
 
 
 def test_recover_says_what_it_would_do_and_changes_nothing_with_dry_run(config: Config) -> None:

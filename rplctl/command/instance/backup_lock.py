@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rplctl import mysql_errors as er
@@ -41,9 +41,9 @@ class BackupLock:
 
 @dataclass(frozen=True, slots=True)
 class HeldLock:
-    kind: str
+    kind: str = field(metadata={"column": "Lock"})
     pid: int
-    timeout_s: float
+    timeout_s: float = field(metadata={"column": "Timeout"})
 
 
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:

@@ -75,8 +75,8 @@ class StartResult:
     already_running: tuple[str, ...]
     notes: tuple[Note, ...]
     synced_to: BinlogPosition | None = None  # seen to be applied
-    ended: str = ""  # how, of one that stayed: an Ending of supervise.py; '' = it goes on
-    at: BinlogPosition | None = None  # executed when it ended
+    ended: str | None = None  # how, of one that stayed: an Ending of supervise.py; None = it goes on
+    at: BinlogPosition | None = field(default=None, metadata={"column": "Position"})  # executed when it ended
 
 
 Begun = Callable[[StartResult], None]
