@@ -420,7 +420,7 @@ def _row_error(error: TargetError, change: RowChange, model: TableModel, run: Ev
     version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
     key = f" ({error.position})" if error.position else ""
     handler = f" handler error {_HANDLER_ERRORS[error.errno]};" if error.errno in _HANDLER_ERRORS else ""
-    end = f" the event's end_log_pos {at}" if at else " inside a compressed transaction"
+    end = f" the event's end_log_pos {at}" if at else " the event has no end_log_pos of its own"
     text = (
         f"Could not execute {_EVENT_NAMES[change.kind]}{version} event on table {model.qualified_name}; "
         f"{error.message}{key}, Error_code: {error.errno};{handler}{end}"
@@ -429,7 +429,7 @@ def _row_error(error: TargetError, change: RowChange, model: TableModel, run: Ev
 
 
 def _end_position(run: EventRun, number: int) -> str:
-    """'' inside a compressed transaction: the caller knows where that ends."""
+    """'' inside a compressed transaction, or a MariaDB's from 11.4 on: the caller knows where that ends."""
     return str(parse_header(run.event(number)).end_log_pos or "")
 
 

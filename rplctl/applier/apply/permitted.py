@@ -128,7 +128,7 @@ def _shown(query: Query) -> str:
 
 
 def _end(run: EventRun, number: int) -> str:
-    """'' inside a compressed transaction: the caller knows where that ends."""
+    """'' inside a compressed transaction, or a MariaDB's from 11.4 on: the caller knows where that ends."""
     return str(parse_header(run.event(number)).end_log_pos or "")
 
 

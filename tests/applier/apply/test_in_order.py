@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 
-from rplctl.applier.apply.in_order import wants_foreign_keys
-from rplctl.applier.decode.row_stream import read_run
+from rplctl.applier.apply.in_order import _row_error, wants_foreign_keys
+from rplctl.applier.decode.row_stream import EventRun, read_run
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.errors import RplError, TargetError
+from rplctl.event.format_description import FormatDescription
 from rplctl.event.scan import GroupKind
+from rplctl.event.types import EventType
 from rplctl.own_tables import prepared as prepared_store
 from rplctl.own_tables.models import mark_made_empty, tables_made_empty
 from rplctl.own_tables.prepared import take_prepared
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.model import TableModel
+from rplctl.target.base import ChangeKind, RowChange
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, numbers_of, scenario
@@ -208,6 +216,20 @@ def test_the_offender_is_named_as_mysql_does_and_its_whole_transaction_is_undone
     assert caught.value.message.endswith(caught.value.position)
     assert instance.query("SELECT count(*) FROM savepoints__items WHERE id = 3") == [(0,)]
     assert instance.reopen().info.exec_position == groups.scan.source_position(last - 1)
+
+
+@pytest.mark.parametrize(
+    ("end", "said"), [(4711, "the event's end_log_pos 4711"), (0, "the event has no end_log_pos of its own")]
+)
+def test_an_event_without_an_end_is_not_said_to_be_compressed(end: int, said: str) -> None:
+    """MariaDB from 11.4 on writes 0 within a transaction, as MySQL does within a compressed one."""
+    header = struct.pack("<IBIIIH", 0, EventType.WRITE_ROWS_V1, 1, 19, end, 0)
+    ends = np.array([0]), np.array([19]), np.array([EventType.WRITE_ROWS_V1], np.uint8)
+    run = EventRun(np.frombuffer(header, np.uint8), *ends, cast(FormatDescription, None))
+    change = RowChange(ChangeKind.INSERT, None, None)
+    model = cast(TableModel, SimpleNamespace(qualified_name="shop.t"))
+    error = _row_error(TargetError("no such date", errno=1292), change, model, run, 0)
+    assert error.message.endswith(said) and error.position == str(end or "")
 
 
 def test_a_bulk_batch_that_does_not_fit_is_gone_through_in_order(instance: Instance) -> None:
