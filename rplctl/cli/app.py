@@ -4,12 +4,14 @@
 `show_status` in show_status.py here, which asks `show_status` in rplctl/command/show_status.py.
 
 How verbs are lazy: a command line that names its verb imports that verb's file only; help, completion and mistakes
-import them all. A verb's function imports its command when it runs, and nothing else of ours is imported in a function
-(tests/house): so help, and the status of a FILE repository, load neither Spark nor SQLAlchemy nor Numba (design D16).
+import them all. A verb's function imports its command when it runs (tests/house/test_imports.py): so help, and the
+status of a FILE repository, load neither Spark nor SQLAlchemy nor Numba (design D16).
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -20,9 +22,10 @@ from typer.main import get_command
 
 from rplctl import __version__
 from rplctl.cli import completion
-from rplctl.cli.globals import GLOBAL_FLAGS, make_globals
-from rplctl.cli.output import write
+from rplctl.cli.globals import GLOBAL_FLAGS, hoist, make_globals
+from rplctl.cli.output import report, write
 from rplctl.cli.plain_values import use_plain_values
+from rplctl.errors import RplError, UsageError, file_error
 
 VERBS: dict[str, tuple[str, ...]] = {
     "init": (),
@@ -58,6 +61,38 @@ VERBS: dict[str, tuple[str, ...]] = {
     "demo": (),
 }
 HELP = ("-h", "--help")
+BROKEN_PIPE = 141  # as a shell reports SIGPIPE
+
+
+def run(arguments: Sequence[str]) -> int:
+    """One command line to its exit code; messages go to stderr. Raises KeyboardInterrupt."""
+    hoisted: list[str] = []
+    try:
+        hoisted = hoist(arguments)
+        command_for(completion.words() if completion.is_asked() else hoisted)(args=hoisted, prog_name="rplctl")
+        sys.stdout.flush()
+    except RplError as error:
+        if error.exit_code == UsageError.exit_code and not error.hint:
+            error.hint = help_of(hoisted)
+        report(error)
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
+        return BROKEN_PIPE
+    except OSError as error:
+        shown = file_error(error)
+        report(shown)
+        return shown.exit_code
+    except SystemExit as exit:
+        return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else 1
+    return 0
+
+
+def help_of(hoisted: Sequence[str]) -> str:
+    """Where a mistyped command is described: every wrong command line names its next step."""
+    verb = verb_of(hoisted)
+    known = any(verb in (name, *aliases) for name, aliases in VERBS.items())
+    return f"rplctl {verb} --help" if known else "rplctl --help"
 
 
 def command_for(arguments: Sequence[str]) -> Any:

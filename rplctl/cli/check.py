@@ -14,7 +14,8 @@ from rplctl.cli.options import (
     seconds,
 )
 from rplctl.cli.output import show_rows, write
-from rplctl.errors import UsageError
+from rplctl.cli.text import clean
+from rplctl.errors import RplError, UsageError, file_error
 
 
 def check(
@@ -37,11 +38,9 @@ def check(
 
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
-    from rplctl.cli.text import clean
     from rplctl.command.channel.context import one_engine
     from rplctl.command.check.verb import WORDS, Limits, Scope, worst
     from rplctl.command.check.verb import check as run
-    from rplctl.errors import RplError, file_error
 
     options = options_of(context)
     if offline and online:

@@ -14,6 +14,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from rplctl import failpoint
+from rplctl.channel import decode_channel_name
+from rplctl.command.selftest.crash_cases import MODES, all_cases
+from rplctl.command.show_status import COLUMNS
 from rplctl.config import default_datadir
 from rplctl.errors import RplError
 
@@ -91,7 +95,6 @@ def _datadir(context: Any) -> Path:
 
 def _channels(context: Any) -> list[str]:
     """Channels with an info file or a run folder: what can be known without a database."""
-    from rplctl.channel import decode_channel_name
 
     try:
         folder = _datadir(context)
@@ -116,14 +119,11 @@ def _relay_logs(context: Any) -> list[str]:
 
 
 def _columns() -> Iterable[str]:
-    from rplctl.command.show_status import COLUMNS
 
     return COLUMNS
 
 
 def _crash_names(name: str) -> Iterable[str]:
-    from rplctl import failpoint
-    from rplctl.command.selftest.crash_cases import MODES, all_cases
 
     if name == "points":
         return sorted(failpoint.CRASH_POINTS)

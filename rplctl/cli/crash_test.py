@@ -10,6 +10,7 @@ import typer
 from rplctl.cli.options import ChannelName, options_of, the_channel
 from rplctl.cli.output import say, show_records
 from rplctl.errors import UsageError
+from rplctl.target_url import has_password
 
 
 def crash_test(
@@ -46,7 +47,6 @@ def crash_test(
         return
     from rplctl.command.crash_test import CrashLine
     from rplctl.command.crash_test import crash_test as run
-    from rplctl.target_url import has_password
 
     if has_password(target):
         raise UsageError("a password in --target would be seen in the process list", hint="--target-password-file FILE")

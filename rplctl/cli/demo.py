@@ -14,6 +14,7 @@ from rplctl.cli.options import options_of
 from rplctl.cli.output import show_records, show_rows, write
 from rplctl.cli.progress import progress_unless
 from rplctl.cli.text import to_json
+from rplctl.errors import RplError
 
 
 def demo(
@@ -26,7 +27,6 @@ def demo(
     from rplctl.command.demo import DemoTable
     from rplctl.command.demo import demo as run
     from rplctl.command.show_status import WORKLOG_COLUMNS
-    from rplctl.errors import RplError
 
     options = options_of(context)
     with progress_unless(options.quiet) as progress:

@@ -10,6 +10,7 @@ from rplctl.cli.options import (
     options_of,
 )
 from rplctl.cli.output import show_records
+from rplctl.errors import RplError, file_error
 
 
 def doctor(context: typer.Context, channel: ChannelName = None) -> None:
@@ -19,7 +20,6 @@ def doctor(context: typer.Context, channel: ChannelName = None) -> None:
     """
     from rplctl.command.doctor import FAIL, WARN, DoctorLine
     from rplctl.command.doctor import doctor as run
-    from rplctl.errors import RplError, file_error
 
     options = options_of(context)
     if channel is not None:

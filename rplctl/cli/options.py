@@ -10,6 +10,8 @@ import typer
 
 from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
+from rplctl.cli.output import one_list, report, say_notes
+from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_channels, one_channel, one_engine
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, file_error
 
@@ -75,8 +77,6 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
     """The channels that a command without `--channel` means: all of them, the default one when there is none. `every`:
     `--all` was given. Raises UsageError.
     """
-    from rplctl.cli.output import say_notes
-    from rplctl.command.channel.context import known_channels
 
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel exclude each other", hint="leave one of them out")
@@ -103,9 +103,6 @@ def for_each(
     """`work` for each channel that a command without `--channel` means. One that fails keeps no other from its turn:
     its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
     """
-    from rplctl.cli import report
-    from rplctl.cli.output import one_list
-    from rplctl.command.channel.context import one_engine
 
     names = names_of(options, given, every=every)
     failed = 0
@@ -130,7 +127,6 @@ def end(exit_code: int) -> None:
 
 def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
     """The one channel a command means. Raises UsageError 3076, 3079."""
-    from rplctl.command.channel.context import one_channel
 
     if given is not None:
         check_channel_name(given)
@@ -140,7 +136,6 @@ def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
 
 def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
     """--receiver and --applier; neither is both."""
-    from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES
 
     chosen = tuple(role for role, given in ((RECEIVER, receiver), (APPLIER, applier)) if given)
     return chosen or ROLES

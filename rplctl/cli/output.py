@@ -15,11 +15,11 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from rplctl.cli.color import has_color
+from rplctl.cli.color import as_error, has_color
 from rplctl.cli.globals import Globals
-from rplctl.cli.text import Row, ascii_table, clean, shown, to_json, tsv, vertical
+from rplctl.cli.text import Row, ascii_table, clean, shortened, shown, to_json, tsv, vertical
 from rplctl.command.channel.context import Note
-from rplctl.errors import UsageError
+from rplctl.errors import RplError, UsageError
 from rplctl.position import BinlogPosition
 
 
@@ -180,3 +180,16 @@ def confirm(question: str, *, yes: bool) -> None:
         sys.stderr.write("\n")
     if answer.strip().lower() not in ("y", "yes"):
         raise UsageError("not confirmed: nothing was changed")
+
+
+def report(error: RplError, channel: str | None = None) -> None:
+    """`channel` when several were meant."""
+    head = as_error(f"ERROR {error.errno}" if error.errno else "ERROR", sys.stderr)
+    lines = [f": {error.message}"]
+    if channel is not None:
+        lines.append(f"channel: '{channel}'")
+    if error.position:
+        lines.append(f"position: {error.position}")
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    sys.stderr.write(head + "".join(clean(shortened(line)) + "\n" for line in lines))

@@ -19,6 +19,8 @@ from rplctl.cli.options import (
     seconds,
 )
 from rplctl.cli.output import show_rows, write
+from rplctl.cli.terminology import to_source, to_source_text
+from rplctl.cli.text import shown
 from rplctl.errors import NotRunning, UsageError
 
 
@@ -63,7 +65,6 @@ def _status_rows(
     options: Globals, channel: str | None, terminology: str, *, every: bool
 ) -> tuple[list[dict[str, object]], tuple[str, ...], int]:
     """(rows, columns to show, exit code of the first channel whose records cannot be read)."""
-    from rplctl.cli.terminology import to_source, to_source_text
     from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS
     from rplctl.command.show_status import show_status as run
 
@@ -76,7 +77,6 @@ def _status_rows(
 
 
 def _show_field(rows: list[dict[str, object]], field: str) -> None:
-    from rplctl.cli.text import shown
 
     names = {name.lower(): name for row in rows for name in row}
     if field.lower() not in names:

@@ -22,7 +22,7 @@ from rplctl.cli.options import (
     roles_of,
     seconds,
 )
-from rplctl.cli.output import one_list, say, say_notes
+from rplctl.cli.output import one_list, report, say, say_notes
 from rplctl.cli.progress import progress_unless
 from rplctl.config import Config
 from rplctl.errors import RplError, StoppedEarly, UsageError, WaitTimeout
@@ -161,7 +161,6 @@ def _say_begun(options: Globals, result: StartResult, foreground: bool) -> None:
 
 
 def _start_shared(options: Globals, names: list[str], request: StartRequest) -> int:
-    from rplctl.cli import report
     from rplctl.command.process.start_shared import start_shared
 
     failed = 0

@@ -9,6 +9,6 @@ instance   what belongs to the instance folder as a whole
 process    the processes of a channel's threads
 selftest   `crash-test` on the inside
 
-Spark, SQLAlchemy and Numba are imported inside the functions that need them, so that asking for help, or for the status
-of a FILE repository, stays fast (design D16).
+What loads Spark, SQLAlchemy or Numba is imported inside the functions that need it, where not each call does, so that
+asking for help, or for the status of a FILE repository, stays fast (design D16; held by tests/house/test_imports.py).
 """

@@ -43,6 +43,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import RepositoryKind, open_relay_log_info, open_repository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.secret import KEY_FILE
+from rplctl.target import open_engine
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -200,7 +201,6 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
     from sqlalchemy import inspect
 
     from rplctl.commit.position_store import at_marker, read_marker
-    from rplctl.target import open_engine
 
     engine = open_engine(f"sqlite:///{target}")
     try:

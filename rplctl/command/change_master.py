@@ -56,6 +56,7 @@ from rplctl.config import Config
 from rplctl.errors import TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.relay_log.index import RelayLogIndex
 
 _POSITION = ("master_log_file", "master_log_pos")
 
@@ -133,7 +134,6 @@ def _stands(relay: RelayLogInfo) -> Note:
 
 def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:
     """Up to where the source's log is applied; where fetching once began when nothing is."""
-    from rplctl.relay_log.index import RelayLogIndex
     from rplctl.relay_log.locate import first_fetched
 
     index = RelayLogIndex(channel)

@@ -34,6 +34,7 @@ from rplctl.command.selftest.crash_walk import Walk
 from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import NotRunning, UsageError
+from rplctl.target.registry import DEFAULT_KIND, target_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,6 @@ def crash_test(
 
     `target`: its URL; '' is a SQLite file. `target_password` as in Config. Raises UsageError, TargetError, RplError.
     """
-    from rplctl.target.registry import DEFAULT_KIND, target_kind
 
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]

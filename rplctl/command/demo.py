@@ -15,6 +15,8 @@ from rplctl.command.process.start_request import Progress, StartRequest
 from rplctl.command.show_status import SlaveStatus, show_status
 from rplctl.command.start import start
 from rplctl.config import load_config
+from rplctl.demo import BINLOG_FOLDER, source_state
+from rplctl.demo.checksum import sqlite_checksum
 from rplctl.errors import RplError, UsageError
 
 
@@ -46,7 +48,6 @@ class DemoResult:
 
 def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
     """Raises UsageError when the folder is not empty, and whatever replication raises."""
-    from rplctl.demo import BINLOG_FOLDER, source_state
 
     datadir = Path(tempfile.mkdtemp(prefix="rplctl-demo-")) if folder is None else folder.absolute()
     if datadir.exists() and any(datadir.iterdir()):
@@ -63,8 +64,6 @@ def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
 
 
 def _compare(target: Path) -> tuple[DemoTable, ...]:
-    from rplctl.demo import source_state
-    from rplctl.demo.checksum import sqlite_checksum
 
     tables = []
     connection = sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True)

@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rplctl.applied_log.files import binary_log_files
+from rplctl.applier.spark.java import find_java
 from rplctl.channel import Channel
 from rplctl.command.channel.context import engine_of, known_channels, open_repositories, running
 from rplctl.command.check.findings import Finding
+from rplctl.command.check.power_cut import power_cut
 from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Limits, Scope, check
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
@@ -24,7 +27,8 @@ from rplctl.errors import RplError, TargetError, file_error
 from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
-from rplctl.secret import KEY_FILE
+from rplctl.secret import KEY_FILE, reveal
+from rplctl.target import mapped_errors
 from rplctl.target.doctor_line import FAIL, OK, WARN, DoctorLine
 from rplctl.target.registry import dialect_of
 from rplctl.target_url import url_without_password
@@ -107,7 +111,6 @@ def _python() -> Iterator[DoctorLine]:
 
 
 def _java(config: Config) -> Iterator[DoctorLine]:
-    from rplctl.applier.spark.java import find_java
 
     with tempfile.TemporaryDirectory() as shim:
         java = find_java(config.java_home, Path(shim))
@@ -158,8 +161,6 @@ def _target(config: Config) -> Iterator[DoctorLine]:
         result, hint = (OK, "") if is_possible else (FAIL, "rplctl init")
         yield DoctorLine("target", result, f"{shown}: {where}", hint)
         return
-    from rplctl.command.check.power_cut import power_cut
-    from rplctl.target import mapped_errors
 
     engine = engine_of(config)()
     try:
@@ -215,7 +216,6 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
 def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
     """Nothing without one. Raises ConfigError, BinlogFormatError."""
     from rplctl.applied_log.end import find_end
-    from rplctl.applied_log.files import binary_log_files
 
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:
@@ -237,7 +237,6 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
     if master.master_binlog_dir:
         yield DoctorLine(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")
         return
-    from rplctl.secret import reveal
     from rplctl.source.survey import survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:

@@ -31,12 +31,13 @@ from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.durable import sync_count
+from rplctl.durable import private_folder, sync_count
 from rplctl.errors import RplError, UsageError
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_relay_log_info
 from rplctl.repository.base import InfoRepository
+from rplctl.target import open_engine, open_target
 from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
@@ -125,7 +126,6 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
 
 def _prepares_twice(config: Config) -> bool:
     """Measured on MySQL 9.7; MariaDB and PostgreSQL sync once."""
-    from rplctl.target import open_engine
 
     if not dialect_of(target_kind(config.target_url)).executes_statements:
         return False
@@ -193,9 +193,7 @@ class _Run:
 
     def __init__(self, config: Config, variant: str) -> None:
         from rplctl.commit.position_store import Ledger
-        from rplctl.durable import private_folder
         from rplctl.own_tables.tables import create_own_tables
-        from rplctl.target import open_target
 
         private_folder(config.datadir)
         self.target: Target = open_target(config.target_url)

@@ -16,7 +16,9 @@ from rplctl.command.instance.compiled_code import compile_kernels
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
+from rplctl.repository import create_tables
 from rplctl.secret import protect
+from rplctl.target import open_engine, target_kind, two_phase_verbs
 from rplctl.target_url import has_password, is_same_target
 
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
@@ -45,8 +47,6 @@ def init(
     if planned.commit_mode == "xa":
         _refuse_unprepared(planned)
     if "?" in planned.target:
-        from rplctl.target import open_engine
-
         open_engine(planned.target_url).dispose()  # its words are judged; nothing connects
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
@@ -70,8 +70,6 @@ def _store(
     config = load_config(datadir, config_file=config_file)
     uses_table = "TABLE" in (config.master_info_repository, config.relay_log_info_repository)
     if uses_table:
-        from rplctl.repository import create_tables
-
         create_tables(engine_of(config)(), config.rep_engine)
     notes = []
     if planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
@@ -92,7 +90,6 @@ def _store(
 def _refuse_unprepared(planned: Config) -> None:
     """commit_mode=xa for a kind of target that has no two-phase commit; what a server refuses shows at start."""
     from rplctl.commit.two_phase import no_two_phase
-    from rplctl.target import target_kind, two_phase_verbs
 
     kind = target_kind(planned.target_url)
     if two_phase_verbs(kind) is None:

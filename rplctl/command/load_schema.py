@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
+from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     APPLIER,
@@ -30,6 +31,10 @@ from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.repository.switch import may_have_table
+from rplctl.schema.dump import load_catalog
+from rplctl.schema.source_catalog import read_catalog
+from rplctl.secret import reveal
+from rplctl.target import open_target
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -74,7 +79,6 @@ def load_schema(
         empty: list[TableName] = []
         if not dry_run:
             from rplctl.own_tables.initial_models import load_catalog
-            from rplctl.target import open_target
 
             target = open_target(config.target_url)
             try:
@@ -128,7 +132,6 @@ def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> li
     """Those that the source has rows in, or may have: it lets us look or not. One that is empty now ends up empty."""
     if not names or not master.host:
         return names
-    from rplctl.secret import reveal
     from rplctl.source.survey import survey
 
     found = []
@@ -147,7 +150,6 @@ def _shown(names: list[TableName]) -> tuple[str, ...]:
 
 
 def read_dump(path: Path) -> Catalog:
-    from rplctl.schema.dump import load_catalog
 
     try:
         # bytes that are no text are in rows, and in MariaDB's defaults of BINARY columns
@@ -173,8 +175,6 @@ def _names_in(table: TableModel) -> Iterator[str]:
 def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no schema to ask for", hint="rplctl load-schema FILE")
-    from rplctl.schema.source_catalog import read_catalog
-    from rplctl.secret import reveal
     from rplctl.source.survey import survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
@@ -183,7 +183,6 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
 
 def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
     """Under the names that the channel's filters give, without what they leave out."""
-    from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 
     return filtered_catalog(catalog, ReplicationFilter.from_config(config))
 
@@ -197,7 +196,6 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
     if not position.log_name or not master.host:
         return ()
     from rplctl.own_tables.initial_models import adopt_tables, needs_models
-    from rplctl.target import open_target
 
     target = open_target(config.target_url)
     try:

@@ -14,8 +14,11 @@ from rplctl.channel import Channel
 from rplctl.command.channel.context import all_channels, engine_of, one_engine
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError, UsageError
+from rplctl.log_status import CHANNELS, STORAGE_ENGINES, TargetLog, collect_log_status
 from rplctl.receiver.identity import replica_identity
 from rplctl.repository.channels import TargetKey, target_key
+from rplctl.target import open_engine_log
+from rplctl.target.engine_log import access_denied
 from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
@@ -53,8 +56,6 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
 @contextmanager
 def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]]]:
     """What was collected, and the targets' logs, which keep their snapshots of that moment for the block."""
-    from rplctl.log_status import collect_log_status
-    from rplctl.target.engine_log import access_denied
 
     try:
         options = config("")
@@ -88,7 +89,6 @@ def _targets(config: Configs) -> dict[TargetKey, list[str]]:
 
 def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: ExitStack) -> Iterator[TargetLog]:
     """The default channel's first. A SQLite file that is not there yet has none. Raises RplError 1227, 3722."""
-    from rplctl.log_status import TargetLog
 
     default = target_key(config(""))
     for key in sorted(targets, key=lambda key: key != default):
@@ -102,7 +102,6 @@ def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: Exi
 
 def _channels(config: Configs) -> list[str]:
     """Raises RplError 3722."""
-    from rplctl.log_status import CHANNELS
 
     try:
         return all_channels(config(""))
@@ -111,9 +110,6 @@ def _channels(config: Configs) -> list[str]:
 
 
 def _open_log(config: Config, whose: str) -> EngineLog | None:
-    from rplctl.log_status import STORAGE_ENGINES
-    from rplctl.target import open_engine_log
-    from rplctl.target.engine_log import access_denied
 
     try:
         file = sqlite_file(config)

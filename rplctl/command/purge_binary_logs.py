@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rplctl import mysql_errors as er
+from rplctl.applied_log.files import binary_log_files
+from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs
 from rplctl.channel import Channel
 from rplctl.command.channel.context import administer, open_repositories, read_master_info
 from rplctl.config import Config
@@ -26,8 +28,6 @@ def purge_binary_logs(
 
     Replicas that still read them are not known here. Raises UsageError 1381, 1373, NotConfigured.
     """
-    from rplctl.applied_log.files import binary_log_files
-    from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs
 
     if bool(to) == bool(before):
         raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")

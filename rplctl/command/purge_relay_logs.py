@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     administer,
@@ -11,6 +12,8 @@ from rplctl.command.channel.context import (
     read_master_info,
 )
 from rplctl.config import Config
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.purge import purge_applied
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +26,6 @@ class RemovedRelayLogs:
 def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedRelayLogs:
     """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
     from rplctl.applied_log.end import logged_record
-    from rplctl.applied_log.files import binary_log_files
-    from rplctl.relay_log.index import RelayLogIndex
-    from rplctl.relay_log.purge import purge_applied
 
     channel = Channel(channel_name, config.datadir)
     with administer(config, channel) as config:

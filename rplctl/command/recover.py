@@ -19,6 +19,8 @@ from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo
 from rplctl.position import RelayLogPosition
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.purge import purge_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,6 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
     is not executed. Raises UsageError 3021 while the receiver runs, for `refetch` 3081 while either thread does.
     """
     from rplctl.recovery import recover_relay_log
-    from rplctl.relay_log.index import RelayLogIndex
-    from rplctl.relay_log.purge import purge_all
 
     channel = Channel(channel_name, config.datadir)
     with administer(config, channel) as config:
@@ -78,7 +78,6 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
 
 def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
     """Nothing is executed: where the relay logs begin. Raises UsageError when they do not say it."""
-    from rplctl.relay_log.index import RelayLogIndex
     from rplctl.relay_log.locate import first_fetched
 
     index = RelayLogIndex(channel)

@@ -25,6 +25,8 @@ from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import remove_file
 from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.purge import purge_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,6 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
     The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
     """
     from rplctl.commit.two_phase import settle_prepared
-    from rplctl.relay_log.index import RelayLogIndex
-    from rplctl.relay_log.purge import purge_all
 
     channel = Channel(channel_name, config.datadir)
     with administer(config, channel) as config:

@@ -14,6 +14,7 @@ from rplctl.command.channel.context import (
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.relay_log.index import RelayLogIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,6 @@ def show_relaylog_events(
 ) -> Iterator[RelayLogEvent]:
     """Events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220, BinlogFormatError."""
     from rplctl.relay_log.event_list import events_of
-    from rplctl.relay_log.index import RelayLogIndex
 
     channel = Channel(channel_name, config.datadir)
     read_master_info(open_repositories(config, channel_name), channel_name)

@@ -19,6 +19,7 @@ from rplctl.command.channel.context import (
 from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 from rplctl.skip_list import read_gtids, write_gtids
 
 
@@ -64,7 +65,6 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
 
 def _parts(gtids: str) -> tuple[str, ...]:
     """`domain-server-number,…` one by one, a MySQL set by source, each as the servers print it."""
-    from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 
     parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
     if not any(":" in part for part in parts):
@@ -74,7 +74,6 @@ def _parts(gtids: str) -> tuple[str, ...]:
 
 def _executed(config: Config, channel: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the GTIDs whose transactions are behind the applier. Raises UsageError for the other vendor's."""
-    from rplctl.event.gtid import is_executed
 
     stored = open_repositories(config, channel).relay_log_info
     executed = stored.read().gtid_executed if stored.exists() else ""

@@ -30,6 +30,7 @@ from rplctl.command.process.start_request import (
     Until,
     check_request,
 )
+from rplctl.command.process.supervise import Run, position_at_end, supervise
 from rplctl.config import Config
 from rplctl.errors import StoppedEarly
 
@@ -61,8 +62,6 @@ def start(
 
 
 def _stay(ready: Prepared, started: list[Child], progress: Progress | None) -> StartResult:
-    from rplctl.command.process.supervise import Run, position_at_end, supervise
-
     has_until = ready.request.until != Until() and any(child.role == APPLIER for child in started)
     run = Run(ready.config, ready.channel, started, ready.wanted, has_until)
     ending = supervise(run, ready.request.max_time_s, progress)

@@ -10,6 +10,7 @@ from rplctl.command.channel.context import administer, engine_of, refuse_unknown
 from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
+from rplctl.repository import switch
 from rplctl.repository.base import RepositoryKind
 
 REPOSITORIES = ("master-info", "relay-log-info", "both")
@@ -32,7 +33,6 @@ def switch_repo(
     config: Config, channel_name: str, to: str, repository: str = "both", *, dry_run: bool = False
 ) -> list[SwitchStep]:
     """Raises UsageError 3081 while a thread runs, RepositoryConflict when both places hold data, NotConfigured."""
-    from rplctl.repository import switch
 
     if to.upper() not in RepositoryKind.__members__:
         raise UsageError(f"--to {to}: write table or file")

@@ -231,7 +231,7 @@ def test_many_channels_of_one_target_are_one_connection_which_is_closed_after(
         opened.append(open_engine(url))
         return opened[-1]
 
-    monkeypatch.setattr("rplctl.target.open_engine", opening)
+    monkeypatch.setattr("rplctl.command.channel.context.open_engine", opening)
     shown = [line["Source"] for line in json.loads(program("show-channels", "--json").out)]
     assert shown == ["db1:3306"] * 3
     verdicts = json.loads(program("check", "--json").out)

@@ -23,6 +23,7 @@ from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number, numbered_log_name
+from rplctl.relay_log.index import RelayLogIndex
 from rplctl.secret import protect
 
 _POSITION_OPTIONS = ("master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos")
@@ -273,7 +274,6 @@ def _without_position(moves: dict[str, Any]) -> dict[str, Any]:
 
 def _given_relay_position(channel: Channel, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
     """RELAY_LOG_FILE, RELAY_LOG_POS: must be a transaction end in a relay log we have, with its source position."""
-    from rplctl.relay_log.index import RelayLogIndex
     from rplctl.relay_log.locate import boundary_at
 
     index = RelayLogIndex(channel)

@@ -38,7 +38,9 @@ from rplctl.errors import RepositoryConflict, RplError, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.purge import purge_all
+from rplctl.repository import create_tables, next_master_id, open_master_info
 from rplctl.repository.base import RepositoryKind
+from rplctl.repository.switch import may_have_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,6 @@ def settle_position(config: Config, channel: Channel, repositories: Repositories
     """Before a stopped applier's position is read to be moved: the target may know of transactions that a crash kept
     out of a file (mode marker and xa). True when the record may be another now. Raises TargetError.
     """
-    from rplctl.repository.switch import may_have_table
 
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
         return False
@@ -74,7 +75,6 @@ def settle_position(config: Config, channel: Channel, repositories: Repositories
 
 def stored_records(config: Config, repositories: Repositories, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
     """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2)."""
-    from rplctl.repository import next_master_id
 
     if repositories.master_info.exists():
         master = repositories.master_info.read()
@@ -102,8 +102,6 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
     """The channel is not new when the other kind of repository holds it: a switch came between, or an option changed.
     A record here, too, would be what REQ-6 cannot decide.
     """
-    from rplctl.repository import open_master_info
-    from rplctl.repository.switch import may_have_table
 
     here = repositories.master_info
     other = RepositoryKind.FILE if here.kind is RepositoryKind.TABLE else RepositoryKind.TABLE
@@ -128,8 +126,6 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
 def _create_tables(config: Config, repositories: Repositories) -> None:
     """CREATE TABLE IF NOT EXISTS, when a repository is a table: `init` may not have run."""
     if RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
-        from rplctl.repository import create_tables
-
         create_tables(repositories.engine(), config.rep_engine)
 
 

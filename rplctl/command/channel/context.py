@@ -20,7 +20,11 @@ from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
 from rplctl.errors import NotConfigured, TargetError, UsageError, file_error
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
+from rplctl.repository import list_channels, open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository
+from rplctl.repository.channels import find_channels
+from rplctl.repository.switch import may_have_table
+from rplctl.target import dialect_of, open_engine
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -118,8 +122,6 @@ def engine_of(config: Config) -> Callable[[], Engine]:
     def engine() -> Engine:
         url = config.target_url
         if url not in opened:
-            from rplctl.target import open_engine
-
             opened[url] = open_engine(url)
         return opened[url]
 
@@ -146,7 +148,6 @@ def one_engine() -> Iterator[None]:
 
 def open_repositories(config: Config, name: str) -> Repositories:
     """Raises ConfigError, TargetError when the repository is a table that cannot be reached."""
-    from rplctl.repository import open_master_info, open_relay_log_info
 
     engine = engine_of(config)
     channel = Channel(name, config.datadir)
@@ -159,7 +160,6 @@ def target_has_table(repositories: Repositories, name: str) -> bool:
     from sqlalchemy import inspect
 
     from rplctl.repository.table import is_file_missing, mapped_errors
-    from rplctl.target import dialect_of
 
     engine = repositories.engine()
     if is_file_missing(engine):
@@ -172,7 +172,6 @@ def all_channels(config: Config) -> list[str]:
     """Every configured channel in whichever target, the default one first, then by name. Raises TargetError for a
     target that cannot be asked.
     """
-    from rplctl.repository import list_channels
 
     return list_channels(config, engine_of)
 
@@ -181,7 +180,6 @@ def known_channels(config: Config, says: Callable[[Note], None] = lambda note: N
     """As `all_channels`; of a target that cannot be asked those that options and folder know of, which is said: who
     looks at them, or stops them, needs no target. Raises TargetError when it knows of none.
     """
-    from rplctl.repository.channels import find_channels
 
     found = find_channels(config, engine_of)
     names = sorted([*found.names, *found.perhaps])
@@ -237,7 +235,6 @@ def not_configured(channel: str, datadir: Path) -> NotConfigured:
 
 def refuse_unknown(config: Config, channel: str) -> None:
     """A channel is known when either record is in either place. Raises NotConfigured 3074 or 1200."""
-    from rplctl.repository.switch import may_have_table
 
     for kind in ("FILE", "TABLE", "FILE"):  # a switch beside us writes the one before it removes the other
         if kind == "TABLE" and not may_have_table(config):  # looking would make the target's file

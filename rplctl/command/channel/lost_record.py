@@ -19,6 +19,7 @@ from rplctl.position import BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository.switch import may_have_table
 from rplctl.status import read_status
+from rplctl.target import mapped_errors
 
 
 def is_lost(repositories: Repositories, channel: Channel, master: MasterInfo) -> bool:
@@ -34,7 +35,6 @@ def made_again(
     if not may_have_table(config) or not target_has_table(repositories, "rplctl_commit_marker"):
         return None
     from rplctl.commit.position_store import read_marker
-    from rplctl.target import mapped_errors
 
     engine = repositories.engine()
     with mapped_errors(engine.dialect.name), engine.connect() as connection:

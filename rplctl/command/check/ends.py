@@ -15,6 +15,8 @@ from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
+from rplctl.secret import reveal
+from rplctl.target import dialect_of, open_target
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -29,7 +31,6 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     from sqlalchemy.exc import SQLAlchemyError
 
     from rplctl.own_tables.models import load_models, tables_made_empty
-    from rplctl.target import dialect_of, open_target
 
     try:
         engine = engine_of(config)()
@@ -128,7 +129,6 @@ def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
 
 
 def _ask(config: Config, master: MasterInfo) -> tuple[dict[str, str], dict[str, int]]:
-    from rplctl.secret import reveal
     from rplctl.source.survey import survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:

@@ -16,6 +16,7 @@ from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.process.thread_report import ThreadReport, report_of
 from rplctl.config import Config
 from rplctl.errors import RplError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 
@@ -61,7 +62,6 @@ def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, e
 
 def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
     """Whether all of them are read or executed."""
-    from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 
     if ":" in gtids:
         return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))

@@ -13,6 +13,7 @@ from rplctl.command.check.findings import Finding, found
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
+from rplctl.recovery import plan_recovery
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import boundary_at
@@ -83,7 +84,6 @@ def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by
 
 
 def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough: bool) -> Iterator[Finding]:
-    from rplctl.recovery import plan_recovery
 
     try:
         plan = plan_recovery(channel, master, relay, thorough=thorough)

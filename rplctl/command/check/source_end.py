@@ -16,9 +16,16 @@ import numpy as np
 
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.receiver.identity import replica_identity
+from rplctl.receiver.retrieved_gtids import RetrievedGtids
+from rplctl.relay_log.log_file import Boundary, event_at, mapped_file, walk
+from rplctl.secret import reveal
+from rplctl.source.base import DumpStart, EventBatch
+from rplctl.source.binlog_folder import first_log_for_gtids, log_names, read_head
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +53,6 @@ def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> Sourc
     """Raises SourceError when the source is away, has no binary log or may not be asked."""
     if master.master_binlog_dir:
         return _end_of_folder(config, master, relay)
-    from rplctl.secret import reveal
     from rplctl.source.survey import executed_gtids, log_end, survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
@@ -69,7 +75,6 @@ def _taken(gtids: str, master: MasterInfo) -> str:
 
 
 def _end_of_folder(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:
-    from rplctl.receiver.identity import replica_identity
 
     folder, left_out = Path(master.master_binlog_dir), _LeftOut(master)
     if not config.replicate_same_server_id:
@@ -106,7 +111,6 @@ def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def folder_end(folder: Path, left_out: _LeftOut | None = None) -> BinlogPosition:
     """The position after the last complete transaction of the newest log; log_name '' when there is no log yet."""
-    from rplctl.source.binlog_folder import log_names
 
     names = log_names(folder)
     if not names:
@@ -121,8 +125,6 @@ def folder_end(folder: Path, left_out: _LeftOut | None = None) -> BinlogPosition
 
 def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
     """Its complete groups, each time with the boundary behind them. Raises SourceError for what is no binary log."""
-    from rplctl.relay_log.log_file import Boundary, mapped_file, walk
-    from rplctl.source.binlog_folder import read_head
 
     read_head(log)  # says clearly what is wrong with an encrypted or foreign file
     with mapped_file(log) as data:
@@ -133,11 +135,6 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 def _gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: _LeftOut) -> str:
     """What is executed and what the folder has beyond that and the channel takes. Raises SourceError 1236."""
-    from rplctl.event.gtid import MysqlGtidSet
-    from rplctl.receiver.retrieved_gtids import RetrievedGtids
-    from rplctl.relay_log.log_file import event_at
-    from rplctl.source.base import DumpStart, EventBatch
-    from rplctl.source.binlog_folder import first_log_for_gtids, log_names
 
     is_mariadb = not master.enabled_auto_position
     names = log_names(folder)

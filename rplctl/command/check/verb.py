@@ -17,12 +17,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rplctl.channel import Channel
+from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
+from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
 from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.errors import RplError, file_error
+from rplctl.repository.switch import may_have_table
 
 __all__ = ["Limits", "Scope", "Verdict", "check", "worst"]
 
@@ -105,8 +108,6 @@ def worst(levels: Iterable[int]) -> int:
 
 def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
     """What the stored state says. One part that cannot be looked at hides none of the others."""
-    from rplctl.command.check.repository import Stored, check_repositories
-    from rplctl.repository.switch import may_have_table
 
     stored = Stored()
     yield from _told(lambda: check_repositories(config, channel, stored))
@@ -116,11 +117,8 @@ def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
         master = stored.master
         yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=scope is not Scope.LOCAL))
     if may_have_table(config):
-        from rplctl.command.check.ends import check_target
-
         yield from _told(lambda: check_target(config, channel, stored))
     if scope is Scope.ONLINE:
-        from rplctl.command.check.ends import check_source
         from rplctl.command.check.progress import check_progress
 
         yield from _told(lambda: check_source(config, stored))

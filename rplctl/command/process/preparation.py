@@ -31,6 +31,7 @@ from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
 from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.check.sync_record import note_stays
 from rplctl.command.instance.journal import append_journal
+from rplctl.command.load_schema import seed_models
 from rplctl.command.process.child import Child, spawn
 from rplctl.command.process.start_request import (
     StartRequest,
@@ -42,6 +43,7 @@ from rplctl.durable import remove_leftovers
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
+from rplctl.repository.switch import settle_repositories, upgrade_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,6 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
         for folder in (channel.datadir, channel.run_folder):
             remove_leftovers(folder)
         from rplctl.commit.two_phase import settle_prepared
-        from rplctl.repository.switch import settle_repositories, upgrade_tables
 
         upgrade_tables(config, engine_of(config))
         settle_prepared(config, channel, engine_of(config))
@@ -177,7 +178,6 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
 
 
 def _seed(config: Config, channel: Channel, master: MasterInfo) -> None:
-    from rplctl.command.load_schema import seed_models
 
     seed_models(config, channel, master, open_repositories(config, channel.name).relay_log_info.read().exec_position)
 

@@ -25,6 +25,7 @@ from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process.child import Child, error_of, terminate
 from rplctl.config import Config
 from rplctl.errors import NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
+from rplctl.event.gtid import is_executed
 from rplctl.position import BinlogPosition
 from rplctl.status import AWAY, ThreadStatus, read_status
 
@@ -163,7 +164,6 @@ def _is_synced(run: Run, wanted: SourceEnd) -> bool:
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
         return is_applied(run.channel, repositories, wanted.position)
-    from rplctl.event.gtid import is_executed
 
     stored = repositories.relay_log_info
     return is_executed(wanted.gtids, stored.read().gtid_executed if stored.exists() else "")

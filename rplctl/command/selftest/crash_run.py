@@ -22,13 +22,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import failpoint
+from rplctl.applied_log.files import binary_log_files, existing_names
+from rplctl.applier.feed.plan import plan_batches
+from rplctl.applier.feed.relay_feed import RelayFeed
+from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
+from rplctl.command.change_master import change_master
+from rplctl.command.channel.change_options import MasterChanges
+from rplctl.commit.xid import instance_name, xid_prefix
 from rplctl.config import Config
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
 from rplctl.errors import LockBusy, RplError
+from rplctl.event.header import CHECKSUM_LENGTH
+from rplctl.event.scan import GroupKind, scan_events, scan_groups
 from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
+from rplctl.relay_log.reader import RelayLogReader
+from rplctl.repository import open_relay_log_info
+from rplctl.status import read_status
+from rplctl.target import dialect_of, open_target, two_phase_verbs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,9 +150,6 @@ def channel_of(config: Config) -> Channel:
 
 def configure(config: Config, _say: Say) -> None:
     """CHANGE MASTER TO the recorded log, the applier at its start. Raises RplError."""
-    from rplctl.command.change_master import change_master
-    from rplctl.command.channel.change_options import MasterChanges
-    from rplctl.repository import open_relay_log_info
 
     change_master(config, CHANNEL, MasterChanges(master_binlog_dir=os.fspath(FOLDER)))
     file = replace(config, relay_log_info_repository="FILE")
@@ -148,7 +159,6 @@ def configure(config: Config, _say: Say) -> None:
 def receive(config: Config, _say: Say) -> None:
     """The receiver, until the relay log holds everything. Raises RplError."""
     from rplctl.receiver.receiver import Receiver
-    from rplctl.status import read_status
 
     receiver = Receiver(config, channel_of(config))
     last, path = recorded()[-1:], channel_of(config).status_path("receiver")
@@ -172,14 +182,9 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
     target holds at both. Raises RplError.
     """
     from rplctl.applier.apply.batch import BatchApplier
-    from rplctl.applier.feed.plan import plan_batches
-    from rplctl.applier.feed.relay_feed import RelayFeed
-    from rplctl.applier.interrupt import Interrupter
-    from rplctl.applier.spark.in_process import InProcessPipeline
     from rplctl.commit.position_store import open_ledger
     from rplctl.commit.two_phase import evict_predecessor
     from rplctl.own_tables.tables import create_own_tables
-    from rplctl.target import open_target
 
     channel = channel_of(config)
     target = open_target(config.target_url)
@@ -232,8 +237,6 @@ def target_digest(engine: Engine) -> str:
     """Of all rows that the recorded log made."""
     from sqlalchemy import inspect, text
 
-    from rplctl.target import dialect_of
-
     is_one_file = dialect_of(engine.dialect.name).is_one_file
     rows = {}
     with engine.connect() as connection:
@@ -247,8 +250,6 @@ def target_digest(engine: Engine) -> str:
 
 def leftovers(config: Config, engine: Engine) -> list[str]:
     """What no crash may leave behind once the channel has gone on: prepared transactions, temporary files."""
-    from rplctl.commit.xid import instance_name, xid_prefix
-    from rplctl.target import two_phase_verbs
 
     left = [path.name for path in config.datadir.rglob(".*.tmp*")]
     verbs = two_phase_verbs(engine.dialect.name)
@@ -259,7 +260,6 @@ def leftovers(config: Config, engine: Engine) -> list[str]:
 
 def received(config: Config) -> list[tuple[str, str]]:
     """(position, digest of the events) of every transaction in the relay log, read as the applier reads it."""
-    from rplctl.relay_log.reader import RelayLogReader
 
     reader = RelayLogReader(channel_of(config))
     found: list[tuple[str, str]] = []
@@ -273,8 +273,6 @@ def recorded() -> list[tuple[str, str]]:
     """The same of the source's own logs."""
     import numpy as np
 
-    from rplctl.event.scan import scan_groups
-
     found: list[tuple[str, str]] = []
     for path in sorted(FOLDER.glob("binlog.0*")):
         data = np.fromfile(path, np.uint8)
@@ -284,7 +282,6 @@ def recorded() -> list[tuple[str, str]]:
 
 def logged(config: Config) -> list[str]:
     """Digests of the events in the binary log of applied transactions, without what a copy may change."""
-    from rplctl.applied_log.files import binary_log_files, existing_names
 
     files = binary_log_files(config, channel_of(config))
     if files is None:
@@ -309,9 +306,6 @@ def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
     """(end, digest) of every event that belongs to a transaction."""
     import numpy as np
 
-    from rplctl.event.header import CHECKSUM_LENGTH
-    from rplctl.event.scan import scan_events
-
     for path in paths:
         data = np.fromfile(path, np.uint8)
         index = scan_events(data, 4)
@@ -323,7 +317,6 @@ def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
 
 
 def _transactions(scan: Any, data: bytes) -> list[tuple[str, str]]:
-    from rplctl.event.scan import GroupKind
 
     return [
         (str(scan.source_position(n)), hashlib.sha256(data[int(scan.start[n]) : int(scan.end[n])]).hexdigest()[:16])

@@ -10,11 +10,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rplctl.command.selftest.crash_run import CHANNEL, Say, channel_of
+from rplctl.command.channel.context import engine_of, open_repositories
+from rplctl.command.purge_relay_logs import purge_relay_logs
+from rplctl.command.recover import recover as run
+from rplctl.command.reset import reset
+from rplctl.command.selftest.crash_run import CHANNEL, Say, channel_of, configure
+from rplctl.command.switch_repo import switch_repo
+from rplctl.commit.xid import instance_name, xid_prefix
 from rplctl.config import INSTANCE_FILE, Config, read_file
 from rplctl.demo.crash_log import DATABASE
 from rplctl.errors import UsageError
 from rplctl.info import RelayLogInfo
+from rplctl.repository import create_tables, open_relay_log_info
+from rplctl.repository.switch import settle_repositories
+from rplctl.target import dialect_of, open_engine, two_phase_verbs
+from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -24,8 +34,6 @@ _REPOSITORIES: Final = ("master_info_repository", "relay_log_info_repository")
 
 def to_table(config: Config, _say: Say) -> None:
     """The applier's start position as a row of the target instead of a file."""
-    from rplctl.repository import create_tables, open_relay_log_info
-    from rplctl.target import open_engine
 
     engine = open_engine(config.target_url)
     create_tables(engine, "")
@@ -37,42 +45,34 @@ def to_table(config: Config, _say: Say) -> None:
 
 def forget_relay_logs(config: Config, _say: Say) -> None:
     """RESET and CHANGE MASTER: the receiver begins again."""
-    from rplctl.command.reset import reset
-    from rplctl.command.selftest.crash_run import configure
 
     reset(config, CHANNEL, everything=True)
     configure(config, _say)
 
 
 def recover(config: Config, _say: Say) -> None:
-    from rplctl.command.recover import recover as run
 
     run(config, CHANNEL)
 
 
 def purge(config: Config, _say: Say) -> None:
-    from rplctl.command.purge_relay_logs import purge_relay_logs
 
     purge_relay_logs(config, CHANNEL)
 
 
 def switch(config: Config, to: str, _say: Say) -> None:
-    from rplctl.command.switch_repo import switch_repo
 
     switch_repo(stored(config), CHANNEL, to)
 
 
 def settle(config: Config, _say: Say) -> None:
     """What every start does first."""
-    from rplctl.command.channel.context import engine_of
-    from rplctl.repository.switch import settle_repositories
 
     settle_repositories(stored(config), channel_of(config), engine_of(config))
 
 
 def records(config: Config, say: Say) -> None:
     """Says where MasterInfo is and what both records hold."""
-    from rplctl.command.channel.context import open_repositories
 
     chosen = stored(config)
     opened = open_repositories(chosen, CHANNEL)
@@ -102,8 +102,6 @@ class Scratch:
         from sqlalchemy import inspect
 
         from rplctl.repository.table import mapped_errors
-        from rplctl.target import open_engine
-        from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
 
         engine = open_engine(self._config.target_url)
         with mapped_errors("crash-test", None), engine.connect() as connection:
@@ -124,9 +122,6 @@ class Scratch:
         """As before the walk."""
         from sqlalchemy import inspect, text
 
-        from rplctl.target import dialect_of, open_engine
-        from rplctl.target.dialect import OWN_SCHEMA as SCHEMA
-
         engine = open_engine(self._config.target_url)
         self._roll_back_prepared(engine)
         dialect = dialect_of(engine.dialect.name)
@@ -145,8 +140,6 @@ class Scratch:
 
     def _roll_back_prepared(self, engine: Engine) -> None:
         """What a case left that was interrupted: its locks would be in the way."""
-        from rplctl.commit.xid import instance_name, xid_prefix
-        from rplctl.target import two_phase_verbs
 
         verbs = two_phase_verbs(engine.dialect.name)
         for datadir in self._config.datadir.parent.iterdir():

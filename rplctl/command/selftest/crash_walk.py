@@ -40,8 +40,10 @@ from rplctl.command.selftest.crash_run import (
 )
 from rplctl.config import Config
 from rplctl.demo.crash_log import State, states, states_without_statements
+from rplctl.demo.warm_up import warm_up
 from rplctl.durable import private_folder
 from rplctl.errors import RplError
+from rplctl.relay_log.index import RelayLogIndex
 
 SMALL_RELAY_LOG: Final = 4096  # bytes: the receiver rotates every few transactions
 NOT_PASSED: Final = "not passed"
@@ -59,7 +61,6 @@ class Walk:
 
     def prepare(self) -> None:
         """Warm up, then receive the log once in a single relay log and once in many. Raises RplError, UsageError."""
-        from rplctl.demo.warm_up import warm_up
 
         warm_up()
         if self._target:
@@ -153,7 +154,6 @@ class Walk:
         return self._fetched(config) if killed.killed else killed.error or NOT_PASSED
 
     def _recover(self, case: CrashCase, config: Config) -> str:
-        from rplctl.relay_log.index import RelayLogIndex
 
         index = RelayLogIndex(channel_of(config))
         names = index.names()
@@ -176,7 +176,6 @@ class Walk:
         return FETCHED if received(config) == recorded() else "the relay log differs from the source's log"
 
     def _purge(self, case: CrashCase, config: Config) -> str:
-        from rplctl.relay_log.index import RelayLogIndex
 
         _must(in_child(partial(apply, config, states_without_statements()[-1])))
         needed = str(_said(in_child(partial(crash_steps.records, config)))["relay_log"])
