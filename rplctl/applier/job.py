@@ -166,7 +166,7 @@ class Applier:
             with interrupter.expendable():
                 pipeline = Pipeline(context, self._spark.before_job)
             with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
-                work = BatchApplier(self._config, self._channel, target, ledger, pipeline, interrupter)
+                work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)
             work.on_retry = partial(self._retried, work, patience)
             self._report.target_is_back()
             self._report.at(work.info)
@@ -265,7 +265,7 @@ class Applier:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
 
         while not self.stop.is_set() and not self._is_finished(work):
-            groups = self._ahead.take(feed) or feed.next(work.info, work.batch_size.batch_bytes)
+            groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
             if groups is None:
                 self._worked()
             batches, wait = self._ready(groups, work)
@@ -273,7 +273,7 @@ class Applier:
             for batch in batches:
                 if self.stop.is_set():
                     return
-                work.learn_tables(batch)
+                work.bulk.learn_tables(batch)
                 is_last = groups is not None and batch.last == len(groups.scan)
                 more = is_last and batch.end - batch.start >= SMALLEST_SPLIT
                 self._report.begins(batch)
@@ -312,11 +312,11 @@ class Applier:
         return self.stop.is_set()
 
     def _read_ahead(self, feed: RelayFeed, work: BatchApplier) -> RelayGroups | None:
-        groups = feed.next_open(work.batch_size.batch_bytes)
+        groups = feed.next_open(work.bulk.size.batch_bytes)
         if groups is not None:
             with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
                 before = groups_before(groups, self._options.until, work.info.gtid_executed)
-                work.expect(groups, self._due(groups, before, work)[0], self._per_commit)
+                work.bulk.expect(groups, self._due(groups, before, work)[0], self._per_commit)
         return groups
 
     def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:

@@ -45,7 +45,7 @@ class Instance:
         ledger = open_ledger(self.config, self.channel, self.target.engine)
         interrupter = Interrupter(self.stop, (self.target.interrupt,))
         parts = (self.config, self.channel, self.target, ledger, self.pipeline, interrupter)
-        return BatchApplier(*parts)
+        return BatchApplier.open(*parts)
 
     def apply(self, groups: RelayGroups, stop: int | None = None) -> int:
         """All batches of the groups; the number of row changes."""

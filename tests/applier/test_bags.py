@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,9 @@ def applied(folder: Path, path: Path, **options: Any) -> list[TableChunk]:
     try:
         seen = watched(instance)
         for batch in plan_batches(log, len(log.scan), per_commit=lambda: PER_COMMIT):
-            apply = instance.applier._bulk if batch.kind is BatchKind.BULK else instance.applier.apply
+            applier = instance.applier
+            in_bulk = partial(applier.bulk.apply, commit=partial(applier._commit, batch))
+            apply = in_bulk if batch.kind is BatchKind.BULK else applier.apply
             apply(batch)
     finally:
         instance.target.close()

@@ -41,7 +41,7 @@ def main(folder: str, *ends: str) -> None:
         applier._report = Report(channel, applier._options.until)
         ledger = open_ledger(config, channel, target.engine)
         with Interrupter(applier.stop) as interrupter:
-            work = BatchApplier(config, channel, target, ledger, pipeline, interrupter)
+            work = BatchApplier.open(config, channel, target, ledger, pipeline, interrupter)
             began = time.perf_counter()
             applier._loop(work, ledger, target)
             seconds.append(time.perf_counter() - began)

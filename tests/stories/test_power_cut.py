@@ -168,7 +168,7 @@ def replicate(config: Config, told: Callable[[str, str], None], *, until: int | 
     channel = channel_of(config)
     target = open_target(config.target_url)
     ledger = open_ledger(config, channel, target.engine)
-    work = BatchApplier(config, channel, target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
+    work = BatchApplier.open(config, channel, target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
     told("start", str(work.info.exec_position))
     receiver = Receiver(config, channel)
     ended: list[RplError] = []

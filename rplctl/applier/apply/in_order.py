@@ -17,8 +17,8 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
+from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables
 from rplctl.applier.apply.savepoint_groups import apply_members
-from rplctl.applier.apply.statements import COMMIT_WAS_HERE, StatementRunner
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.filter_rules import ReplicationFilter
@@ -98,7 +98,7 @@ class OrderedRange:
         channel: str,
         *,
         config: Config,
-        statements: StatementRunner | None = None,
+        statements: LiveTables | None = None,
         cascades_lost: Collection[TableName] = (),
     ) -> None:
         self._target = target

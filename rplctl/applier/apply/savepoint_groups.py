@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from rplctl import mysql_errors as er
-from rplctl.applier.apply.statements import StatementRunner
+from rplctl.applier.apply.live_tables import LiveTables
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.errors import TargetError
 from rplctl.event.types import EventType
@@ -26,7 +26,7 @@ class Counted(Protocol):
 
 
 def apply_members(
-    run: EventRun, apply: Callable[[int], None], statements: StatementRunner | None, retries: int, result: Counted
+    run: EventRun, apply: Callable[[int], None], statements: LiveTables | None, retries: int, result: Counted
 ) -> None:
     """Apply every event by its number. Raises what `apply` raises.
 

@@ -194,7 +194,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
         create_own_tables(target.engine)
         ledger = open_ledger(config, channel, target.engine)
         parts = (target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
-        work = BatchApplier(config, channel, *parts)
+        work = BatchApplier.open(config, channel, *parts)
         say(["start", str(work.info.exec_position), target_digest(target.engine)])
         try:
             feed = RelayFeed(channel, 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.apply.statements import COMMIT_WAS_HERE, StatementRunner
+from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables
 from rplctl.applier.feed.plan import BatchKind, plan_batches
 from rplctl.errors import TargetError
 from tests.applier.instance import Instance
@@ -128,9 +128,9 @@ def test_a_lock_wait_timeout_costs_one_member_only(
 ) -> None:
     """1205 at the second transaction's UPDATE: the first is not executed again."""
     executed: list[str] = []
-    really_run = StatementRunner.run
+    really_run = LiveTables.run
 
-    def run(self: StatementRunner, query: Any, description: Any) -> None:
+    def run(self: LiveTables, query: Any, description: Any) -> None:
         executed.append(query.sql.split()[0])
         really_run(self, query, description)
 
@@ -138,14 +138,14 @@ def test_a_lock_wait_timeout_costs_one_member_only(
     with closing(target.connect()) as holder:
         holder.begin()
         holder.cursor().execute(f"UPDATE {NAME}.t SET v=0 WHERE id=1000")
-        really_roll_back = StatementRunner.roll_back
+        really_roll_back = LiveTables.roll_back
 
-        def roll_back(self: StatementRunner) -> None:
+        def roll_back(self: LiveTables) -> None:
             really_roll_back(self)
             holder.rollback()
 
-        monkeypatch.setattr(StatementRunner, "run", run)
-        monkeypatch.setattr(StatementRunner, "roll_back", roll_back)
+        monkeypatch.setattr(LiveTables, "run", run)
+        monkeypatch.setattr(LiveTables, "roll_back", roll_back)
         go_on(instance, log, stop=log.first + 2)
     assert executed == ["INSERT", "INSERT", "UPDATE", "INSERT", "UPDATE"]
     assert instance.applier.retried == 0
@@ -158,17 +158,17 @@ def test_a_deadlock_begins_the_whole_group_again(
 ) -> None:
     """1213 has ended the transaction with its savepoints: nothing of it may be left, nothing is applied twice."""
     calls: list[int] = []
-    really_run = StatementRunner.run
+    really_run = LiveTables.run
     monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 0.0)
 
-    def run(self: StatementRunner, query: Any, description: Any) -> None:
+    def run(self: LiveTables, query: Any, description: Any) -> None:
         calls.append(1)
         if len(calls) == 3:
             instance.target.connection.exec_driver_sql("ROLLBACK")
             raise TargetError("Deadlock found when trying to get lock", errno=1213, transient=True)
         really_run(self, query, description)
 
-    monkeypatch.setattr(StatementRunner, "run", run)
+    monkeypatch.setattr(LiveTables, "run", run)
     go_on(instance, log)
     assert instance.applier.retried == 1
     assert rows(target, NAME) == log.rows

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.apply.bulk import BulkApplier
 from rplctl.applier.decode import row_stream
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.event_range import apart, event_range
@@ -70,21 +70,21 @@ def test_many_small_transactions_unfold_to_no_more_than_the_limit_together(bulk:
 def test_a_job_decodes_no_more_bytes_than_a_batch_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted where payloads are expanded, per decoding of a batch."""
     limit, expanded, jobs = 1_500, [0], list[int]()
-    decode = BatchApplier._decode
+    decode = BulkApplier._decode
 
     def counted(event: bytes, description: FormatDescription) -> bytes:
         plain = expand_event(event, description)
         expanded[0] += len(plain)
         return plain
 
-    def decoded(applier: BatchApplier, splits: list[Split]) -> list[TableChunk]:
+    def decoded(applier: BulkApplier, splits: list[Split]) -> list[TableChunk]:
         expanded[0] = 0
         chunks = decode(applier, splits)
         jobs.append(expanded[0])
         return chunks
 
     monkeypatch.setattr(row_stream, "expand_event", counted)
-    monkeypatch.setattr(BatchApplier, "_decode", decoded)
+    monkeypatch.setattr(BulkApplier, "_decode", decoded)
     paths = write_logs(tmp_path / "source", data_of(CASE))
     instance = apply_all(tmp_path, paths, max_batch_bytes=limit)
     assert different(instance, data_of(f"{CASE}.state").decode()) == []

@@ -1,4 +1,4 @@
-"""Statements of the source on a target that executes them (MySQL, MariaDB; design D10, D11).
+"""The tables of a target that executes the source's own statements, and these statements (MySQL, MariaDB; D10, D11).
 
 INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement they belong to. Invariant: they never outlive
 its group. Rows fire no triggers and make no history on a replica: where a table has them, the server replays the event.
@@ -6,7 +6,7 @@ its group. Rows fire no triggers and make no history on a replica: where a table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -17,6 +17,7 @@ from rplctl.applier.apply.target_catalog import LiveCatalog
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, unknown_tables
+from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.errors import BinlogFormatError, TargetError
 from rplctl.event.charset import charset_of
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
@@ -28,7 +29,7 @@ from rplctl.event.types import EventType
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
-from rplctl.schema.statement import Move
+from rplctl.schema.statement import Move, TableName
 from rplctl.target.base import Statement, StatementTarget
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
@@ -41,7 +42,7 @@ class NotTransactional(Exception):
     """A batch changes tables that cannot be rolled back: one source transaction at a time. Never leaves the applier."""
 
 
-class StatementRunner:
+class LiveTables:
     """Of one applier; what waits for a statement is kept between events, not between groups."""
 
     def __init__(self, target: StatementTarget, tolerance: Tolerance) -> None:
@@ -58,10 +59,18 @@ class StatementRunner:
     def catalog(self) -> Catalog:
         return self._tables.catalog
 
+    @property
+    def statements(self) -> LiveTables:
+        return self
+
     def know(self, names: Iterable[tuple[str, str]]) -> Catalog:
         """The catalog with these tables in it, if the target has them."""
         self._tables.load(names)
         return self._tables.catalog
+
+    def find(self, unknown: UnknownTables) -> Catalog:
+        """As `know`, of the tables that a task did not know."""
+        return self.know(unknown.names)
 
     def introduce(self, run: EventRun) -> Catalog:
         """Before the transaction of a group; the catalog with the tables whose rows it changes."""
@@ -77,6 +86,14 @@ class StatementRunner:
         """
         if not (run.types == EventType.XID).any():
             return False
+        return self.can_roll_back(run)
+
+    def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
+        """Whether the run may commit by itself; in two-phase commit only what does not wait for its COMMIT may."""
+        return not (in_xa and self.waits_for_commit(run))
+
+    def can_share(self, run: EventRun) -> bool:
+        """Whether its transactions may be one here: no row stays when a group behind it fails."""
         return self.can_roll_back(run)
 
     def can_roll_back(self, run: EventRun) -> bool:
@@ -171,12 +188,12 @@ class StatementRunner:
     def _prefers_replay(self, model: TableModel) -> bool:
         return self._target.prefers_replay(model) or (model.database, model.name) in self._raw_text
 
-    def replay_from_now(self, error: TargetError, run: EventRun) -> bool:
+    def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
         """After an error of one of the run's rows, which was rolled back: whether the server may do better by itself.
         No statement can store text that is none in its character set; a row event is stored as it is.
         """
         names = set(unknown_tables(run, Catalog())) - self._raw_text
-        if error.errno not in _NO_TEXT or not names:
+        if error.errno not in _NO_TEXT or not names or (changes and not self.can_roll_back(run)):
             return False
         self._raw_text |= names
         return True
@@ -202,9 +219,15 @@ class StatementRunner:
         name = (table_map.database, table_map.table)
         return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
 
-    def check_bulk(self, models: Iterable[TableModel]) -> None:
+    def cascading_parents(self) -> Collection[TableName]:
+        """None: `check_bulk` refuses them, and in order the server follows them."""
+        return ()
+
+    def committed(self, catalog: Catalog) -> None:
+        """Nothing: its statements are not planned."""
+
+    def check_bulk(self, models: Sequence[TableModel]) -> None:
         """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
-        models = list(models)
         if not all(self._target.is_transactional(model) for model in models):
             raise NotTransactional
         parents = self._target.cascading_parents()

@@ -1,0 +1,204 @@
+"""One batch as net changes, job after job, in one transaction of the target (design D1, D2).
+
+Spark decodes a job while the target takes the one before, and begins ahead with what comes next.
+Invariant: the batch is committed as a whole or not at all; what does not fit in bulk is raised before the COMMIT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from rplctl.applier.apply.table_source import TableSource
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.applier.decode.net_changes import Inconsistent
+from rplctl.applier.decode.row_stream import named_tables
+from rplctl.applier.decode.superseded import without_superseded
+from rplctl.applier.feed.batch_size import BatchSize
+from rplctl.applier.feed.event_range import EventRange, event_range, lying_range
+from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.feed.prefetch import Prefetch
+from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.spark.pipeline import Pipeline, Split, UnknownTables
+from rplctl.applier.spark.splits import SMALLEST_SPLIT, jobs
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.model import TableModel
+from rplctl.schema.statement import TableName
+from rplctl.target.base import BagMismatch, TableChunk, Target
+
+LARGEST_UNFOLDED = 64 << 20  # bytes of compressed transactions, unfolded, that are decoded together
+
+
+class BulkApplier:
+    """`size`: of batches and jobs. `meanwhile`: called once, when the last of a batch begins to be decoded."""
+
+    def __init__(  # noqa: PLR0913 - the parts of one applier
+        self,
+        config: Config,
+        channel: Channel,
+        target: Target,
+        tables: TableSource,
+        pipeline: Pipeline,
+        interrupter: Interrupter,
+        *,
+        in_xa: bool,
+    ) -> None:
+        """`in_xa`: no server lets temporary tables, which bulk loads need, into a transaction that is prepared."""
+        self._spool_folder = channel.spool_folder
+        self._target = target
+        self._tables = tables
+        self._pipeline = pipeline
+        self._interrupter = interrupter
+        self._rules = ReplicationFilter.from_config(config)
+        self._bulk_rows = 0 if in_xa else target.bulk_rows
+        self.size = (BatchSize.as_text if self._bulk_rows else BatchSize.as_values)(config.max_batch_bytes)
+        self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
+        self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
+        self.meanwhile: Callable[[], None] = lambda: None
+        self.forget_tables()
+
+    def forget_tables(self) -> None:
+        """DDL was committed: what was found out about tables holds no more."""
+        self._checked: set[TableName] = set()
+        self._one_by_one_tables: frozenset[TableName] = frozenset()  # without a key, and no bags
+        self._bags: set[TableName] = set()  # without a key, and rows that are alike are the same to the target
+
+    def change_one_by_one(self, table: TableName) -> None:
+        """Its rows that are alike are not the same to the target (BagMismatch)."""
+        self._one_by_one_tables |= {table}
+
+    def close(self) -> None:
+        """End with what was begun ahead."""
+        self._ahead.close()
+
+    def learn_tables(self, batch: Batch) -> None:
+        """Before the first batch is decoded: a job that meets a table which the catalog lacks is a job lost."""
+        if self._tables.statements is None or self._tables.catalog.tables or batch.kind is not BatchKind.BULK:
+            return
+        piece = min(batch.end, batch.start + SMALLEST_SPLIT)
+        with suppress(RplError):  # met again in its turn
+            named = named_tables(batch.groups.data, batch.start, piece, batch.description)
+            self._tables.know(named)
+
+    def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
+        """The first `stop` of these groups come next: begin to decode them (from any thread)."""
+        planned = plan_batches(groups, stop, has_rollbacks=self._tables.statements is not None, per_commit=per_commit)
+        batch = next(planned, None)
+        if batch is not None and batch.kind is BatchKind.BULK and not batch.unfolds:
+            self._begin(next(self._jobs(lying_range(batch))))
+
+    def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
+        """Decode and apply job by job, in one transaction: memory hangs on a job's size, not on the batch's.
+
+        `commit`: carries out what it is given in that transaction. Raises Inconsistent, NotTransactional, BagMismatch,
+        CountMismatch: nothing of the batch is applied then, and it does not fit in bulk.
+        """
+        changes = 0
+        with (
+            self._interrupter.work(),
+            event_range(batch, self._unfolded_bytes, self._spool_folder) as events,
+        ):
+            decoded = self._decoded(events)
+            chunks: list[TableChunk] | None = next(decoded)
+            unchecked = self._check_bulk(chunks or [])
+
+            def apply_jobs() -> None:
+                nonlocal chunks, changes
+                while chunks is not None:
+                    self._apply_chunks(chunks)
+                    changes += sum(chunk.change_count for chunk in chunks)
+                    chunks = None  # before the next ones come
+                    chunks = next(decoded, None)
+                    if chunks is not None and self._check_bulk(chunks) and not unchecked:
+                        raise Inconsistent("rows with foreign_key_checks=0 behind others")
+
+            commit(apply_jobs, foreign_keys=not unchecked)
+        return changes
+
+    def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
+        """Job by job; while the target is busy with one, the next is decoded."""
+        changes, size = 0, events.end - events.start
+        following = self._jobs(events)
+        job = next(following, None)
+        if job is not None and job[-1].end == events.end:
+            self._last_begins()
+        while job is not None:
+            catalog = self._tables.know([])  # a statement may have changed tables since
+            chunks = self._ahead.take((job, catalog))
+            if chunks is None:
+                chunks = self._decode(job)
+            found = sum(chunk.change_count for chunk in chunks)
+            changes += found
+            self.size.job_decoded(found, sum(chunk.net_count for chunk in chunks))
+            done = job[-1].end - events.start
+            job = next(following, None)
+            if job is not None:
+                self._begin(job)
+            if job is None or job[-1].end == events.end:
+                self.size.decoded(size, changes * size // done)
+                self._last_begins()
+            yield chunks
+            del chunks  # before the next ones come
+
+    def _last_begins(self) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
+
+    def _jobs(self, events: EventRange) -> Iterator[list[Split]]:
+        task = partial(
+            Split,
+            spool_folder=str(self._spool_folder),
+            target_kind=self._target.kind,
+            rules=self._rules,
+            bulk_rows=self._bulk_rows,
+            framed=self._target.takes_frames,
+            in_order=self._one_by_one_tables,
+        )
+        return jobs(events, self.size, self._pipeline.parallelism, task)
+
+    def _begin(self, job: list[Split]) -> None:
+        catalog = self._tables.catalog
+        self._ahead.begin((job, catalog), lambda: self._pipeline.decode(job, catalog))
+
+    def _decode(self, splits: list[Split]) -> list[TableChunk]:
+        try:
+            return self._pipeline.decode(splits, self._tables.catalog)
+        except UnknownTables as error:
+            return self._pipeline.decode(splits, self._tables.find(error))
+
+    def _check_bulk(self, chunks: list[TableChunk]) -> bool:
+        """Whether the target's foreign keys must rest. Raises when its tables do not fit, or not the bulk way."""
+        models = self._tables.catalog.tables
+        touched = {(chunk.database, chunk.table) for chunk in chunks}
+        self._tables.check_bulk([models[name] for name in touched])
+        parents = touched.intersection(self._tables.cascading_parents())
+        if any((chunk.database, chunk.table) in parents and not chunk.cascades_logged for chunk in chunks):
+            raise Inconsistent("foreign keys that cascade")
+        for name in touched - self._checked:
+            self._target.check_table(models[name])
+            self._checked.add(name)
+        for chunk in chunks:
+            if chunk.takes_copies(models[chunk.database, chunk.table]):
+                self._check_bag(models[chunk.database, chunk.table])
+        return bool(parents) or any(chunk.foreign_keys_off for chunk in chunks)
+
+    def _check_bag(self, model: TableModel) -> None:
+        name = (model.database, model.name)
+        if name in self._bags:
+            return
+        if not self._target.takes_bags(model):
+            raise BagMismatch(*name, "the target has more of them than the source")
+        self._bags.add(name)
+
+    def _apply_chunks(self, chunks: list[TableChunk]) -> None:
+        by_split: list[list[TableChunk]] = []
+        for chunk in chunks:  # chunks of one split name each table once
+            if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
+                by_split.append([])
+            by_split[-1].append(chunk)
+        for piece in without_superseded(by_split):
+            self._target.apply_chunks(piece, self._tables.catalog.tables)
