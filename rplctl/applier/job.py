@@ -164,7 +164,7 @@ class Applier:
                 context = self._open_spark()
             interrupter.actions = (self._spark.end, target.interrupt)
             with interrupter.expendable():
-                pipeline = Pipeline(context, self._spark.before_job)
+                pipeline = Pipeline.open(context, self._spark.before_job)
             with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
                 work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)
             work.on_retry = partial(self._retried, work, patience)

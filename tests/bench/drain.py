@@ -33,7 +33,7 @@ def main(folder: str, *ends: str) -> None:
     create_own_tables(target.engine)
     warm_up()
     context = open_session(config, channel)
-    pipeline = Pipeline(context)
+    pipeline = Pipeline.open(context)
     seconds = []
     for end in ends:
         file, _, position = end.partition(":")

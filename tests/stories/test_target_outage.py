@@ -98,7 +98,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_doubt, "PAUSE_S", 0.05)
     monkeypatch.setattr(in_doubt, "ASKED_FOR_S", 0.3)  # shorter than the outage: what is in doubt must be waited for
     monkeypatch.setattr(job, "OwnSpark", NoSpark)
-    monkeypatch.setattr(job, "Pipeline", lambda *_: InProcessPipeline())
+    monkeypatch.setattr(job, "Pipeline", InProcessPipeline)
     monkeypatch.setattr(job, "warm_up", lambda: None)
 
 

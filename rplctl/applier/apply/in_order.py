@@ -30,7 +30,6 @@ from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.gtid_event import Xid
-from rplctl.event.header import parse_header
 from rplctl.event.rows import (
     CASCADES_LOGGED,
     INSERT,
@@ -158,11 +157,11 @@ class OrderedRange:
                 error.hint = _ROLLED_BACK_HINT
             if not self._tolerance.ignores(error):
                 raise
-            self.result.passed_over.add(error, _end_position(run, number))
+            self.result.passed_over.add(error, run.end_position(number))
 
     def _take(self, run: EventRun, number: int) -> None:
         if self._statements is None:
-            raise self._statement_error(EventType(int(run.types[number])).name, _end_position(run, number))
+            raise self._statement_error(EventType(int(run.types[number])).name, run.end_position(number))
         self.result.changes += self._statements.take(run.event(number), run.description)
 
     def _prepare(self, run: EventRun, number: int) -> None:
@@ -206,7 +205,7 @@ class OrderedRange:
             for change in self._changes(rows, run, number):
                 try:
                     if cascade is not None and cascade.follows(change):
-                        cascade.refuse_unknown(self._target, _end_position(run, number))
+                        cascade.refuse_unknown(self._target, run.end_position(number))
                         follows = True
                     misfit = self._tolerance.apply_row(self._target, change, rows.model)
                 except TargetError as error:
@@ -237,7 +236,7 @@ class OrderedRange:
                 f"A transaction changes rows of {rows.model.qualified_name} with foreign_key_checks and others without "
                 "them: what foreign keys did on the source then cannot be followed on this target",
                 errno=er.ROW_IS_REFERENCED_2,
-                position=_end_position(run, number),
+                position=run.end_position(number),
                 hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves "
                 "the whole transaction out",
             )
@@ -269,7 +268,7 @@ class OrderedRange:
             self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
         elif match := _XA.match(sql):
             if match[1].upper() in ("COMMIT", "ROLLBACK"):
-                self._end_xa(match[1].upper(), match[2], _end_position(run, number))
+                self._end_xa(match[1].upper(), match[2], run.end_position(number))
         elif match := _SAVEPOINT.match(sql):
             self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
         elif self._statements is not None:
@@ -291,12 +290,12 @@ class OrderedRange:
         try:
             self._statements.run(query, run.description)
         except RplError as error:
-            error.position = error.position or _end_position(run, number)
+            error.position = error.position or run.end_position(number)
             raise
         self.result.changes += 1
 
     def _apply_ddl(self, query: Query, run: EventRun, number: int) -> None:
-        at = _end_position(run, number)
+        at = run.end_position(number)
         context = ddl_context(query, run.description, self._lower_case)
         try:
             plan = plan_ddl(
@@ -416,7 +415,7 @@ def _unreplicated_error(statement: Unreplicated) -> RplError:
 
 def _row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
     """MySQL's sentence about a row event that could not be executed."""
-    at = _end_position(run, number)
+    at = run.end_position(number)
     version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
     key = f" ({error.position})" if error.position else ""
     handler = f" handler error {_HANDLER_ERRORS[error.errno]};" if error.errno in _HANDLER_ERRORS else ""
@@ -426,11 +425,6 @@ def _row_error(error: TargetError, change: RowChange, model: TableModel, run: Ev
         f"{error.message}{key}, Error_code: {error.errno};{handler}{end}"
     )
     return TargetError(text, errno=error.errno, position=at, hint=error.hint, transient=error.transient)
-
-
-def _end_position(run: EventRun, number: int) -> str:
-    """'' inside a compressed transaction, or a MariaDB's from 11.4 on: the caller knows where that ends."""
-    return str(parse_header(run.event(number)).end_log_pos or "")
 
 
 def _table_id(run: EventRun, number: int) -> int:

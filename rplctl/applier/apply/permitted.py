@@ -17,7 +17,6 @@ from rplctl.applier.decode.row_stream import EventRun
 from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.event.events import Query, parse_query
-from rplctl.event.header import parse_header
 from rplctl.event.types import STATEMENT_EVENTS, EventType
 from rplctl.info import RelayLogInfo
 from rplctl.schema.parse import parse_ddl
@@ -53,14 +52,14 @@ def check_permitted(run: EventRun, info: RelayLogInfo, config: Config, know: Kno
         return
     for number, code in enumerate(run.types):
         if info.require_row_format and code in STATEMENT_EVENTS:
-            raise _not_row_format(info.channel_name, EventType(int(code)).name, _end(run, number))
+            raise _not_row_format(info.channel_name, EventType(int(code)).name, run.end_position(number))
         if code != EventType.QUERY:
             continue
         query = parse_query(run.event(number), run.description)
         if info.require_row_format and _is_statement(query.sql_bytes):
-            raise _not_row_format(info.channel_name, _shown(query), _end(run, number))
+            raise _not_row_format(info.channel_name, _shown(query), run.end_position(number))
         if has_policy and _TABLE_DDL.match(_bare(query.sql_bytes)):
-            _check_primary_keys(query, run, config, know, _end(run, number))
+            _check_primary_keys(query, run, config, know, run.end_position(number))
 
 
 def _bare(sql: bytes) -> bytes:
@@ -125,11 +124,6 @@ def _not_row_format(channel: str, what: str, at: str) -> RplError:
 
 def _shown(query: Query) -> str:
     return query.sql_bytes[:200].decode("utf-8", "replace")
-
-
-def _end(run: EventRun, number: int) -> str:
-    """'' inside a compressed transaction, or a MariaDB's from 11.4 on: the caller knows where that ends."""
-    return str(parse_header(run.event(number)).end_log_pos or "")
 
 
 __all__ = ["check_permitted", "refuse_generated_keys"]

@@ -20,7 +20,7 @@ from rplctl.event.checksum import verify_events
 from rplctl.event.column import ColumnFormat
 from rplctl.event.distinct_ranges import distinct_ranges
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
-from rplctl.event.header import HEADER_LENGTH
+from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.images import Images, first_columns, walk_images
 from rplctl.event.jit import ByteArray
 from rplctl.event.payload import expand_event
@@ -76,6 +76,10 @@ class EventRun:
         start = int(self.starts[number])
         raw: bytes = self.data[start : start + int(self.lengths[number])].tobytes()
         return raw
+
+    def end_position(self, number: int) -> str:
+        """'' inside a compressed transaction, or a MariaDB's from 11.4 on: the caller knows where that ends."""
+        return str(parse_header(self.event(number)).end_log_pos or "")
 
 
 def read_tables(run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND) -> Iterator[TableRows]:

@@ -89,10 +89,7 @@ class UnknownTables(TargetError):
 
 
 class Pipeline:
-    """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL.
-
-    Made with a first job, which nobody waits for yet: it takes 0.3 s longer than those that follow.
-    """
+    """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL."""
 
     def __init__(self, context: SparkContext, before_job: Callable[[], None] = lambda: None) -> None:
         self._context = context
@@ -100,8 +97,14 @@ class Pipeline:
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
-        tasks = self.parallelism
-        self._collect(range(tasks), Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
+
+    @classmethod
+    def open(cls, context: SparkContext, before_job: Callable[[], None] = lambda: None) -> Pipeline:
+        """With a first job, which nobody waits for yet: it takes 0.3 s longer than those that follow."""
+        pipeline = cls(context, before_job)
+        tasks = range(pipeline.parallelism)
+        pipeline._collect(tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
+        return pipeline
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""

@@ -29,4 +29,4 @@ if "rplctl.applier" in sys.orig_argv:
         def serves_others(self) -> bool:
             return False
 
-    vars(job).update(OwnSpark=NoSpark, Pipeline=lambda *_: InProcessPipeline())
+    vars(job).update(OwnSpark=NoSpark, Pipeline=InProcessPipeline)
