@@ -54,12 +54,17 @@ class BulkApplier:
         self._pipeline = pipeline
         self._interrupter = interrupter
         self._rules = ReplicationFilter.from_config(config)
-        self._bulk_rows = 0 if in_xa else target.bulk_rows
+        self._in_xa = in_xa
         self.size = (BatchSize.as_text if self._bulk_rows else BatchSize.as_values)(config.max_batch_bytes)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
         self._ahead: Prefetch[list[TableChunk]] = Prefetch(RplError, Inconsistent)
         self.meanwhile: Callable[[], None] = lambda: None
         self.forget_tables()
+
+    @property
+    def _bulk_rows(self) -> int:
+        """As the target's connection has it, which is asked when it is made."""
+        return 0 if self._in_xa else self._target.bulk_rows
 
     def forget_tables(self) -> None:
         """DDL was committed: what was found out about tables holds no more."""
