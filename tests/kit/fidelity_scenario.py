@@ -10,7 +10,7 @@ from collections.abc import Iterator
 _INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 
-def _typed_columns(kind: str, version: str) -> Iterator[tuple[str, tuple[str, str, str]]]:
+def typed_columns(kind: str, version: str) -> Iterator[tuple[str, tuple[str, str, str]]]:
     """(column type, three values as SQL) of every type of both vendors, edges first."""
     for name, bits in _INTEGERS.items():
         yield name, (str(-(1 << bits - 1)), str((1 << bits - 1) - 1), "-1")
@@ -67,7 +67,7 @@ _TEXTS = {
 def all_types(kind: str, version: str = "") -> str:
     """One table per type: insert of edges and NULL, update of each, delete of one. `version`: '' is the newest."""
     text = []
-    for number, (column_type, values) in enumerate(_typed_columns(kind, version)):
+    for number, (column_type, values) in enumerate(typed_columns(kind, version)):
         name = f"t{number:03}"
         text.append(f"CREATE TABLE {name} (id INT PRIMARY KEY, v {column_type}, n INT)")
         text.append(f"INSERT INTO {name} VALUES (1,{values[0]},1),(2,{values[1]},2),(3,{values[2]},3),(4,NULL,4)")

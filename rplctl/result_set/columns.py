@@ -1,0 +1,165 @@
+"""What is selected of each column of a table, and how its cells are read afterwards.
+
+The session must have `character_set_results=NULL` (text comes in its column's charset), `time_zone='+00:00'` and
+neither PAD_CHAR_TO_FULL_LENGTH nor ANSI_QUOTES in its sql_mode: `SESSION` says so. Invariant: each format has the
+layout that a server of today writes into a table map, whatever age the column has. JSON comes as text: typed values
+within a document are lost, as they are in every dump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError
+from rplctl.event.column import ColumnFormat
+from rplctl.event.decimal import decimal_size
+from rplctl.event.table_map import ColumnType
+from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, CHARACTER_TYPES, GEOMETRY_TYPES, TEXT_BYTES, Column
+
+SESSION: Final = (
+    "SET SESSION sql_mode='', SESSION time_zone='+00:00', SESSION character_set_results=NULL, "
+    "SESSION net_write_timeout=3600"
+)
+
+
+class Action(IntEnum):
+    """What becomes of a cell on its way from the result set into the image."""
+
+    KEEP = 0  # the first `size` bytes of a number; all bytes of what has its own length
+    TRIM = 1  # without the zeros at its end, which are not logged
+    DECIMAL = 2
+    YEAR = 3
+    DATE = 4
+    DATETIME = 5
+    TIMESTAMP = 6
+    TIME = 7
+    UUID = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedColumn:
+    """`size`: bytes of the image's cell, 0 = it varies. `metadata` of the format tells digits, precision, scale."""
+
+    expression: str
+    format: ColumnFormat
+    action: Action = Action.KEEP
+    size: int = 0
+
+
+_NUMBERS: Final = {
+    "tinyint": (ColumnType.TINY, 1),
+    "smallint": (ColumnType.SHORT, 2),
+    "mediumint": (ColumnType.INT24, 3),
+    "int": (ColumnType.LONG, 4),
+    "bigint": (ColumnType.LONGLONG, 8),
+}
+_MOMENTS: Final = {
+    "datetime": (ColumnType.DATETIME2, Action.DATETIME, 5),
+    "timestamp": (ColumnType.TIMESTAMP2, Action.TIMESTAMP, 4),
+    "time": (ColumnType.TIME2, Action.TIME, 3),
+}
+_ADDRESS_BYTES: Final = {"inet4": 4, "inet6": 16, "uuid": 16}
+_LONGEST_CHARACTER: Final = 4  # bytes
+
+
+def selected_columns(columns: Sequence[Column], *, takes_numbers: bool = False) -> list[SelectedColumn]:
+    """One for each column. `takes_numbers`: the target wants ENUM and SET by number; else those whose labels the model
+    lacks (MySQL prints some with question marks) come as text. Raises RplError for a type that is not known.
+    """
+    return [_selected(column, takes_numbers=takes_numbers) for column in columns]
+
+
+def _selected(column: Column, *, takes_numbers: bool) -> SelectedColumn:
+    name, kind = quote(column.name), column.type
+    if kind in _NUMBERS:
+        code, size = _NUMBERS[kind]
+        return SelectedColumn(name, ColumnFormat(code, 0, column.unsigned, sql_type=kind), size=size)
+    if kind in ("float", "double"):
+        code, metadata = (ColumnType.FLOAT, 4) if kind == "float" else (ColumnType.DOUBLE, 8)
+        return SelectedColumn(name, ColumnFormat(code, metadata, column.unsigned, sql_type=kind), size=metadata)
+    if kind in _MOMENTS:
+        code, action, size = _MOMENTS[kind]
+        digits = column.fraction_digits
+        word = f"{kind}({digits})"
+        return SelectedColumn(name, ColumnFormat(code, digits, sql_type=word), action, size + (digits + 1) // 2)
+    if kind in ("enum", "set"):
+        if column.labels or takes_numbers:
+            return _numbered(column, name)
+        fmt = ColumnFormat(ColumnType.VARCHAR, 65535, charset="utf8mb4", sql_type=kind)
+        return SelectedColumn(f"CONVERT({name} USING utf8mb4)", fmt)
+    if kind in CHARACTER_TYPES or kind in BINARY_TYPES:
+        return _string(column, name)
+    return _other(column, name)
+
+
+def _numbered(column: Column, name: str) -> SelectedColumn:
+    count = len(column.labels) or 1 << 6  # not known: as many as there may be
+    if column.type == "enum":
+        code, size = ColumnType.ENUM, 1 if 0 < len(column.labels) < 256 else 2
+    else:
+        code, size = ColumnType.SET, next(size for size in (1, 2, 3, 4, 8) if count <= 8 * size)
+    fmt = ColumnFormat(
+        ColumnType.STRING,
+        code << 8 | size,
+        charset=column.charset or "utf8mb4",
+        labels=column.labels,
+        sql_type=column.type,
+    )
+    return SelectedColumn(f"CAST({name} AS UNSIGNED)", fmt, size=size)
+
+
+def _string(column: Column, name: str) -> SelectedColumn:
+    kind = column.type
+    charset = "binary" if kind in BINARY_TYPES else column.charset or "utf8mb4"
+    if kind in TEXT_BYTES or kind in BLOB_BYTES:
+        width = ((TEXT_BYTES.get(kind) or BLOB_BYTES[kind]).bit_length() + 7) // 8
+        return SelectedColumn(name, ColumnFormat(ColumnType.BLOB, width, charset=charset, sql_type=kind))
+    length = column.length if column.length is not None else 1
+    if kind in ("char", "binary"):
+        most = length * (1 if kind == "binary" else _LONGEST_CHARACTER)
+        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(most), charset=charset, sql_type=kind)
+        return SelectedColumn(name, fmt, Action.TRIM if charset == "binary" else Action.KEEP)
+    most = min(65535, length * (1 if charset == "binary" else _LONGEST_CHARACTER))
+    return SelectedColumn(name, ColumnFormat(ColumnType.VARCHAR, most, charset=charset, sql_type=kind))
+
+
+def _fixed_metadata(most: int) -> int:
+    """Of a STRING of so many bytes: bits 8 and 9 hide, inverted, in the type's byte."""
+    return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF
+
+
+def _other(column: Column, name: str) -> SelectedColumn:
+    kind = column.type
+    if kind == "decimal":
+        precision = 10 if column.length is None else column.length
+        metadata = precision << 8 | (column.scale or 0)
+        fmt = ColumnFormat(ColumnType.NEWDECIMAL, metadata, column.unsigned, sql_type=kind)
+        return SelectedColumn(name, fmt, Action.DECIMAL, decimal_size(precision, column.scale or 0))
+    if kind == "bit":
+        bits = column.length or 1
+        return SelectedColumn(name, ColumnFormat(ColumnType.BIT, bits & 7 | (bits >> 3) << 8, sql_type=kind))
+    if kind == "year":
+        word = "year(2)" if column.length == 2 else "year"
+        return SelectedColumn(name, ColumnFormat(ColumnType.YEAR, unsigned=True, sql_type=word), Action.YEAR, 1)
+    if kind == "date":
+        return SelectedColumn(name, ColumnFormat(ColumnType.DATE, sql_type="date(0)"), Action.DATE, 3)
+    if kind == "json":
+        return SelectedColumn(name, ColumnFormat(ColumnType.BLOB, 4, charset="utf8mb4", sql_type=kind))
+    if kind in GEOMETRY_TYPES or kind == "vector":
+        code = ColumnType.VECTOR if kind == "vector" else ColumnType.GEOMETRY
+        return SelectedColumn(name, ColumnFormat(code, 4, sql_type=kind))
+    if kind in _ADDRESS_BYTES:
+        size = _ADDRESS_BYTES[kind]
+        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(size), charset="binary", sql_type=kind)
+        is_uuid = kind == "uuid"
+        return SelectedColumn(f"CAST({name} AS BINARY({size}))", fmt, Action.UUID if is_uuid else Action.TRIM, size)
+    raise RplError(f"column {name} is {kind}, which cannot be copied", errno=er.SLAVE_CONVERSION_FAILED)
+
+
+def quote(name: str) -> str:
+    """A name of the source, as it stands in a statement."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,250 @@
+"""Packets of a binary result set's rows → row images, walked by kernels.
+
+    packet     3 bytes length, 1 byte sequence number, payload; a payload of 16777215 bytes goes on in the next packet
+    payload    0x00; NULL bits (columns + 9) / 8, from bit 2 on; the cells that are not NULL
+    cell       by its type on the wire: fixed, a length byte (dates and times), or a length-encoded length and bytes
+
+Invariant: a cell lies inside its row and the last one ends where the row ends, else BinlogFormatError; nothing is
+trusted that a server or a file says about lengths. The images' bytes are the packets themselves, or a copy of them with
+the converted cells of all rows behind; a row of many packets is a batch of its own, copied without the framing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.bytes_at import u24
+from rplctl.event.header import format_error
+from rplctl.event.images import Images
+from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
+from rplctl.event.table_map import ColumnType
+from rplctl.result_set import conversion as c
+from rplctl.result_set.columns import SelectedColumn
+
+BATCH_BYTES: Final = 8 << 20
+_FULL_PACKET: Final = 0xFFFFFF
+_WIRE_WIDTH: Final = {
+    ColumnType.TINY: 1, ColumnType.SHORT: 2, ColumnType.YEAR: 2, ColumnType.LONG: 4, ColumnType.INT24: 4,
+    ColumnType.LONGLONG: 8, ColumnType.FLOAT: 4, ColumnType.DOUBLE: 8, ColumnType.NULL: 0,
+}  # fmt: skip
+_COUNTED_BY_BYTE: Final = frozenset({ColumnType.DATE, ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP})
+_LENGTH_BYTE, _LENGTH_ENCODED = -1, -2
+
+Ints = npt.NDArray[np.int64]
+Allocate = Callable[[int], ByteArray]
+
+
+def in_memory(size: int) -> ByteArray:
+    return np.empty(size, np.uint8)
+
+
+def read_images(
+    packets: Buffer,
+    columns: Sequence[SelectedColumn],
+    wire_types: Sequence[int],
+    *,
+    batch_bytes: int = BATCH_BYTES,
+    allocate: Allocate = in_memory,
+) -> Iterator[Images]:
+    """All rows, in batches of about `batch_bytes` and one row at least. `wire_types`: the type codes that the result
+    set's column definitions say; `allocate`: gives room for a batch, whose size a large row decides.
+
+    Raises BinlogFormatError for what is no row of these columns, or not whole.
+    """
+    view = byte_view(packets)
+    shape = row_shape(columns, wire_types)
+    extra = int(shape[2][shape[1] > 1].sum())
+    at = 0
+    while at < len(view):
+        rows, payload, end = map(int, _measure(view, at, batch_bytes))
+        if rows == 0:
+            raise format_error("A result set that ends within a row", view.data, at)
+        is_split = payload >= _FULL_PACKET
+        size = payload if is_split else end - at
+        if is_split or extra:
+            room = allocate(size + rows * extra)
+            data, converted = byte_view(room), room[size:]
+            if is_split:
+                _unite(view, at, room)
+            else:
+                room[:size] = view[at:end]
+        else:
+            data, converted = view[at:end], in_memory(0)
+        starts, lengths = np.empty((rows, len(columns)), np.int64), np.empty((rows, len(columns)), np.int32)
+        bad = _walk(data, size, is_split, shape, converted, starts, lengths)
+        if bad >= 0:
+            raise format_error("A row of a result set that cannot be read", view.data, at)
+        at = end
+        yield _inserted(data, starts, lengths)
+
+
+def row_shape(columns: Sequence[SelectedColumn], wire_types: Sequence[int]) -> Ints:
+    """[width on the wire, action, bytes in the image, digits or precision, scale] of each column."""
+    if len(columns) != len(wire_types):
+        raise format_error(f"A result set of {len(wire_types)} columns for a table of {len(columns)}", b"")
+    shape = np.zeros((5, len(columns)), np.int64)
+    for number, (column, code) in enumerate(zip(columns, wire_types, strict=True)):
+        counted = _LENGTH_BYTE if code in _COUNTED_BY_BYTE else _LENGTH_ENCODED
+        metadata = column.format.metadata
+        is_decimal = column.format.type_code == ColumnType.NEWDECIMAL
+        precision, scale = (metadata >> 8, metadata & 0xFF) if is_decimal else (metadata, 0)
+        width = _WIRE_WIDTH.get(ColumnType(code), counted) if code in ColumnType._value2member_map_ else counted
+        shape[:, number] = width, column.action, column.size, precision, scale
+    return shape
+
+
+def _inserted(data: ByteArray, starts: Ints, lengths: npt.NDArray[np.int32]) -> Images:
+    rows = len(starts)
+    none = np.empty((0, starts.shape[1]), np.bool_)
+    ops, before, after = np.ones(rows, np.uint8), np.full(rows, -1, np.int64), np.arange(rows)
+    return Images(data, starts, lengths, none, ops, before, after, np.zeros(rows, np.int32))
+
+
+@lean_kernel
+def _measure(packets: Any, at: Any, most: Any) -> Any:
+    """(whole rows from `at` on up to `most` bytes, bytes of the longest payload, where they end)."""
+    rows = 0
+    begin = at
+    while at + 4 <= len(packets) and at - begin < most:
+        length = u24(packets, at)
+        p = at + 4 + length
+        if length == _FULL_PACKET:
+            if rows:
+                break
+            payload = length
+            while length == _FULL_PACKET:
+                if p + 4 > len(packets):
+                    return 0, 0, at
+                length = u24(packets, p)
+                payload += length
+                p += 4 + length
+            return 1 if p <= len(packets) else 0, payload, p
+        if p > len(packets):
+            break
+        rows += 1
+        at = p
+    return rows, 0, at
+
+
+@lean_kernel
+def _unite(packets: Any, at: Any, data: Any) -> None:
+    """The payload of one row of many packets."""
+    p = 0
+    while True:
+        length = u24(packets, at)
+        at += 4
+        for k in range(length):
+            data[p + k] = packets[at + k]
+        p += length
+        at += length
+        if length < _FULL_PACKET:
+            return
+
+
+@lean_kernel
+def _length_at(data: Any, p: Any, end: Any) -> Any:
+    """(length, where its bytes begin); -1 when it does not fit."""
+    if p >= end:
+        return np.int64(-1), p
+    first = np.int64(data[p])
+    if first < 251:
+        return first, p + 1
+    width = 2 if first == 252 else (3 if first == 253 else (8 if first == 254 else 0))
+    if width == 0 or p + 1 + width > end:
+        return np.int64(-1), p
+    length = np.int64(0)
+    for k in range(width):
+        length |= np.int64(data[p + 1 + k]) << (8 * k)
+    return length, p + 1 + width
+
+
+@lean_kernel
+def _convert(
+    data: Any, start: Any, length: Any, action: Any, size: Any, more: Any, scale: Any, out: Any, at: Any
+) -> Any:
+    if action == 2:
+        return c.put_decimal(data, start, length, more, scale, out, at, size)
+    if action == 3:
+        return length == 2 and c.put_year(data, start, out, at)
+    if action == 4:
+        return c.put_date(data, start, length, out, at)
+    if action == 5:
+        return c.put_datetime(data, start, length, more, out, at, size)
+    if action == 6:
+        return c.put_timestamp(data, start, length, more, out, at, size)
+    if action == 7:
+        return c.put_time(data, start, length, more, out, at, size)
+    return c.put_uuid(data, start, length, out, at)
+
+
+@lean_kernel
+def _walk_row(
+    data: Any, p: Any, end: Any, shape: Any, row: Any, out: Any, extra: Any, behind: Any, starts: Any, lengths: Any
+) -> Any:
+    """The row in data[p:end]; where the converted cells end in `out`, which begins at `behind` of the images; or -1."""
+    n = shape.shape[1]
+    nulls = p + 1
+    p = nulls + ((n + 9) >> 3)
+    if p > end or data[nulls - 1] != 0:
+        return np.int64(-1)
+    for column in range(n):
+        lengths[row, column] = 0
+        starts[row, column] = -1
+        bit = column + 2
+        if (data[nulls + (bit >> 3)] >> (bit & 7)) & 1:
+            continue
+        length = shape[0, column]
+        if length == -1:
+            if p >= end:
+                return np.int64(-1)
+            length = np.int64(data[p])
+            p += 1
+        elif length == -2:
+            length, p = _length_at(data, p, end)
+        if length < 0 or length > end - p:
+            return np.int64(-1)
+        action = shape[1, column]
+        size = shape[2, column]
+        starts[row, column] = p
+        lengths[row, column] = length
+        if action == 0:
+            if size > 0:  # a number, whose wire may be wider than the column
+                if size > length:
+                    return np.int64(-1)
+                lengths[row, column] = size
+        elif action == 1:
+            kept = length
+            while kept > 0 and data[p + kept - 1] == 0:
+                kept -= 1
+            lengths[row, column] = kept
+        else:
+            if not _convert(data, p, length, action, size, shape[3, column], shape[4, column], out, extra):
+                return np.int64(-1)
+            kept = size
+            if action == 8:
+                while kept > 0 and out[extra + kept - 1] == 0:
+                    kept -= 1
+            starts[row, column] = behind + extra
+            lengths[row, column] = kept
+            extra += size
+        p += length
+    return extra if p == end else np.int64(-1)
+
+
+@lean_kernel
+def _walk(data: Any, size: Any, is_split: Any, shape: Any, out: Any, starts: Any, lengths: Any) -> Any:
+    """Fill the images of the rows in data[:size], packets or one payload; -1, or the first row that cannot be read."""
+    p = 0
+    extra = 0
+    for row in range(len(starts)):
+        end = size if is_split else p + 4 + u24(data, p)
+        begin = p if is_split else p + 4
+        extra = _walk_row(data, begin, end, shape, row, out, extra, size, starts, lengths)
+        if extra < 0:
+            return row
+        p = end
+    return -1

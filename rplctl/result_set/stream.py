@@ -1,0 +1,97 @@
+"""Where in a stream of packets, cut anywhere, the rows end: by a kernel that steps over them.
+
+Invariant: memory is that of the pieces; a row of any size goes through piece by piece. Packets must come in sequence.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.errors import BinlogFormatError
+from rplctl.event.jit import ByteArray, byte_view, lean_kernel
+
+_MOST_OF_AN_END: Final = 4096  # bytes: an error's text has 512 at most
+_BAD, _END = -1, -2
+_LEFT, _HEAD, _HEAD_BYTES, _GOES_ON, _SEQUENCE, _ROWS = range(6)  # of the kernel's state
+
+
+class RowStream:
+    """`take` is given each piece in turn. `row_bytes`: so many of all bytes so far are rows and their framing; up to
+    four bytes more are a packet's head, of a row or not. `rows`: how many have begun. `end`: the payload of the packet
+    behind them, 0xfe… or 0xff…; None before it is whole.
+    """
+
+    def __init__(self, sequence: int) -> None:
+        self._state = np.zeros(6, np.int64)
+        self._state[_SEQUENCE] = sequence
+        self._end: bytearray | None = None
+        self._end_length = 0
+        self._taken = 0
+        self.row_bytes = 0
+        self.end: bytes | None = None
+
+    @property
+    def rows(self) -> int:
+        return int(self._state[_ROWS])
+
+    def take(self, piece: ByteArray) -> None:
+        """Raises BinlogFormatError for packets out of sequence, and for what is neither a row nor an end."""
+        if self._end is not None:
+            self._gather_end(piece)
+            return
+        at = int(_step(byte_view(piece), self._state))
+        if at == _BAD:
+            raise BinlogFormatError("Packets of a result set that are none", errno=er.MALFORMED_PACKET)
+        if at >= 0:
+            self._taken += at
+            self.row_bytes = self._taken - int(self._state[_HEAD_BYTES])
+            return
+        at = _END - at
+        self.row_bytes = self._taken + at - 4
+        self._end, self._end_length = bytearray(), int(self._state[_HEAD]) & 0xFFFFFF
+        if self._end_length > _MOST_OF_AN_END:
+            raise BinlogFormatError("The end of a result set is larger than it may be", errno=er.MALFORMED_PACKET)
+        self._gather_end(piece[at:])
+
+    def _gather_end(self, piece: ByteArray) -> None:
+        assert self._end is not None
+        self._end += piece[: self._end_length - len(self._end)].tobytes()
+        if len(self._end) == self._end_length:
+            self.end = bytes(self._end)
+
+
+@lean_kernel
+def _step(piece: Any, state: Any) -> Any:
+    """Step over the piece; its length, _BAD, or _END - (where the end packet's payload begins)."""
+    at = 0
+    while at < len(piece):
+        if state[0] > 0:
+            step = min(state[0], len(piece) - at)
+            state[0] -= step
+            at += step
+            continue
+        if state[2] < 4:
+            state[1] |= np.int64(piece[at]) << (8 * state[2])
+            state[2] += 1
+            at += 1
+            if state[2] < 4:
+                continue
+            if (state[1] >> 24) != state[4]:
+                return np.int64(-1)
+            state[4] = (state[4] + 1) & 0xFF
+        length = state[1] & 0xFFFFFF
+        if not state[3]:  # the first packet of a row, or the end: its first byte tells
+            if at == len(piece):
+                break
+            first = piece[at]
+            if length > 0 and (first == 0xFF or (first == 0xFE and length < 9)):
+                return np.int64(-2 - at)
+            if length == 0 or first != 0:
+                return np.int64(-1)
+            state[5] += 1
+        state[3] = 1 if length == 0xFFFFFF else 0
+        state[0], state[1], state[2] = length, 0, 0
+    return at

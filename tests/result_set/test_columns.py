@@ -1,0 +1,48 @@
+"""What is selected of each type, and the layout of its cells."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.errors import RplError
+from rplctl.event.column import cell_layout, char_length
+from rplctl.result_set.columns import Action, selected_columns
+from rplctl.schema.model import Column
+
+
+@pytest.mark.parametrize(
+    ("column", "expression", "layout"),
+    [
+        (Column("a`b", "mediumint"), "`a``b`", (0, 3)),
+        (Column("e", "enum", labels=("x",) * 300), "CAST(`e` AS UNSIGNED)", (0, 2)),
+        (Column("e", "enum"), "CONVERT(`e` USING utf8mb4)", (2, 0)),
+        (Column("s", "set", labels=("x",) * 40), "CAST(`s` AS UNSIGNED)", (0, 8)),
+        (Column("t", "mediumtext", charset="latin1"), "`t`", (3, 0)),
+        (Column("c", "char", 255, charset="utf8mb4"), "`c`", (2, 0)),
+        (Column("b", "bit", 9), "`b`", (0, 2)),
+        (Column("d", "decimal", 65, 30), "`d`", (0, 30)),
+        (Column("t", "timestamp", 3), "`t`", (0, 6)),
+        (Column("u", "inet6"), "CAST(`u` AS BINARY(16))", (1, 0)),
+    ],
+)
+def test_a_column_has_the_layout_that_a_table_map_gives_it(
+    column: Column, expression: str, layout: tuple[int, int]
+) -> None:
+    (found,) = selected_columns([column])
+    assert (found.expression, cell_layout(found.format)) == (expression, layout)
+
+
+def test_binary_columns_lose_the_zeros_that_are_not_logged_and_keep_their_length() -> None:
+    (found,) = selected_columns([Column("b", "binary", 255)])
+    assert found.action is Action.TRIM and char_length(found.format.metadata) == 255
+
+
+def test_labels_that_nobody_knows_are_numbers_where_the_target_takes_numbers() -> None:
+    (found,) = selected_columns([Column("e", "enum")], takes_numbers=True)
+    assert found.expression == "CAST(`e` AS UNSIGNED)" and cell_layout(found.format) == (0, 2)
+
+
+def test_a_type_that_is_not_known_is_refused() -> None:
+    with pytest.raises(RplError) as caught:
+        selected_columns([Column("x", "xmltype")])
+    assert caught.value.errno == 1677
