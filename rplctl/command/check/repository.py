@@ -22,6 +22,7 @@ from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.repository.switch import keep_one, may_have_table, position_of
+from rplctl.secret import KEY_FILE
 from rplctl.target.registry import dialect_of
 
 
@@ -109,7 +110,7 @@ def _one_record(
     infos: dict[RepositoryKind, Any] = {}
     for kind, place in places.items():
         if kind is RepositoryKind.FILE:
-            yield from _file_mode(record.path(channel), record is MASTER_INFO)
+            yield from _file_modes(record, channel)
         elif wanted is RepositoryKind.FILE and not may_have_table(config):
             continue
         try:
@@ -146,9 +147,10 @@ def _one_record(
         yield infos[wanted]
 
 
-def _file_mode(path: Any, holds_password: bool) -> Iterator[Finding]:
-    if path.exists() and holds_password and is_readable_by_others(path):
-        yield found("file_mode", f"{path} may hold a password and others can read it", f"chmod 600 {path}")
+def _file_modes(record: Record[Any], channel: Channel) -> Iterator[Finding]:
+    for path in (record.path(channel), channel.datadir / KEY_FILE) if record is MASTER_INFO else ():
+        if path.exists() and is_readable_by_others(path):
+            yield found("file_mode", f"{path} may tell a password and others can read it", f"chmod 600 {path}")
 
 
 def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iterator[Finding]:

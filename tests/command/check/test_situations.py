@@ -132,6 +132,12 @@ def target(s: Situation, *statements: str) -> None:
     connection.close()
 
 
+def key_for_all(s: Any) -> None:
+    key = s.channel.datadir / "rplctl.key"
+    key.write_text("k")
+    key.chmod(0o644)
+
+
 def newer(s: Situation) -> None:
     both_places(s, MASTER_INFO)
     target(s, "DELETE FROM slave_master_info", "UPDATE rplctl_version SET version_num = '9999'")
@@ -312,6 +318,8 @@ ROWS = [
         ("repository_damaged",), "relay-log.info", exit=1),
     Row("MasterInfo open to others", running(lambda s: s.channel.master_info_path.chmod(0o644)), CRITICAL,
         ("file_mode",), "others can read it chmod 600"),
+    Row("key open to others", halted(key_for_all), CRITICAL, (*BOTH_STOPPED, "file_mode"),
+        "rplctl.key others can read it chmod 600"),
     Row("tables of a newer rplctl", newer, CRITICAL, (*BOTH_STOPPED, "tables_newer"), "version 9999 install"),
     # relay log
     Row("relay log gone", halted(lambda s: relay_log(s).unlink()), CRITICAL, (*BOTH_STOPPED, "relay_log_missing"),
