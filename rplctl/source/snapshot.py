@@ -1,0 +1,127 @@
+"""Rows of a live source at a known place of its binary log: a ladder of three ways, none of which locks a table.
+
+    exact         MariaDB, Percona: `binlog_snapshot_*` names the position of a consistent snapshot; L = H
+    GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the log's end behind its opening
+    share lock    MySQL without GTIDs: L = the log's end before, H = behind a read at READ COMMITTED that share-locks
+                  the rows it reads: what is logged and not visible yet still holds its own locks, and is waited for
+
+Invariant: all that is logged up to L is seen, and nothing that is logged behind H. A position that is read before a
+snapshot proves nothing on MySQL: it names commits which the snapshot does not show. SELECT, REPLICATION SLAVE and
+REPLICATION CLIENT (MariaDB: BINLOG MONITOR) are the rights that it takes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+from rplctl.errors import SourceError, WaitTimeout
+from rplctl.position import BinlogPosition
+from rplctl.source.survey import Query, executed_gtids, log_end
+
+_AGAIN_S = 0.01
+
+
+class Step(Enum):
+    EXACT = "exact"
+    GTID_WINDOW = "GTID window"
+    SHARE_LOCK = "share lock"
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """A place of the source's log. `gtids`: all that is logged before it, in the vendor's notation; '' = not known.
+    Of a GTID window L has no position, and H no GTIDs: one that is visible may not be in gtid_executed yet.
+    """
+
+    position: BinlogPosition | None
+    gtids: str = ""
+
+
+class Snapshot:
+    """`low`: L. `locking`: what each SELECT must end with."""
+
+    def __init__(self, query: Query, step: Step, low: LogPlace, high: LogPlace | None) -> None:
+        self._query, self._high = query, high
+        self.step, self.low = step, low
+        self.locking = " LOCK IN SHARE MODE" if step is Step.SHARE_LOCK else ""
+
+    def high(self) -> LogPlace:
+        """H; asked for when all rows have been read. Raises SourceError."""
+        return self._high or LogPlace(log_end(self._query))
+
+
+def step_of(query: Query) -> Step:
+    """The highest that the server has. Raises SourceError."""
+    if query("SHOW STATUS LIKE 'binlog_snapshot_file'"):
+        return Step.EXACT
+    modes = query("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'")
+    return Step.GTID_WINDOW if modes and str(modes[0][1]).upper() == "ON" else Step.SHARE_LOCK
+
+
+@contextmanager
+def snapshot(query: Query, step: Step, applied: LogPlace, timeout_s: float) -> Iterator[Snapshot]:
+    """Within the block `query` sees the source as at one time (share lock: each row as at some time between L and H),
+    and all up to `applied`. The transaction ends with the block.
+
+    Raises WaitTimeout when the source does not show `applied` in time; SourceError.
+    """
+    deadline = time.monotonic() + timeout_s
+    isolation = "READ COMMITTED" if step is Step.SHARE_LOCK else "REPEATABLE READ"
+    query(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+    try:
+        if step is Step.EXACT:
+            yield _exact(query, applied, deadline)
+        elif step is Step.GTID_WINDOW:
+            yield _window(query, applied, deadline)
+        else:
+            low = LogPlace(log_end(query))
+            query("START TRANSACTION")
+            yield Snapshot(query, step, low, None)
+    finally:
+        query("ROLLBACK")
+
+
+def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
+    """Delivered comes before visible: opened again until it shows what is applied."""
+    while True:
+        query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        found = {str(name).lower(): str(value) for name, value in query("SHOW STATUS LIKE 'binlog_snapshot_%'")}
+        name = found.get("binlog_snapshot_file", "")
+        if not name:
+            raise SourceError("the source does not say which position its snapshot has: its binary log is off")
+        position = BinlogPosition(name, int(found["binlog_snapshot_position"]))
+        if applied.position is None or not position.is_before(applied.position):
+            place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or _gtids_at(query, position))
+            return Snapshot(query, Step.EXACT, place, place)
+        query("ROLLBACK")
+        if time.monotonic() > deadline:
+            raise _too_late(applied)
+        time.sleep(_AGAIN_S)
+
+
+def _gtids_at(query: Query, position: BinlogPosition) -> str:
+    """MariaDB's GTID position there."""
+    (gtids,) = query(f"SELECT BINLOG_GTID_POS('{position.log_name}', {position.log_pos})")[0]
+    return str(gtids or "")
+
+
+def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
+    if applied.gtids:
+        patience = max(0.001, deadline - time.monotonic())
+        (late,) = query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{applied.gtids}', {patience:.3f})")[0]
+        if late:
+            raise _too_late(applied)
+    low = LogPlace(None, executed_gtids(query, of_mysql=True))
+    query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    return Snapshot(query, Step.GTID_WINDOW, low, LogPlace(log_end(query)))
+
+
+def _too_late(applied: LogPlace) -> WaitTimeout:
+    return WaitTimeout(
+        f"the source does not show {applied.gtids or applied.position}, which the replica has applied",
+        hint="is the server that is read from the source, or a replica that is behind it?",
+    )

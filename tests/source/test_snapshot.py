@@ -1,0 +1,165 @@
+"""The ladder under twelve writers: what is seen is what L and H say, with the least rights and without a lock."""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.config import Config
+from rplctl.errors import SourceError, WaitTimeout
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.types import EventType
+from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition
+from rplctl.source.snapshot import LogPlace, Snapshot, Step, snapshot, step_of
+from rplctl.source.survey import Query, survey
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.servers import MariadbServer, MysqlServer
+
+WRITERS, SECONDS = 12, 3.0
+SERVERS = {
+    Step.EXACT: (MariadbServer, ()),
+    Step.GTID_WINDOW: (MysqlServer, ()),
+    Step.SHARE_LOCK: (MysqlServer, ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")),
+}
+NOTHING = LogPlace(None)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(Step.EXACT, marks=pytest.mark.mariadb),
+        pytest.param(Step.GTID_WINDOW, marks=pytest.mark.mysql),
+        pytest.param(Step.SHARE_LOCK, marks=pytest.mark.mysql),
+    ],
+)
+def case(request: pytest.FixtureRequest) -> Iterator[tuple[Step, MariadbServer]]:
+    kind, options = SERVERS[request.param]
+    try:
+        server = kind(("--general-log=1", "--general-log-file=said.log", *options))
+    except ServerUnavailable as reason:
+        pytest.skip(str(reason))
+    with server:
+        server.sql("CREATE DATABASE x; CREATE TABLE x.t (id INT PRIMARY KEY, v BIGINT NOT NULL)")
+        server.sql("INSERT INTO x.t VALUES " + ", ".join(f"({n}, 0)" for n in range(WRITERS)))
+        server.sql("CREATE USER low@'%' IDENTIFIED BY 'low'; GRANT SELECT ON x.* TO low@'%'")
+        server.sql("GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO low@'%'; FLUSH BINARY LOGS")
+        yield request.param, server
+
+
+@contextmanager
+def writers(server: MariadbServer) -> Iterator[None]:
+    stop = threading.Event()
+
+    def write(key: int) -> None:
+        with closing(server.connect()) as connection, connection.cursor() as cursor:
+            while not stop.is_set():
+                cursor.execute(f"UPDATE x.t SET v = v + 1 WHERE id = {key}")
+
+    threads = [threading.Thread(target=write, args=(key,)) for key in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def asking(server: MariadbServer, folder: Path) -> Iterator[Query]:
+    info = MasterInfo(host=server.host, port=server.port, user_name="low", get_public_key=True)
+    with survey(info, "low", Config(folder)) as query:
+        yield query
+
+
+def total(query: Query, held: Snapshot) -> int:
+    return int(query("SELECT CAST(SUM(v) AS SIGNED) FROM x.t" + held.locking)[0][0])
+
+
+def commit_ends(server: MariadbServer) -> dict[str, list[int]]:
+    """Per log of the server: where each commit in it ends."""
+    found: dict[str, list[int]] = {}
+    for path in server.binlog_files:
+        data, ends, at = path.read_bytes(), [], 4
+        while at + 19 <= len(data):
+            length = struct.unpack_from("<I", data, at + 9)[0]
+            if data[at + 4] == EventType.XID:
+                ends.append(at + length)
+            at += length
+        found[path.name] = ends
+    return found
+
+
+@pytest.mark.slow
+def test_what_is_seen_is_what_the_places_say(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
+    step, server = case
+    before = int(server.sql("SELECT SUM(v) FROM x.t")[0][0])
+    earlier = len(commit_ends(server)[server.master_status()[0]])
+    seen: list[tuple[LogPlace, int, LogPlace]] = []
+    with asking(server, tmp_path) as query:
+        assert step_of(query) is step
+        start = MysqlGtidSet.parse(query("SELECT @@GLOBAL.gtid_executed")[0][0]) if step is Step.GTID_WINDOW else None
+        with writers(server):
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                with snapshot(query, step, NOTHING, 10) as held:
+                    rows = total(query, held)
+                    high = held.high()
+                seen.append((held.low, rows - before, high))
+    assert len(seen) > 10 and seen[-1][1] > WRITERS
+    ends = commit_ends(server)
+
+    def commits_up_to(position: BinlogPosition) -> int:
+        return bisect_right(ends[position.log_name], position.log_pos) - earlier
+
+    for low, count, high in seen:
+        assert high.position is not None
+        most = commits_up_to(high.position)
+        if start is not None:
+            least = MysqlGtidSet.parse(low.gtids).count() - start.count()
+        else:
+            assert low.position is not None
+            least = commits_up_to(low.position)
+        assert least <= count <= most
+        assert step is not Step.EXACT or (low == high and least == most and low.gtids)
+
+
+@pytest.mark.slow
+def test_what_the_replica_has_applied_is_seen_or_waited_for(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
+    step, server = case
+    with asking(server, tmp_path) as query:
+        name, offset = server.master_status()
+        server.sql("UPDATE x.t SET v = v + 1 WHERE id = 0")
+        gtids = server.sql("SELECT @@GLOBAL.gtid_executed")[0][0] if step is Step.GTID_WINDOW else ""
+        with snapshot(query, step, LogPlace(BinlogPosition(*server.master_status()), gtids), 10) as held:
+            assert total(query, held) == int(server.sql("SELECT SUM(v) FROM x.t")[0][0])
+        if step is Step.SHARE_LOCK:
+            return
+        later = LogPlace(BinlogPosition(name, offset + (1 << 30)), "00000000-0000-0000-0000-000000000001:1-9")
+        with pytest.raises(WaitTimeout), snapshot(query, step, later, 0.2):
+            pass
+        assert query("SELECT 1") == [(1,)]
+
+
+@pytest.mark.slow
+def test_no_table_is_locked_and_no_more_rights_are_taken(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
+    step, server = case
+    with asking(server, tmp_path) as query:
+        with snapshot(query, step, NOTHING, 10) as held:
+            total(query, held)
+        said = (server.data / "said.log").read_text(errors="replace").upper()
+        for words in ("LOCK TABLE", "FLUSH TABLE", "BACKUP STAGE", "LOCK INSTANCE"):
+            assert words not in said
+        refused: Any = pytest.raises(SourceError)
+        with refused:
+            query("FLUSH TABLES WITH READ LOCK")
