@@ -1,11 +1,36 @@
-"""What ALTER TABLE … MODIFY makes of stored values, as far as it is the same in every kind of target."""
+"""What ALTER TABLE … MODIFY makes of stored values: the rules, and those that are the same in every kind of target.
+
+Each rule gives an expression over the old value and, where some values cannot be converted exactly, a condition that
+finds them: the applier stops before it changes anything when a row fits. Pairs of types without a rule convert empty
+tables and NULLs only. A strict source (sql_mode STRICT_…) refused to lose data, so nothing is cut there.
+
+| from → to | value |
+|---|---|
+| integers, BIT, YEAR among each other | same number; out of the new range: stop |
+| integer → text, DECIMAL, FLOAT/DOUBLE | its digits (ZEROFILL kept) · digits and zeros · number, exact to 2^53 / 2^24 |
+| text → integer, DOUBLE | only canonical digits · up to 15 digits (FLOAT: whole numbers) |
+| DECIMAL → DECIMAL, integer, text | zeros added; digits other than zero cut off: stop · text: same |
+| DECIMAL → DOUBLE | to 15 digits |
+| FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
+| text → text | same, cut to the length; CHAR without trailing blanks (under PAD_CHAR_TO_FULL_LENGTH with them) |
+| text ↔ binary | UTF-8 bytes; other charsets only ASCII; BINARY padded with zeros |
+| ENUM → ENUM, SET → SET | by label; a label that is gone, a new order of a SET: stop |
+| ENUM → text, text → ENUM, ENUM → integer | label · only exact labels · index |
+| DATE, DATETIME, TIME among fractions and each other | zeros added; cut (MariaDB) or stop (MySQL rounds) |
+| TIMESTAMP ↔ DATETIME | by a fixed session time zone, else stop |
+| UUID, INET, JSON → text | same |
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.model import BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
+from rplctl.schema.default_value import NotComputable, Value, implicit_default
+from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 
 ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "
                             "cp866 greek hebrew koi8r koi8u macce macroman keybcs2 geostd8 armscii8 tis620 dec8 hp8 "
@@ -45,3 +70,192 @@ def integer_range(column: Column) -> tuple[int, int]:
         return 0, (1 << (column.length or 1)) - 1
     bits = INTEGER_BITS[column.type]
     return (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+@dataclass(frozen=True)
+class Modify(ABC):
+    """MODIFY of one column from `old` to `new` in a kind of target: one method for each rule of RULES."""
+
+    old: Column
+    new: Column
+    value: str  # SQL of the old value
+    context: DdlContext
+
+    small: ClassVar[str] = ""  # cast behind a YEAR that was calculated
+
+    def by_rule(self) -> Conversion:
+        found: Conversion = getattr(self, RULES.get((family(self.old), family(self.new)), "impossible"))()
+        return found
+
+    def with_default(self, found: Conversion) -> Conversion:
+        """NULL becomes the implicit default in a NOT NULL column, unless the source was strict."""
+        if self.new.nullable or not self.old.nullable or self.context.is_strict:
+            return found
+        try:
+            zero = self.literal(implicit_default(self.new))
+            return Conversion(f"coalesce({found.expression}, {zero})", found.impossible, found.why)
+        except NotComputable as error:
+            return Conversion(found.expression, f"{self.value} IS NULL", str(error))
+
+    # what each kind writes in its own words
+
+    @abstractmethod
+    def literal(self, value: Value) -> str:
+        """A value of the new column."""
+
+    @abstractmethod
+    def nothing(self) -> str:
+        """What stands for a value that cannot be had, where all rows hold NULL."""
+
+    @abstractmethod
+    def retyped(self) -> str:
+        """A floating-point number as one of the new column."""
+
+    @abstractmethod
+    def whole(self, number: str) -> str:
+        """The number without its fraction."""
+
+    @abstractmethod
+    def size(self, raw: str) -> str:
+        """How many bytes a binary value has."""
+
+    @abstractmethod
+    def text_size(self, text: str) -> str:
+        """How many bytes a text has in UTF-8."""
+
+    @abstractmethod
+    def zero_padded(self, raw: str, length: int) -> str:
+        """As BINARY(length)."""
+
+    @abstractmethod
+    def has_comma(self, text: str) -> str: ...
+
+    @abstractmethod
+    def fit_text(self, text: str) -> Conversion:
+        """Into CHAR(n), VARCHAR(n) or a TEXT of limited bytes."""
+
+    @abstractmethod
+    def refit_fraction(self, value: str, old: int, new: int) -> Conversion:
+        """Digits after the second: more are zeros; fewer are cut by MariaDB, rounded by MySQL."""
+
+    # the rules that are the same everywhere
+
+    def impossible(self) -> Conversion:
+        if self.old == self.new:
+            return Conversion(self.value)
+        what = f"{self.old.type} → {self.new.type} of column '{self.old.name}' cannot be converted exactly"
+        return Conversion(self.nothing(), f"{self.value} IS NOT NULL", what)
+
+    def only(self, expression: str, impossible: str) -> Conversion:
+        if not impossible:
+            return Conversion(expression)
+        what = f"{self.old.type} → {self.new.type} of column '{self.old.name}' would change a value"
+        return Conversion(expression, impossible, what)
+
+    def same(self) -> Conversion:
+        return Conversion(self.value)
+
+    def year_to_year(self) -> Conversion:
+        """YEAR(2) holds 0 to 99, of 1970 to 2069."""
+        if self.old.length == self.new.length:
+            return self.same()
+        if self.new.length == 2:
+            return Conversion(f"({self.value} % 100){self.small}")
+        return Conversion(f"({self.value} + CASE WHEN {self.value} < 70 THEN 2000 ELSE 1900 END){self.small}")
+
+    def float_to_float(self) -> Conversion:
+        new, below = self.new, f"{self.value} < 0" if self.new.unsigned and not self.old.unsigned else ""
+        keeps_scale = new.scale is None or new.scale == self.old.scale
+        if keeps_scale and (new.type == "double" or self.old.type == new.type):
+            return self.only(self.retyped(), below)
+        return self.only(self.retyped(), either(self.not_whole(self.value, 2**24), below))
+
+    def not_whole(self, number: str, limit: int) -> str:
+        return f"{number} <> {self.whole(number)} OR {number} NOT BETWEEN -{limit} AND {limit}"
+
+    def text_to_text(self) -> Conversion:
+        fitted = self.fit_text(self.value)
+        narrower = self.new.charset != "utf8mb4" and self.new.charset != self.old.charset
+        if narrower and not self.context.is_strict:  # what the new charset lacks became '?' on the source
+            return self.only(fitted.expression, f"{self.text_size(self.value)} <> length({self.value})")
+        return fitted
+
+    def fit_binary(self, raw: str) -> Conversion:
+        kind, length = self.new.type, self.new.length or 0
+        if kind == "binary":
+            return self.only(self.zero_padded(raw, length), f"{self.size(raw)} > {length}")
+        limit = length if kind == "varbinary" else BLOB_BYTES[kind]
+        known = self.old.length if self.old.type in ("binary", "varbinary") else BLOB_BYTES.get(self.old.type)
+        if known is not None and known <= limit:
+            return Conversion(raw)
+        return self.only(raw, f"{self.size(raw)} > {limit}")
+
+    def binary_to_binary(self) -> Conversion:
+        if self.old.type == self.new.type == "binary" and self.old.length == self.new.length:
+            return self.same()
+        return self.fit_binary(self.value)
+
+    def enum_to_enum(self) -> Conversion:
+        gone, changed = [], []
+        by_case = {label.casefold(): label for label in self.new.labels}
+        for label in self.old.labels:
+            if label not in self.new.labels:
+                if (respelled := by_case.get(label.casefold())) is not None:
+                    changed.append(f"WHEN {self.literal(label)} THEN {self.literal(respelled)}")
+                else:
+                    gone.append(label)
+        expression = f"CASE {self.value} {' '.join(changed)} ELSE {self.value} END" if changed else self.value
+        return self.only(expression, f"{self.value} IN ({self._listed(gone)})" if gone else "")
+
+    def set_to_set(self) -> Conversion:
+        remaining = iter(self.new.labels)
+        if all(label in remaining for label in self.old.labels):  # the old labels are there, in the old order
+            return self.same()
+        known = self._listed(("", *self.new.labels))
+        return self.only(self.value, f"{self.has_comma(self.value)} OR {self.value} NOT IN ({known})")
+
+    def text_to_enum(self) -> Conversion:
+        return self.only(self.value, f"{self.value} NOT IN ({self._listed(self.new.labels)})")
+
+    def _listed(self, labels: Iterable[str]) -> str:
+        return ", ".join(self.literal(label) for label in labels)
+
+    def same_temporal(self) -> Conversion:
+        return self.refit_fraction(self.value, self.old.fraction_digits, self.new.fraction_digits)
+
+    def vector(self) -> Conversion:
+        return self.same() if self.old.length == self.new.length else self.impossible()
+
+
+def either(*conditions: str) -> str:
+    """OR of those that are none of ''."""
+    return " OR ".join(condition for condition in conditions if condition)
+
+
+RULES: dict[tuple[str, str], str] = {
+    **{(a, b): "number_to_integer" for a in ("integer", "bit", "year") for b in ("integer", "bit")},
+    ("bit", "integer"): "number_to_integer", ("year", "year"): "year_to_year", ("integer", "year"): "integer_to_year",
+    ("decimal", "decimal"): "decimal_to_decimal", ("decimal", "integer"): "decimal_to_integer",
+    ("decimal", "double"): "decimal_to_float", ("decimal", "float"): "decimal_to_float",
+    ("integer", "decimal"): "integer_to_decimal",
+    **{("integer", b): "integer_to_float" for b in ("float", "double")},
+    **{(a, b): "float_to_float" for a in ("float", "double") for b in ("float", "double")},
+    **{(a, "integer"): "float_to_integer" for a in ("float", "double")},
+    **{(a, b): "integer_to_text" for a in ("integer", "year") for b in ("char", "text")},
+    **{(a, "integer"): "text_to_integer" for a in ("char", "text")},
+    **{(a, b): "text_to_text" for a in ("char", "text") for b in ("char", "text")},
+    **{(a, "binary"): "text_to_binary" for a in ("char", "text", "enum", "set", "decimal")},
+    **{("binary", b): "binary_to_text" for b in ("char", "text")},
+    ("binary", "binary"): "binary_to_binary", ("enum", "enum"): "enum_to_enum", ("set", "set"): "set_to_set",
+    **{(a, "enum"): "text_to_enum" for a in ("char", "text")}, ("enum", "integer"): "enum_to_integer",
+    **{(a, b): "text_to_float" for a in ("char", "text") for b in ("float", "double")},
+    **{(a, b): "plain_to_text" for b in ("char", "text")
+       for a in ("decimal", "enum", "set", "date", "time", "datetime", "uuid", "inet4", "inet6", "json")},
+    **{(a, a): "same_temporal" for a in ("time", "datetime", "timestamp")}, ("date", "date"): "same",
+    ("date", "datetime"): "date_to_datetime", ("datetime", "date"): "datetime_to_date",
+    ("timestamp", "datetime"): "between_zones", ("datetime", "timestamp"): "between_zones",
+    **{(a, b): "text_to_datetime" for a in ("char", "text") for b in ("date", "time", "datetime")},
+    **{(a, a): "same" for a in ("json", "uuid", "inet4", "inet6", "geometry")}, ("vector", "vector"): "vector",
+}  # fmt: skip
+
+assert BINARY_TYPES == {"binary", "varbinary", *BLOB_BYTES}

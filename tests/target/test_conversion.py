@@ -1,4 +1,6 @@
-"""Text that MODIFY makes a number: what both targets make of it is what MariaDB 10.11 and MySQL 9 made of it."""
+"""Each kind has every rule. Text that MODIFY makes a number: what both targets make of it is what MariaDB 10.11 and
+MySQL 9 made of it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,21 @@ import sqlite3
 
 import pytest
 
+from rplctl.target.conversion import RULES, Modify
 from rplctl.target.postgresql import conversion as postgresql_conversion
+from rplctl.target.postgresql.conversion import PostgresqlModify
 from rplctl.target.sqlite import conversion as sqlite_conversion
+from rplctl.target.sqlite.conversion import SqliteModify
 from tests.kit.servers import PostgresqlServer
 
 NUMBERS = {"1": 1.0, "-0.1": -0.1, " 7": 7.0, "7 ": 7.0, "+.5": 0.5, "3.": 3.0, "123456789012.345": 123456789012.345}
 # without strict mode: 0, 12, 0, 1, 0, 1 and the greatest double
 OTHERS = ["abc", "12abc", "", "1,5", "0x10", "1e", "1e400", ".", "-", "1 2", "1.2.3", "٣"]
+
+
+@pytest.mark.parametrize("kind", [SqliteModify, PostgresqlModify])
+def test_each_kind_has_every_rule(kind: type[Modify]) -> None:
+    assert [name for name in RULES.values() if not callable(getattr(kind, name, None))] == []
 
 
 @pytest.mark.parametrize("text", [*NUMBERS, *OTHERS, "1\0002", "1234567890123.4567"])
