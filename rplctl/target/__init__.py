@@ -10,8 +10,9 @@
 
 DDL of kinds that do not speak MySQL is made of a `schema.plan.DdlPlan` in their folders; what they share:
 
-    ddl_parts    names, guards, foreign keys     conversion   values under MODIFY
-    partition    the rows of a partition         computed_columns   values of columns that are added
+    ddl          what a kind must say of it      ddl_parts          names, keys, foreign keys
+    conversion   values under MODIFY             computed_columns   values of columns that are added
+    partition    the rows of a partition
 
 SQLAlchemy is imported only when an engine is opened (design D16).
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from rplctl.schema.lexer import WAY_OUT_OF_ALTER
-from rplctl.schema.model import Column, ForeignKey, Key, TableModel
+from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
+from rplctl.schema.naming import keep_index_names
 from rplctl.schema.plan import AlterStep, Catalog, MoveRowsStep, RenameStep, Step
-from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 
 
 def quote(name: str) -> str:
@@ -45,13 +45,6 @@ def model_of(step: Step) -> TableModel:
     return step.old if isinstance(step, AlterStep | RenameStep | MoveRowsStep) else step.model
 
 
-def rows_that_fit(step: MoveRowsStep, name: str, condition: str) -> Guard:
-    """WITHOUT VALIDATION leaves rows in a partition that is not theirs: nothing here would know them again."""
-    query = f"SELECT 1 FROM {name} WHERE ({condition}) IS NOT TRUE LIMIT 1"
-    why = f"ALTER TABLE {step.new.qualified_name}: rows of {step.old.qualified_name} do not belong into the partition"
-    return Guard(query, f"{why} '{step.must_fit}'")
-
-
 def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
     """Targets want the parent's columns to be a key; InnoDB takes any index. A parent not known yet may still come."""
     if not key.ref_columns:
@@ -69,6 +62,11 @@ def is_indexed(key: Key) -> bool:
     return key.kind in ("unique", "index") and not key.has_expression
 
 
+def is_in_order(column: Column) -> bool:
+    """Whether every target orders the type's values as the source does."""
+    return column.type in (*INTEGER_BITS, "year", "date", "datetime", "timestamp", "binary", "varbinary")
+
+
 def clustered_key(model: TableModel) -> Key | None:
     """The key InnoDB keeps the rows in: the primary key, else the first unique key without NULLs."""
     if model.primary_key is not None:
@@ -80,14 +78,27 @@ def clustered_key(model: TableModel) -> Key | None:
     return None
 
 
-def history_condition(model: TableModel, suffix: str = "") -> str:
-    """SQL that holds for the rows that are no more; `suffix` belongs to a time in the target's dialect."""
-    ends = ", ".join(f"'{end}{suffix}'" for end in (END_OF_TIME, LATER_END_OF_TIME))
-    return f"{quote(row_end(model) or ROW_END)} NOT IN ({ends})"
+def actions(key: ForeignKey) -> str:
+    """Its actions. RESTRICT as NO ACTION: InnoDB checks neither later, but a grouped transaction can wait here."""
+    return "".join(
+        f" ON {change} {action}"
+        for change, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update))
+        if action in ("CASCADE", "SET NULL")
+    )
 
 
-def move_rows(old: str, new: str, columns: Sequence[Column], condition: str) -> list[str]:
-    """Rows of a table, of some partitions, into another one with the same columns."""
-    names = ", ".join(quote(column.name) for column in columns)
-    where = f" WHERE {condition}" if condition else ""
-    return [f"INSERT INTO {new} ({names}) SELECT {names} FROM {old}{where}", f"DELETE FROM {old}{where}"]
+def with_renamed_columns(model: TableModel, names: Mapping[str, str]) -> TableModel:
+    """The model when some columns have got other names; its indexes keep theirs."""
+
+    def new(name: str) -> str:
+        return names.get(name, name)
+
+    return replace(
+        model,
+        columns=tuple(replace(column, name=new(column.name)) for column in model.columns),
+        keys=tuple(
+            replace(key, parts=tuple(replace(part, column=new(part.column)) for part in key.parts))
+            for key in keep_index_names(model).keys
+        ),
+        foreign_keys=tuple(replace(key, columns=tuple(map(new, key.columns))) for key in model.foreign_keys),
+    )

@@ -9,7 +9,11 @@ counter. Generated columns are plain: their values come in the rows.
 
 from __future__ import annotations
 
+from typing import Final
+
 from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import Value
+from rplctl.schema.model import Column
 from rplctl.schema.plan import (
     AlterStep,
     Catalog,
@@ -23,45 +27,58 @@ from rplctl.schema.plan import (
     Step,
     TruncateStep,
 )
-from rplctl.target.ddl_parts import Guard, history_condition, model_of, move_rows, quote, rows_that_fit
-from rplctl.target.postgresql.ddl_alter import alter_table, filled_columns
+from rplctl.target.computed_columns import Arithmetic
+from rplctl.target.ddl import Ddl
+from rplctl.target.ddl_parts import FilledColumn, is_in_order, model_of, quote
+from rplctl.target.postgresql.conversion import convert
+from rplctl.target.postgresql.ddl_alter import alter_table
 from rplctl.target.postgresql.ddl_table import children, create_schema, create_table, rename_table, without_children
-from rplctl.target.postgresql.ddl_type import check_names, table
-from rplctl.target.postgresql.partition import partition_condition
+from rplctl.target.postgresql.ddl_type import check_names, declared, is_odd_date, literal, table
+from rplctl.target.postgresql.partition import value_sql
 
 
-def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
-    """The statements of a plan; `catalog` is the one before it. Raises TargetError for names PostgreSQL has not."""
-    found: list[str] = []
-    for database, defaults in plan.database_changes.items():
-        if defaults is not None:
-            found.append(create_schema(database))
-    after = catalog.after(plan)
-    for step in plan.steps:
-        if model_of(step).is_sequence:
-            continue
-        if isinstance(step, AlterStep):
-            check_names(step.new)
-            found += alter_table(step, after, plan.context)
-        else:
-            found += _statements(step, catalog, after, plan.context)
-    gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
-    return found + [f"DROP SCHEMA IF EXISTS {quote(database)}" for database in gone]
+class PostgresqlDdl(Ddl):
+    arithmetic = Arithmetic("{}::numeric", "")
+    always = "TRUE"
+    row_number = "row_number()"
+    zone = "+00"
+    unknown_constant = "NULL"
+    table = staticmethod(table)
+    partition_value = staticmethod(value_sql)
+    convert = staticmethod(convert)
+    literal = staticmethod(literal)
+
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
+        found: list[str] = []
+        for database, defaults in plan.database_changes.items():
+            if defaults is not None:
+                found.append(create_schema(database))
+        after = catalog.after(plan)
+        for step in plan.steps:
+            if model_of(step).is_sequence:
+                continue
+            if isinstance(step, AlterStep):
+                check_names(step.new)
+                found += alter_table(step, self.filled_columns(step, plan.context, original_names=False), after)
+            else:
+                found += _statements(step, catalog, after, plan.context)
+        gone = (database for database, defaults in plan.database_changes.items() if defaults is None)
+        return found + [f"DROP SCHEMA IF EXISTS {quote(database)}" for database in gone]
+
+    def with_value(self, column: Column, value: Value) -> FilledColumn:
+        if is_odd_date(value, column):
+            why = f"existing rows get '{value!s}' in column '{column.name}', and PostgreSQL has no such date"
+            return FilledColumn(column, None, "NULL", self.always, why, constant="NULL")
+        text = literal(value, column)
+        return FilledColumn(column, None, text, constant=text)
+
+    def ordered(self, column: Column, name: str) -> tuple[str, str]:
+        is_text = declared(column) == "text" or declared(column).startswith("varchar")
+        doubt = "" if is_in_order(column) else f"({name}::text ~ '[^0-9a-z]' AND {name}::text ~ '[^0-9A-Z]')"
+        return name + (' COLLATE "C"' if is_text else ""), doubt
 
 
-def guards(plan: DdlPlan) -> list[Guard]:
-    """What must hold of the rows that are there."""
-    found = []
-    for step in plan.steps:
-        if isinstance(step, AlterStep) and not step.new.is_sequence:
-            for column in filled_columns(step, plan.context, original_names=True):
-                if column.impossible:
-                    query = f"SELECT 1 FROM {table(step.old)} WHERE {column.impossible} LIMIT 1"
-                    found.append(Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}"))
-        elif isinstance(step, MoveRowsStep) and step.must_fit:
-            condition = partition_condition(step.new, (step.must_fit,), plan.context)
-            found.append(rows_that_fit(step, table(step.old), condition))
-    return found
+DDL: Final = PostgresqlDdl()
 
 
 def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext) -> list[str]:
@@ -77,13 +94,7 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
         case RenameStep(old, new):
             check_names(new)
             return rename_table(old, new)
-        case DeletePartitionsStep(model, names):
-            condition = partition_condition(model, names, context)
-            return [f"DELETE FROM {table(model)}" + (f" WHERE {condition}" if condition else "")]
-        case MoveRowsStep(old, new, names):
-            condition = partition_condition(old, names, context)
-            return move_rows(table(old), table(new), old.columns, condition)
-        case DeleteHistoryStep(model):
-            return [f"DELETE FROM {table(model)} WHERE {history_condition(model, '+00')}"]
+        case DeletePartitionsStep() | DeleteHistoryStep() | MoveRowsStep():
+            return DDL.rows_gone(step, context)
         case AlterStep():
             raise AssertionError("altered by ddl_alter")

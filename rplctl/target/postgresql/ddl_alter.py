@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, default_value
-from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
-from rplctl.schema.naming import index_name
+from rplctl.schema.model import Column, ForeignKey, TableModel
 from rplctl.schema.plan import AlterStep, Catalog
-from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
-from rplctl.target.ddl_parts import FilledColumn, clustered_key, is_enforceable, quote
-from rplctl.target.postgresql.conversion import convert
+from rplctl.target.ddl_parts import FilledColumn, is_enforceable, quote, with_renamed_columns
 from rplctl.target.postgresql.ddl_table import (
     add_foreign_key,
     children,
@@ -28,77 +23,15 @@ from rplctl.target.postgresql.ddl_table import (
     indexes,
     primary_key_sql,
 )
-from rplctl.target.postgresql.ddl_type import declared, index_of, is_odd_date, literal, table
+from rplctl.target.postgresql.ddl_type import declared, index_of, table
 
 _PARKED = "rplctl moves"
-_ARITHMETIC = Arithmetic("{}::numeric", "")
 
 
-def filled_columns(step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
-    """One per column of the new table, over the old names (`ddl.guards`, before renaming) or the new ones."""
-    found = []
-    for column, origin in zip(step.new.columns, step.origins, strict=True):
-        if origin is None:
-            found.append(_added(column, step, context, original_names=original_names))
-            continue
-        old = step.old.find(origin)
-        assert old is not None, "an origin names a column of the old table"
-        if is_calculated_anew(column, old, step, context):
-            found.append(replace(_added(column, step, context, original_names=original_names), origin=origin))
-            continue
-        value = quote(origin if original_names else column.name)
-        made = convert(old, column, value, context)
-        is_unchanged = made.expression == value
-        found.append(
-            FilledColumn(column, origin, made.expression, made.impossible, made.why, is_unchanged=is_unchanged)
-        )
-    return found
-
-
-def _added(column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
-    if column.auto_increment:
-        return _numbered(column, step, context, original_names=original_names)
-    try:
-        default = default_value(column, context)
-        if isinstance(default, str) and is_odd_date(default, column):
-            why = f"existing rows get '{default}' in column '{column.name}', and PostgreSQL has no such date"
-            return FilledColumn(column, None, "NULL", "TRUE", why, constant="NULL")
-        value = literal(default, column)
-    except NotComputable as error:
-        text = column.generated or column.default or ""
-        made = computed(column, text, step, context, original_names=original_names, arithmetic=_ARITHMETIC)
-        if made is not None:
-            return FilledColumn(column, None, made.expression, made.impossible, f"column '{column.name}': {error}")
-        why = f"existing rows get values that only the source knows: {error}"
-        return FilledColumn(column, None, "NULL", "TRUE", why, constant="NULL")
-    return FilledColumn(column, None, value, constant=value)
-
-
-def _numbered(column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
-    """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key (see SQLite's `rebuild`)."""
-    width, first = context.auto_increment_increment, context.auto_increment_offset
-    key = clustered_key(step.old)
-    why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
-    if key is None:
-        return FilledColumn(column, None, str(first), f"(SELECT count(*) FROM {table(step.old)}) > 1", why)
-    renamed = {o: c.name for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None}
-    order, doubts = [], []
-    for part in key.parts:
-        key_column = step.old.find(part.column)
-        assert key_column is not None, "keys name columns of their table"
-        name = quote(part.column if original_names else renamed.get(part.column, part.column))
-        is_text = declared(key_column) == "text" or declared(key_column).startswith("varchar")
-        order.append(name + (' COLLATE "C"' if is_text else "") + (" DESC" if part.descending else ""))
-        if key_column.type not in (*INTEGER_BITS, "year", "date", "datetime", "timestamp", "binary", "varbinary"):
-            doubts.append(f"({name}::text ~ '[^0-9a-z]' AND {name}::text ~ '[^0-9A-Z]')")
-    number = f"{first} + {width} * (row_number() OVER (ORDER BY {', '.join(order)}) - 1)"
-    return FilledColumn(column, None, number, " OR ".join(doubts), why)
-
-
-def alter_table(step: AlterStep, after: Catalog, context: DdlContext) -> list[str]:
+def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[str]:
     """The statements. Raises TargetError for a default that PostgreSQL cannot hold."""
     renames, old = _rename_columns(step)
-    new, columns = step.new, filled_columns(step, context, original_names=False)
+    new = step.new
     survivors = {c.column.name for c in columns if c.origin is not None}
     gone = [column.name for column in old.columns if column.name not in survivors]
     changed = _changed_types(old, columns)
@@ -195,15 +128,7 @@ def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
         else:
             first.append(_rename_column(old, name, new_name))
     final = dict(pairs)
-    columns = tuple(replace(c, name=final.get(c.name, c.name)) for c in old.columns)
-    keys = tuple(_renamed_key(old, key, final) for key in old.keys)
-    foreign_keys = tuple(replace(k, columns=tuple(final.get(n, n) for n in k.columns)) for k in old.foreign_keys)
-    return first + second, replace(old, columns=columns, keys=keys, foreign_keys=foreign_keys)
-
-
-def _renamed_key(model: TableModel, key: Key, final: dict[str, str]) -> Key:
-    parts = tuple(replace(part, column=final.get(part.column, part.column)) for part in key.parts)
-    return replace(key, parts=parts, stored_as=key.stored_as if key.kind == "primary" else index_name(model, key))
+    return first + second, with_renamed_columns(old, final)
 
 
 def _rename_column(model: TableModel, name: str, new_name: str) -> str:

@@ -15,7 +15,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
 from rplctl.schema.plan import Catalog
-from rplctl.target.ddl_parts import is_enforceable, is_indexed, quote
+from rplctl.target.ddl_parts import actions, is_enforceable, is_indexed, quote
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.postgresql.ddl_type import (
     check_names,
@@ -156,15 +156,10 @@ def constraint_of(key: ForeignKey) -> str:
 
 def add_foreign_key(model: TableModel, key: ForeignKey, *, is_new: bool = False) -> str:
     """Deferrable: net changes come table by table. RESTRICT as NO ACTION, which alone can wait for the COMMIT."""
-    actions = ""
-    if key.on_delete in ("CASCADE", "SET NULL"):
-        actions += f" ON DELETE {key.on_delete}"
-    if key.on_update in ("CASCADE", "SET NULL"):
-        actions += f" ON UPDATE {key.on_update}"
     parent = f"{quote(key.ref_database)}.{quote(key.ref_table)}"
     statement = (
         f"ALTER TABLE {table(model)} ADD CONSTRAINT {constraint_of(key)} FOREIGN KEY ({_names(key.columns)})"
-        f" REFERENCES {parent} ({_names(key.ref_columns)}){actions} DEFERRABLE{'' if is_new else ' NOT VALID'}"
+        f" REFERENCES {parent} ({_names(key.ref_columns)}){actions(key)} DEFERRABLE{'' if is_new else ' NOT VALID'}"
     )
     both = f"to_regclass({text_literal(table(model))}) IS NOT NULL AND to_regclass({text_literal(parent)}) IS NOT NULL"
     return _only_if(both, statement)

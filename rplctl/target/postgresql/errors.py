@@ -12,7 +12,7 @@ from rplctl.schema.plan import AlterStep, DdlPlan
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.connection import target_error
-from rplctl.target.postgresql.ddl_alter import filled_columns
+from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, table
 
 
@@ -56,7 +56,7 @@ def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
     """The error of a statement; a date that a conversion made is told with the columns it may be of."""
     for step in plan.steps:
         if isinstance(step, AlterStep) and error.errno == er.TRUNCATED_WRONG_VALUE:
-            filled = filled_columns(step, plan.context, original_names=True)
+            filled = DDL.filled_columns(step, plan.context, original_names=True)
             names = [f"'{one.column.name}'" for one in filled if one.column.type in DATED and not one.is_unchanged]
             text = f"ALTER TABLE {step.old.qualified_name}: column {' or '.join(names)}: {error.message}"
             return TargetError(text, errno=error.errno, hint=error.hint)

@@ -5,21 +5,13 @@ Zero dates are -infinity here: TO_DAYS of one is NULL on the source, UNIX_TIMEST
 
 from __future__ import annotations
 
-from rplctl.schema.context import DdlContext
-from rplctl.schema.model import INTEGER_BITS, Column, TableModel
-from rplctl.target import partition
+from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.ddl_parts import quote
-from rplctl.target.postgresql.ddl_type import literal
 
 _FIRST_DAY = 366  # TO_DAYS('0001-01-01')
 
 
-def partition_condition(model: TableModel, names: tuple[str, ...], context: DdlContext) -> str:
-    """See `target.partition`."""
-    return partition.partition_condition(model, names, context, _value, literal)
-
-
-def _value(function: str, column: Column, *, by_columns: bool) -> str | None:
+def value_sql(function: str, column: Column, *, by_columns: bool) -> str | None:
     value, kind = quote(column.name), column.type
     day = f"({value}::date - DATE '0001-01-01' + {_FIRST_DAY})"
     if not function and kind in INTEGER_BITS and not column.is_unsigned_64:

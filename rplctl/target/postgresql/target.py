@@ -39,7 +39,7 @@ from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.bulk import RowWriter
 from rplctl.target.postgresql.connection import mapped_errors, target_error
-from rplctl.target.postgresql.ddl import emit, guards
+from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.errors import change_error, ddl_error, no_record
 
@@ -250,10 +250,10 @@ class PostgresqlTarget:
 
     def _execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         with mapped_errors():
-            for guard in guards(plan):
+            for guard in DDL.guards(plan):
                 if self._driver.execute(guard.query.encode()).fetchone() is not None:
                     raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
-            for statement in emit(plan, catalog):
+            for statement in DDL.emit(plan, catalog):
                 self._driver.execute(statement.encode())
 
     # net changes

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.model import Column, ForeignKey, TableModel
 from rplctl.schema.naming import fold, index_name, physical_name
 from rplctl.schema.plan import (
@@ -30,20 +31,21 @@ from rplctl.schema.plan import (
     Step,
     TruncateStep,
 )
+from rplctl.target.computed_columns import Arithmetic
+from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import (
     FilledColumn,
-    Guard,
-    history_condition,
+    actions,
     is_enforceable,
+    is_in_order,
     is_indexed,
     model_of,
-    move_rows,
     quote,
-    rows_that_fit,
+    with_renamed_columns,
 )
+from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
-from rplctl.target.sqlite.partition import partition_condition
-from rplctl.target.sqlite.rebuild import filled_columns
+from rplctl.target.sqlite.partition import value_sql
 
 _REBUILT = "rplctl rebuild"  # no MySQL table can have this name here: it lacks the double underscore
 
@@ -53,12 +55,35 @@ def table(model: TableModel) -> str:
     return quote(physical_name(model.database, model.name))
 
 
-def emit(plan: DdlPlan, catalog: Catalog) -> list[str]:
-    """The statements of a plan. Raises TargetError when two tables would share a name, RplError else."""
-    after = catalog.after(plan)
-    if any(isinstance(step, CreateStep | RenameStep) for step in plan.steps):
-        _check_collisions(model for model in after.tables.values() if not model.is_sequence)
-    return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
+class SqliteDdl(Ddl):
+    arithmetic = Arithmetic("{}", "typeof({}) = 'real' OR ")
+    always = "1"
+    row_number = "ROW_NUMBER()"
+    table = staticmethod(table)
+    partition_value = staticmethod(value_sql)
+    convert = staticmethod(convert)
+
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
+        after = catalog.after(plan)
+        if any(isinstance(step, CreateStep | RenameStep) for step in plan.steps):
+            _check_collisions(model for model in after.tables.values() if not model.is_sequence)
+        return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
+
+    def literal(self, value: Value, column: Column) -> str:
+        return literal(value)
+
+    def with_value(self, column: Column, value: Value) -> FilledColumn:
+        text = literal(stored_value(column, value))
+        lasting = column.default is None or "CURRENT" not in column.default.upper()
+        return FilledColumn(column, None, text, constant=text if lasting else None)
+
+    def ordered(self, column: Column, name: str) -> tuple[str, str]:
+        if column.is_unsigned_64:
+            return name, f"typeof({name}) = 'text'"
+        return name, "" if is_in_order(column) else f"({name} GLOB '*[^0-9a-z]*' AND {name} GLOB '*[^0-9A-Z]*')"
+
+
+DDL: Final = SqliteDdl()
 
 
 def _check_collisions(models: Iterable[TableModel]) -> None:
@@ -78,21 +103,6 @@ def _check_collisions(models: Iterable[TableModel]) -> None:
             )
 
 
-def guards(plan: DdlPlan) -> list[Guard]:
-    """What must hold of the rows that are there."""
-    found = []
-    for step in plan.steps:
-        if isinstance(step, AlterStep) and not step.new.is_sequence:
-            for column in filled_columns(step, plan.context, original_names=True):
-                if column.impossible:
-                    query = f"SELECT 1 FROM {table(step.old)} WHERE {column.impossible} LIMIT 1"
-                    found.append(Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}"))
-        elif isinstance(step, MoveRowsStep) and step.must_fit:
-            condition = partition_condition(step.new, (step.must_fit,), plan.context)
-            found.append(rows_that_fit(step, table(step.old), condition))
-    return found
-
-
 def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
     if model_of(step).is_sequence:
         return []
@@ -110,15 +120,9 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
             parked = quote(_REBUILT)
             return [f"ALTER TABLE {table(old)} RENAME TO {parked}", f"ALTER TABLE {parked} RENAME TO {table(new)}"]
         case AlterStep():
-            return alter_table(step, after, context)
-        case DeletePartitionsStep(model, names):
-            condition = partition_condition(model, names, context)
-            return [f"DELETE FROM {table(model)} WHERE {condition}"] if condition else [f"DELETE FROM {table(model)}"]
-        case MoveRowsStep(old, new, names):
-            condition = partition_condition(old, names, context)
-            return move_rows(table(old), table(new), old.columns, condition)
-        case DeleteHistoryStep(model):
-            return [f"DELETE FROM {table(model)} WHERE {history_condition(model)}"]
+            return alter_table(step, DDL.filled_columns(step, context, original_names=False), after)
+        case DeletePartitionsStep() | DeleteHistoryStep() | MoveRowsStep():
+            return DDL.rows_gone(step, context)
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[str]:
@@ -155,17 +159,9 @@ def _constant_default(column: Column) -> str:
 
 
 def _foreign_key_sql(key: ForeignKey) -> str:
-    """RESTRICT as NO ACTION: InnoDB checks neither later, but ours can wait for the end of a grouped transaction."""
-    columns = ", ".join(quote(name) for name in key.columns)
+    own, theirs = (", ".join(map(quote, names)) for names in (key.columns, key.ref_columns))
     parent = quote(physical_name(key.ref_database, key.ref_table))
-    actions = ""
-    if key.on_delete in ("CASCADE", "SET NULL"):
-        actions += f" ON DELETE {key.on_delete}"
-    if key.on_update in ("CASCADE", "SET NULL"):
-        actions += f" ON UPDATE {key.on_update}"
-    return (
-        f"FOREIGN KEY ({columns}) REFERENCES {parent} ({', '.join(quote(name) for name in key.ref_columns)}){actions}"
-    )
+    return f"FOREIGN KEY ({own}) REFERENCES {parent} ({theirs}){actions(key)}"
 
 
 def _indexes(model: TableModel) -> dict[str, str]:
@@ -180,10 +176,9 @@ def _indexes(model: TableModel) -> dict[str, str]:
     return found
 
 
-def alter_table(step: AlterStep, after: Catalog, context: DdlContext) -> list[str]:
+def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[str]:
     """Rename columns in place, then the cheapest way from the old shape to the new one."""
     renames, old = _rename_columns(step)
-    columns = filled_columns(step, context, original_names=False)
     before, now = _indexes(old), _indexes(step.new)
     dropped = [f"DROP INDEX {quote(name)}" for name, sql in before.items() if now.get(name) != sql]
     created = [sql for name, sql in now.items() if before.get(name) != sql]
@@ -218,17 +213,7 @@ def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
             statements.append(_rename_column(old, name, new_name))
     statements += [_rename_column(old, parked, new_name) for parked, new_name in waiting]
     final = dict(pairs + out_of_the_way)
-    columns = tuple(replace(c, name=final.get(c.name, c.name)) for c in old.columns)
-    keys = tuple(
-        replace(
-            key,
-            parts=tuple(replace(p, column=final.get(p.column, p.column)) for p in key.parts),
-            stored_as=index_name(old, key),
-        )
-        for key in old.keys
-    )
-    foreign_keys = tuple(replace(k, columns=tuple(final.get(n, n) for n in k.columns)) for k in old.foreign_keys)
-    return statements, replace(old, columns=columns, keys=keys, foreign_keys=foreign_keys)
+    return statements, with_renamed_columns(old, final)
 
 
 def _rename_column(model: TableModel, name: str, new_name: str) -> str:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from rplctl.schema.context import DdlContext
-from rplctl.schema.model import INTEGER_BITS, Column, TableModel
-from rplctl.target import partition
+from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.ddl_parts import quote
-from rplctl.target.sqlite.ddl_type import literal
 
 _TO_DAYS_OF_JULIAN_DAY = 1721059.5
 
 
-def partition_condition(model: TableModel, names: tuple[str, ...], context: DdlContext) -> str:
-    """See `target.partition`."""
-    return partition.partition_condition(model, names, context, _value, lambda value, _: literal(value))
-
-
-def _value(function: str, column: Column, *, by_columns: bool) -> str | None:
+def value_sql(function: str, column: Column, *, by_columns: bool) -> str | None:
     value, kind = quote(column.name), column.type
     day = f"CAST(julianday(substr({value}, 1, 10)) - {_TO_DAYS_OF_JULIAN_DAY} AS INTEGER)"
     if not function and kind in INTEGER_BITS and not column.is_unsigned_64:

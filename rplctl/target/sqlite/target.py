@@ -41,7 +41,7 @@ from rplctl.target.base import (
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
-from rplctl.target.sqlite.ddl import emit, guards, table
+from rplctl.target.sqlite.ddl import DDL, table
 from rplctl.target.sqlite.ddl_type import row_number
 from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, no_record, target_error
 from rplctl.target.sqlite.large import Place, execute_rows
@@ -310,10 +310,10 @@ class SqliteTarget:
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         try:
-            for guard in guards(plan):
+            for guard in DDL.guards(plan):
                 if self._driver.execute(guard.query).fetchone() is not None:
                     raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
-            for statement in emit(plan, catalog):
+            for statement in DDL.emit(plan, catalog):
                 self._driver.execute(statement)
         except sqlite3.Error as error:
             raise target_error(error) from error

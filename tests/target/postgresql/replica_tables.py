@@ -10,8 +10,8 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.target.ddl_parts import quote
-from rplctl.target.postgresql import ddl
 from rplctl.target.postgresql.conversion import bit_number, shown
+from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.values import copy_lines
 from tests.kit.servers import PostgresqlServer
@@ -36,9 +36,9 @@ class PostgresqlTables:
     def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[str]:
         """Carry out one statement, or nothing of it; returns what was executed."""
         plan = plan_ddl(sql, database, context or self.context, self.catalog)
-        statements = ddl.emit(plan, self.catalog)
+        statements = DDL.emit(plan, self.catalog)
         with self.connection.transaction():
-            for guard in ddl.guards(plan):
+            for guard in DDL.guards(plan):
                 if self.connection.execute(guard.query.encode()).fetchone():
                     raise RplError(guard.message, hint=guard.hint)
             for statement in statements:

@@ -25,8 +25,8 @@ class ReplicaTables:
     def run(self, sql: str, database: str = DATABASE, context: DdlContext | None = None) -> list[str]:
         """Carry out one statement in one transaction; returns what was executed."""
         plan = plan_ddl(sql, database, context or self.context, self.catalog)
-        statements = ddl.emit(plan, self.catalog)
-        for guard in ddl.guards(plan):
+        statements = ddl.DDL.emit(plan, self.catalog)
+        for guard in ddl.DDL.guards(plan):
             if self.connection.execute(guard.query).fetchall():
                 raise RplError(guard.message, hint=guard.hint)
         self.connection.execute("BEGIN IMMEDIATE")

@@ -13,7 +13,6 @@ from rplctl.schema.plan import AlterStep, Catalog, plan_ddl
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite import ddl
 from rplctl.target.sqlite.ddl_type import literal, stored_value
-from rplctl.target.sqlite.rebuild import filled_columns
 from tests.schema.recorded_ddl import recorded
 from tests.target.sqlite.replica_tables import ReplicaTables
 
@@ -137,7 +136,7 @@ def test_foreign_keys_follow_renamed_tables_and_columns(replica: ReplicaTables) 
 def test_a_foreign_key_without_a_unique_parent_is_left_out(replica: ReplicaTables) -> None:
     replica.run("CREATE TABLE p (id INT, KEY (id))")
     plan = plan_ddl("CREATE TABLE c (p INT, FOREIGN KEY (p) REFERENCES p (id))", "sd", DdlContext(), replica.catalog)
-    assert "FOREIGN" not in ddl.emit(plan, replica.catalog)[0]
+    assert "FOREIGN" not in ddl.DDL.emit(plan, replica.catalog)[0]
 
 
 def test_keys_that_sqlite_has_no_index_for_are_left_out(replica: ReplicaTables) -> None:
@@ -300,7 +299,7 @@ def test_values_of_columns_that_are_added_are_told_apart() -> None:
     sql += ", ADD c INT DEFAULT (rand())"
     (step,) = plan_ddl(sql, "d", context, catalog).steps
     assert isinstance(step, AlterStep)
-    kept, now, constant, unknown = filled_columns(step, context, original_names=True)
+    kept, now, constant, unknown = ddl.DDL.filled_columns(step, context, original_names=True)
     assert (kept.expression, kept.is_unchanged) == (quote("id"), True)
     assert (now.expression, now.constant) == (literal("2026-01-01 00:00:00.123"), None)
     assert (constant.expression, constant.constant) == ("5", "5")

@@ -6,7 +6,7 @@ import pytest
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
-from rplctl.target.sqlite.partition import partition_condition
+from rplctl.target.sqlite.ddl import DDL
 from tests.target.sqlite.replica_tables import ReplicaTables
 
 
@@ -58,4 +58,4 @@ def test_rows_that_cannot_be_told_stop_the_channel(partitions: str) -> None:
 def test_no_names_mean_every_row() -> None:
     replica = ReplicaTables()
     replica.run("CREATE TABLE t (a INT)")
-    assert partition_condition(replica.catalog.tables["sd", "t"], (), DdlContext()) == ""
+    assert DDL.partition_condition(replica.catalog.tables["sd", "t"], (), DdlContext()) == ""

@@ -1,0 +1,147 @@
+"""DDL of a kind of target that does not speak MySQL: what its `Ddl` must say, and what follows from that.
+
+A new table's columns are filled over the old names (guards, before columns are renamed) or over the new ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import NotComputable, Value, default_value
+from rplctl.schema.model import Column, TableModel
+from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DeleteHistoryStep, DeletePartitionsStep, MoveRowsStep
+from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
+from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
+from rplctl.target.conversion import Conversion
+from rplctl.target.ddl_parts import FilledColumn, Guard, clustered_key, model_of, quote
+from rplctl.target.partition import partition_condition
+
+
+class Ddl(ABC):
+    arithmetic: ClassVar[Arithmetic]
+    always: ClassVar[str]  # the condition that holds for every row
+    row_number: ClassVar[str]
+    zone: ClassVar[str] = ""  # behind the text of a TIMESTAMP, that it is in UTC
+    unknown_constant: ClassVar[str | None] = None  # `constant` of a column whose values only the source knows
+
+    @abstractmethod
+    def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
+        """The statements of a plan; `catalog` is the one before it. Raises TargetError for names that it cannot have,
+        RplError for rows of a partition that cannot be told.
+        """
+
+    @abstractmethod
+    def table(self, model: TableModel) -> str:
+        """The table's quoted name."""
+
+    @abstractmethod
+    def literal(self, value: Value, column: Column) -> str: ...
+
+    @abstractmethod
+    def partition_value(self, function: str, column: Column, *, by_columns: bool) -> str | None:
+        """See `partition.ValueSql`."""
+
+    @abstractmethod
+    def convert(self, old: Column, new: Column, value: str, context: DdlContext) -> Conversion: ...
+
+    @abstractmethod
+    def with_value(self, column: Column, value: Value) -> FilledColumn:
+        """A column that is added with the same value in every row."""
+
+    @abstractmethod
+    def ordered(self, column: Column, name: str) -> tuple[str, str]:
+        """`name` as ORDER BY has it, so that texts are compared byte by byte; the condition of values that the source
+        may order otherwise ('' for none).
+        """
+
+    def guards(self, plan: DdlPlan) -> list[Guard]:
+        """What must hold of the rows that are there."""
+        return [guard for step in plan.steps for guard in self._guards(step, plan.context)]
+
+    def _guards(self, step: object, context: DdlContext) -> Iterator[Guard]:
+        if isinstance(step, AlterStep) and not step.new.is_sequence:
+            for column in self.filled_columns(step, context, original_names=True):
+                if column.impossible:
+                    query = f"SELECT 1 FROM {self.table(step.old)} WHERE {column.impossible} LIMIT 1"
+                    yield Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}")
+        elif isinstance(step, MoveRowsStep) and step.must_fit:
+            # WITHOUT VALIDATION leaves rows in a partition that is not theirs: nothing here would know them again
+            fits = self.partition_condition(step.new, (step.must_fit,), context)
+            why = f"rows of {step.old.qualified_name} do not belong into the partition '{step.must_fit}'"
+            query = f"SELECT 1 FROM {self.table(step.old)} WHERE ({fits}) IS NOT TRUE LIMIT 1"
+            yield Guard(query, f"ALTER TABLE {step.new.qualified_name}: {why}")
+
+    def partition_condition(self, model: TableModel, names: tuple[str, ...], context: DdlContext) -> str:
+        return partition_condition(model, names, context, self.partition_value, self.literal)
+
+    def rows_gone(
+        self, step: DeletePartitionsStep | DeleteHistoryStep | MoveRowsStep, context: DdlContext
+    ) -> list[str]:
+        """Rows that the source deleted or moved without logging them."""
+        model = model_of(step)
+        if isinstance(step, DeleteHistoryStep):
+            ends = ", ".join(f"'{end}{self.zone}'" for end in (END_OF_TIME, LATER_END_OF_TIME))
+            return [f"DELETE FROM {self.table(model)} WHERE {quote(row_end(model) or ROW_END)} NOT IN ({ends})"]
+        found = self.partition_condition(model, step.names, context)
+        rows = f"FROM {self.table(model)}" + (f" WHERE {found}" if found else "")
+        if isinstance(step, DeletePartitionsStep):
+            return [f"DELETE {rows}"]
+        names = ", ".join(quote(column.name) for column in model.columns)
+        return [f"INSERT INTO {self.table(step.new)} ({names}) SELECT {names} {rows}", f"DELETE {rows}"]
+
+    def filled_columns(self, step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
+        """One per column of the new table: converted, computed, numbered, or not to be had."""
+        found = []
+        for column, origin in zip(step.new.columns, step.origins, strict=True):
+            old = step.old.find(origin) if origin is not None else None
+            if old is None or is_calculated_anew(column, old, step, context):
+                added = self._added(column, step, context, original_names=original_names)
+                found.append(replace(added, origin=origin))
+                continue
+            value = quote(old.name if original_names else column.name)
+            made = self.convert(old, column, value, context)
+            same = made.expression == value
+            found.append(FilledColumn(column, origin, made.expression, made.impossible, made.why, is_unchanged=same))
+        return found
+
+    def _added(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
+        if column.auto_increment:
+            return self._numbered(column, step, context, original_names=original_names)
+        try:
+            return self.with_value(column, default_value(column, context))
+        except NotComputable as error:
+            text, how = column.generated or column.default or "", self.arithmetic
+            made = computed(column, text, step, context, original_names=original_names, arithmetic=how)
+            if made is not None:
+                return FilledColumn(column, None, made.expression, made.impossible, f"column '{column.name}': {error}")
+            why = f"existing rows get values that only the source knows: {error}"
+            return FilledColumn(column, None, "NULL", self.always, why, constant=self.unknown_constant)
+
+    def _numbered(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
+        """ADD COLUMN … AUTO_INCREMENT numbers the rows in the order of the old clustered key.
+
+        That order is known here for numbers and temporals, and for text of digits and letters of one case, in which
+        every collation but the few with digraphs agrees with the bytes. Without a key it is the source's secret unless
+        one row.
+        """
+        width, first = context.auto_increment_increment, context.auto_increment_offset
+        key = clustered_key(step.old)
+        why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
+        if key is None:
+            return FilledColumn(column, None, str(first), f"(SELECT count(*) FROM {self.table(step.old)}) > 1", why)
+        pairs = zip(step.origins, step.new.columns, strict=True)
+        renamed = {origin: new.name for origin, new in pairs if origin is not None}
+        order, doubts = [], []
+        for part in key.parts:
+            old = step.old.find(part.column)
+            assert old is not None, "keys name columns of their table"
+            name = quote(part.column if original_names else renamed.get(part.column, part.column))
+            text, doubt = self.ordered(old, name)
+            order.append(text + (" DESC" if part.descending else ""))
+            doubts.append(doubt)
+        number = f"{first} + {width} * ({self.row_number} OVER (ORDER BY {', '.join(order)}) - 1)"
+        return FilledColumn(column, None, number, " OR ".join(filter(None, doubts)), why)
