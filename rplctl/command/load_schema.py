@@ -34,7 +34,7 @@ from rplctl.repository.switch import may_have_table
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.secret import reveal
-from rplctl.target import open_target
+from rplctl.target import dialect_of, open_target
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -199,7 +199,7 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
 
     target = open_target(config.target_url)
     try:
-        if target.executes_statements or not needs_models(target.engine, channel.name):
+        if dialect_of(target.kind).executes_statements or not needs_models(target.engine, channel.name):
             return ()
         return tuple(
             adopt_tables(target, channel.name, position, _as_replicated(config, _catalog_of_source(config, master)))

@@ -21,6 +21,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
+from rplctl.target.registry import dialect_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -159,9 +160,7 @@ class TableChunk:
 class Target(Protocol):
     """One connection to one target database; used by one thread at a time."""
 
-    kind: str  # sqlite, mysql, postgresql
-    has_transactional_ddl: bool
-    executes_statements: bool  # True: it is a StatementTarget too
+    kind: str  # its name in the registry
     bulk_rows: int  # net changes of a table from which on it wants them encoded (`TableChunk.bulk`); 0: never
     takes_frames: bool  # framed, but for long rows
     engine: Engine
@@ -345,7 +344,7 @@ class ForeignKeyTarget(Protocol):
 
 def statement_target(target: Target) -> StatementTarget | None:
     """The target as one that executes statements, if it does."""
-    return cast("StatementTarget", target) if target.executes_statements else None
+    return cast("StatementTarget", target) if dialect_of(target.kind).executes_statements else None
 
 
 def key_of(model: TableModel) -> tuple[int, ...]:

@@ -33,7 +33,7 @@ class Dialect(ABC):
     two_phase: TwoPhaseVerbs | None = None  # None: it cannot prepare
     is_one_file: ClassVar[bool] = False  # a file of this machine, with one namespace for all tables
     ddl_commits: ClassVar[bool] = False  # DDL commits by itself
-    executes_statements: ClassVar[bool] = False  # as the source logs them (design D11)
+    executes_statements: ClassVar[bool] = False  # as the source logs them (D11): its Target is a StatementTarget
     error_ends_transaction: ClassVar[bool] = False  # but for a savepoint before it
     to_crash_safe: ClassVar[str] = ""  # statement that makes `{table}` crash safe
     view_security: ClassVar[str] = ""  # who asks a view of ours needs rights of his own on its tables

@@ -217,7 +217,7 @@ def test_without_a_key_an_index_that_tells_rows_apart_finds_them(target: Target)
     each: list[Row] = [(number, f"row {number % 7}") for number in range(2000)]
     held = each * 2
     apply(target, model, chunk(model, inserts=[RowSet((0, 1), held)]))
-    if target.executes_statements:
+    if dialect_of(target.kind).executes_statements:
         target.connection.exec_driver_sql("ANALYZE TABLE shop.t")
         target.rollback()
     apply(target, model, chunk(model, deletes=[(*row, 1 + number % 2) for number, row in enumerate(held[:20])]))
@@ -288,7 +288,7 @@ def test_a_single_change_that_does_not_fit_has_mysqls_number_and_text(
 
 
 def test_ddl_is_rolled_back_with_its_transaction(target: Target) -> None:
-    if not target.has_transactional_ddl:
+    if dialect_of(target.kind).ddl_commits:
         pytest.skip("DDL ends the transaction there")
     empty = Catalog()
     plan = plan_ddl(KEYED, "shop", DdlContext(), empty)
@@ -302,7 +302,7 @@ def test_ddl_is_rolled_back_with_its_transaction(target: Target) -> None:
 
 
 def test_a_table_without_a_column_of_the_model_is_refused(target: Target) -> None:
-    if target.executes_statements:
+    if dialect_of(target.kind).executes_statements:
         pytest.skip("its models are its tables")
     model = make(target, KEYED)
     target.begin(foreign_keys=True)
@@ -315,7 +315,7 @@ def test_a_table_without_a_column_of_the_model_is_refused(target: Target) -> Non
 
 
 def test_foreign_keys_count_at_commit_not_before(target: Target) -> None:
-    if target.executes_statements:
+    if dialect_of(target.kind).executes_statements:
         pytest.skip("they count at each statement: see test_mysql")
     parent = make(target, KEYED)
     empty = Catalog({("shop", "t"): parent})

@@ -47,6 +47,7 @@ from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
 from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
+from rplctl.target.registry import dialect_of
 
 _TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
 _SAVEPOINT = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
@@ -274,7 +275,7 @@ class OrderedRange:
         elif self._statements is not None:
             self._run_statement(query, run, number)
         else:
-            may_fail = not self._tolerance.is_strict and self._target.has_transactional_ddl
+            may_fail = not self._tolerance.is_strict and not dialect_of(self._target.kind).ddl_commits
             with undone_on_error(self._target, wanted=may_fail):
                 self._apply_ddl(query, run, number)
 

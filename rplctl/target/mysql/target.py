@@ -87,8 +87,6 @@ class MysqlTarget:
     """See target.base.StatementTarget."""
 
     kind = "mysql"
-    has_transactional_ddl = False
-    executes_statements = True
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -59,8 +59,6 @@ class PostgresqlTarget:
     """See target.base.Target."""
 
     kind = "postgresql"
-    has_transactional_ddl = True
-    executes_statements = False
     takes_frames = False
 
     def __init__(self, engine: Engine) -> None:

@@ -106,8 +106,6 @@ class SqliteTarget:
     """See target.base.Target."""
 
     kind = "sqlite"
-    has_transactional_ddl = True
-    executes_statements = False
     bulk_rows = 0
     takes_frames = False
 
