@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
@@ -85,7 +85,7 @@ class Pieces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as text (`binlog.fields`: delimited, framed). `columns` as in RowSet; in updates the key's are last. `text`:
+    """Rows as text (`event.fields`: delimited, framed). `columns` as in RowSet; in updates the key's are last. `text`:
     pieces in the task that makes them, `view` behind it. `keys`: of rows that others of the same batch may make good
     (`applier.superseded`), 8 bytes for each; else empty.
     """
@@ -309,7 +309,7 @@ class TwoPhaseTarget(Target, Protocol):
 
 
 class TwoPhaseVerbs(Protocol):
-    """What two-phase commit asks of a kind of server besides: mysql_xa.py, postgresql_xa.py."""
+    """What two-phase commit asks of a kind of server besides: the `two_phase` modules."""
 
     def prepare(self, connection: Connection) -> None: ...
 
@@ -415,6 +415,20 @@ def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel])
 def has_one_unique_key(model: TableModel) -> bool:
     """True when a row can stand in the way of no row but the one with the same key."""
     return sum(key.kind in ("primary", "unique") for key in model.keys) == 1
+
+
+def check_columns(model: TableModel, present: Collection[str], table: str) -> None:
+    """`present`: names of the columns of `table`, the target's. Raises TargetError as Target.check_table."""
+    if not present:
+        raise no_such_table(model.database, model.name)
+    for number, column in enumerate(model.columns):
+        if column.name not in present:
+            raise TargetError(
+                f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
+                f'{table} has no column "{column.name}" (it has {", ".join(sorted(present))})',
+                errno=1677,
+                hint=f"add the column to {table}, or rebuild the table from the source",
+            )
 
 
 def no_such_table(database: str, table: str) -> TargetError:

@@ -22,9 +22,12 @@ from rplctl.target.partition import partition_condition
 
 
 class Ddl(ABC):
+    """One object for each kind, `DDL` in its folder's `ddl`."""
+
     arithmetic: ClassVar[Arithmetic]
     always: ClassVar[str]  # the condition that holds for every row
     row_number: ClassVar[str]
+    differs: ClassVar[str] = "IS DISTINCT FROM"
     zone: ClassVar[str] = ""  # behind the text of a TIMESTAMP, that it is in UTC
     unknown_constant: ClassVar[str | None] = None  # `constant` of a column whose values only the source knows
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from rplctl.handshake import Protection
-    from rplctl.schema.model import TableModel
     from rplctl.target.base import Target, TwoPhaseVerbs
+    from rplctl.target.ddl import Ddl
     from rplctl.target.doctor_line import DoctorLine
     from rplctl.target.engine_log import EngineLog
     from rplctl.target.own_types import OwnTypes
@@ -32,6 +32,7 @@ class Dialect(ABC):
     own_schema: ClassVar[str | None] = OWN_SCHEMA  # None: beside the replicated tables
     two_phase: TwoPhaseVerbs | None = None  # None: it cannot prepare
     is_one_file: ClassVar[bool] = False  # a file of this machine, with one namespace for all tables
+    ddl: ClassVar[Ddl | None] = None  # None: it executes the source's own
     ddl_commits: ClassVar[bool] = False  # DDL commits by itself
     executes_statements: ClassVar[bool] = False  # as the source logs them (D11): its Target is a StatementTarget
     error_ends_transaction: ClassVar[bool] = False  # but for a savepoint before it
@@ -122,12 +123,3 @@ class Dialect(ABC):
 
     def wait_at_most(self, connection: Connection, milliseconds: int) -> None:
         """For a lock, on a connection that is thrown away after it."""
-
-    # what foreign keys leave behind (applier/apply/cascade_refresh.py); StatementTargets do that themselves
-
-    def table(self, model: TableModel) -> str:
-        """The replicated table's quoted name."""
-        raise NotImplementedError
-
-    differs: ClassVar[str] = "IS DISTINCT FROM"
-    exact_number: ClassVar[str] = ""  # cast behind an operand, so that a sum of integers is exact

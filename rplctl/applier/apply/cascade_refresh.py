@@ -18,6 +18,7 @@ from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, Target
+from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import quote
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
@@ -50,23 +51,28 @@ class Cascade:
                 if column in integer_expressions(model):
                     continue
                 filled = " OR ".join(f"{quote(c.name)} IS NOT NULL" for c in model.columns if c.name.casefold() in keys)
-                asked = f"SELECT 1 FROM {dialect_of(target.kind).table(model)} WHERE {filled} LIMIT 1"
+                asked = f"SELECT 1 FROM {_ddl(target).table(model)} WHERE {filled} LIMIT 1"
                 if target.connection.exec_driver_sql(asked).first() is not None:
                     raise _unknown(model, model.columns[column].name, position)
 
     def refresh(self, target: Target) -> None:
-        dialect = dialect_of(target.kind)
+        ddl = _ddl(target)
         for model, columns in self.stale:
             for column in columns:
                 if (parts := integer_expressions(model).get(column)) is None:
                     continue
-                cast = dialect.exact_number
-                terms = (p if isinstance(p, str) else quote(model.columns[p].name) + cast for p in parts)
+                exact = ddl.arithmetic.operand.format
+                terms = (p if isinstance(p, str) else exact(quote(model.columns[p].name)) for p in parts)
                 name, expression = quote(model.columns[column].name), f"({' '.join(terms)})"
                 target.connection.exec_driver_sql(
-                    f"UPDATE {dialect.table(model)} SET {name} = {expression}"
-                    f" WHERE {name} {dialect.differs} {expression}"
+                    f"UPDATE {ddl.table(model)} SET {name} = {expression} WHERE {name} {ddl.differs} {expression}"
                 )
+
+
+def _ddl(target: Target) -> Ddl:
+    found = dialect_of(target.kind).ddl
+    assert found is not None, "a StatementTarget follows foreign keys itself"
+    return found
 
 
 def cascade_of(catalog: Catalog, parent: TableModel) -> Cascade:

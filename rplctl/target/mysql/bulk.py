@@ -5,7 +5,7 @@ Invariant (design D2): nothing is upserted unseen. LOCAL makes the server forgiv
 into warnings), so what it reports decides: records as sent, none skipped, no warning, as many rows replaced, deleted or
 matched as the source changed. Anything else is CountMismatch; the applier rolls back and finds the exact transaction.
 
-    deletes   keys → temporary table, DELETE … JOIN; rows of a table without a key: `mysql_bag`
+    deletes   keys → temporary table, DELETE … JOIN; rows of a table without a key: `bag`
     updates   where the primary key is the only unique key and the source's table has all its columns (more of them
               keep their values): framed: INSERT … ON DUPLICATE KEY UPDATE; else LOAD DATA REPLACE, unless a foreign
               key points at the table;

@@ -1,7 +1,7 @@
 """MariaDB's bulk execution: one prepared statement for many rows of parameters, which PyMySQL does not know.
 
 Invariant: every parameter goes as a BLOB, so that its bytes are stored as they are, whatever the session's charset.
-Rows are those of `binlog.fields`, framed; PACKET_BYTES of them at a time.
+Rows are those of `event.fields`, framed; PACKET_BYTES of them at a time.
 
     COM_STMT_BULK_EXECUTE (manual of MariaDB)
     1 byte      0xfa

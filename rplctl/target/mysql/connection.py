@@ -116,7 +116,7 @@ class _Result(MySQLResult):
 class LoadingConnection(GuardedConnection):
     """PyMySQL's connection, whose LOAD DATA LOCAL reads `local_data`, set right before the statement.
 
-    `takes_frames`: it is a MariaDB that executes a statement for many rows of parameters at once (`mysql_frames`).
+    `takes_frames`: it is a MariaDB that executes a statement for many rows of parameters at once (`bulk_execute`).
     A statement longer than `most_bytes` is refused here: the server would close the connection while it is sent, which
     looks like a lost one and would be tried again.
     `before_own`: called before anything is said on it; leaves the session of a statement of the source (D21).

@@ -1,7 +1,7 @@
 """MySQL and MariaDB as targets: rows in plain SQL, statements of the source as they are.
 
 Invariant: one connection holds data and position, autocommit is off, and every value arrives byte for byte
-(`mysql_values`). DDL ends the transaction here, so a group with DDL moves its position afterwards (REQ-5, commit mode
+(`values`). DDL ends the transaction here, so a group with DDL moves its position afterwards (REQ-5, commit mode
 `after`). Tables describe themselves: models are read from the target, never stored (D18 is for targets that cannot).
 Row changes fire no triggers and write no history of their own, as on any replica: tables with triggers or system
 versioning get them through the BINLOG statement.

@@ -1,4 +1,4 @@
-"""Values as MySQL and MariaDB literals that are stored byte for byte (session of rows: see `mysql_session.ROWS`).
+"""Values as MySQL and MariaDB literals that are stored byte for byte (session of rows: see `session.ROWS`).
 
 | column | value | literal |
 |---|---|---|
@@ -29,7 +29,7 @@ _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 
 @dataclass(frozen=True, slots=True)
 class StagedCell:
-    """A large value in a statement: what a table with a row and a LONGBLOB `v` holds (`mysql_large`)."""
+    """A large value in a statement: what a table with a row and a LONGBLOB `v` holds (`large`)."""
 
     table: bytes
 

@@ -10,14 +10,14 @@ from sqlalchemy import Connection, Engine, text
 
 from rplctl.errors import RplError
 from rplctl.handshake import Protection
-from rplctl.schema.model import TableModel
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
 from rplctl.target.doctor_line import DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
-from rplctl.target.postgresql import ddl_type, two_phase
+from rplctl.target.postgresql import two_phase
 from rplctl.target.postgresql.connection import mapped_errors, open_engine, protection
+from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.doctor import power_cut, rights
 from rplctl.target.postgresql.engine_log import open_postgresql_log
 from rplctl.target.postgresql.target import PostgresqlTarget
@@ -31,7 +31,7 @@ class PostgresqlDialect(Dialect):
     two_phase = two_phase
     error_ends_transaction = True
     to_crash_safe = "ALTER TABLE {table} SET LOGGED"
-    exact_number = "::numeric"
+    ddl = DDL
     cascade = " CASCADE"
     verified_by = "sslmode=verify-full"
 
@@ -107,9 +107,6 @@ class PostgresqlDialect(Dialect):
 
     def make_own_schema(self, connection: Connection) -> None:
         connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {OWN_SCHEMA}"))
-
-    def table(self, model: TableModel) -> str:
-        return ddl_type.table(model)
 
 
 DIALECT = PostgresqlDialect()

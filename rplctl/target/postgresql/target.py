@@ -29,10 +29,10 @@ from rplctl.target.base import (
     TableChunk,
     Value,
     bag_of,
+    check_columns,
     inserts_together,
     is_severed,
     key_of,
-    no_such_table,
     sever,
 )
 from rplctl.target.ddl_parts import quote
@@ -228,16 +228,7 @@ class PostgresqlTarget:
         sql = b"SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
         with mapped_errors():
             present = {row[0] for row in self._driver.execute(sql, (name,))}
-        if not present:
-            raise no_such_table(model.database, model.name)
-        for number, column in enumerate(model.columns):
-            if column.name not in present:
-                raise TargetError(
-                    f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
-                    f'{name} has no column "{column.name}" (it has {", ".join(sorted(present))})',
-                    errno=er.SLAVE_CONVERSION_FAILED,
-                    hint=f"add the column to {name}, or rebuild the table from the source",
-                )
+        check_columns(model, present, name)
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         self._rows.forget_stages()

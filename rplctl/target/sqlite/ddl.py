@@ -59,6 +59,7 @@ class SqliteDdl(Ddl):
     arithmetic = Arithmetic("{}", "typeof({}) = 'real' OR ")
     always = "1"
     row_number = "ROW_NUMBER()"
+    differs = "IS NOT"
     table = staticmethod(table)
     partition_value = staticmethod(value_sql)
     convert = staticmethod(convert)

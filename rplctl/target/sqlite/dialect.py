@@ -8,12 +8,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
-from rplctl.schema.model import TableModel
 from rplctl.target.dialect import Dialect
 from rplctl.target.doctor_line import DoctorLine
 from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
-from rplctl.target.sqlite import ddl
+from rplctl.target.sqlite.ddl import DDL
 from rplctl.target.sqlite.doctor import power_cut
 from rplctl.target.sqlite.engine_log import open_sqlite_log
 from rplctl.target.sqlite.errors import mapped_errors
@@ -24,7 +23,7 @@ class SqliteDialect(Dialect):
     name = "sqlite"
     own_schema = None
     is_one_file = True
-    differs = "IS NOT"
+    ddl = DDL
 
     def open_engine(self, url: str) -> Engine:
         return open_engine(url)
@@ -56,9 +55,6 @@ class SqliteDialect(Dialect):
     def wait_at_most(self, connection: Connection, milliseconds: int) -> None:
         connection.exec_driver_sql(f"PRAGMA busy_timeout={milliseconds}")
         connection.rollback()
-
-    def table(self, model: TableModel) -> str:
-        return ddl.table(model)
 
 
 DIALECT = SqliteDialect()

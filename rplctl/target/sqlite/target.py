@@ -33,10 +33,10 @@ from rplctl.target.base import (
     TableChunk,
     Value,
     bag_of,
+    check_columns,
     has_one_unique_key,
     inserts_together,
     key_of,
-    no_such_table,
 )
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
@@ -184,18 +184,8 @@ class SqliteTarget:
         return True
 
     def check_table(self, model: TableModel) -> None:
-        name = physical_name(model.database, model.name)
-        present = {row[1] for row in self._driver.execute(f"PRAGMA table_info({quote(name)})")}
-        if not present:
-            raise no_such_table(model.database, model.name)
-        for number, column in enumerate(model.columns):
-            if column.name not in present:
-                raise TargetError(
-                    f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
-                    f'"{name}" has no column "{column.name}" (it has {", ".join(sorted(present))})',
-                    errno=er.SLAVE_CONVERSION_FAILED,
-                    hint=f'add the column to "{name}", or rebuild the table from the source',
-                )
+        present = {row[1] for row in self._driver.execute(f"PRAGMA table_info({table(model)})")}
+        check_columns(model, present, table(model))
 
     def takes_bags(self, model: TableModel) -> bool:
         return is_all_there_is(self._driver, physical_name(model.database, model.name), len(model.columns))

@@ -68,7 +68,7 @@ class PostgresqlTables:
 
 
 def _neutral(column: Column) -> str:
-    """The column as `binlog.values` gives it."""
+    """The column as `event.values` gives it."""
     name = quote(column.name)
     if column.type == "bit":
         return f"{bit_number(column, name)}::text"
