@@ -20,14 +20,14 @@ SQLAlchemy is imported only when an engine is opened (design D16).
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rplctl.target.registry import dialect_of, target_kind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from rplctl.target.base import Target, TwoPhaseVerbs
+    from rplctl.target.base import StatementTarget, Target, TwoPhaseVerbs
     from rplctl.target.engine_log import EngineLog
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "open_engine",
     "open_engine_log",
     "open_target",
-    "protection",
+    "statement_target",
     "target_kind",
     "two_phase_verbs",
 ]
@@ -59,6 +59,11 @@ def open_engine_log(engine: Engine) -> EngineLog | None:
     Raises TargetError 1227 without the privilege, and what connecting raises.
     """
     return dialect_of(engine.dialect.name).open_log(engine)
+
+
+def statement_target(target: Target) -> StatementTarget | None:
+    """The target as one that executes statements, if it does."""
+    return cast("StatementTarget", target) if dialect_of(target.kind).executes_statements else None
 
 
 def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:

@@ -21,7 +21,6 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
-from rplctl.target.registry import dialect_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -342,11 +341,6 @@ class ForeignKeyTarget(Protocol):
         ...
 
 
-def statement_target(target: Target) -> StatementTarget | None:
-    """The target as one that executes statements, if it does."""
-    return cast("StatementTarget", target) if dialect_of(target.kind).executes_statements else None
-
-
 def key_of(model: TableModel) -> tuple[int, ...]:
     """Indexes of the columns that identify a row: the primary key, else the first UNIQUE key without NULLs, else ()."""
     index = {column.name: i for i, column in enumerate(model.columns)}
@@ -426,7 +420,7 @@ def check_columns(model: TableModel, present: Collection[str], table: str) -> No
             raise TargetError(
                 f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
                 f'{table} has no column "{column.name}" (it has {", ".join(sorted(present))})',
-                errno=1677,
+                errno=er.SLAVE_CONVERSION_FAILED,
                 hint=f"add the column to {table}, or rebuild the table from the source",
             )
 

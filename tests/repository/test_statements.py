@@ -183,10 +183,10 @@ WL5125: dict[int, tuple[str, ...]] = {
         "command/test_fsync_report.py::test_the_variants_are_the_worklogs_with_its_numbers",
     ),
     8: (
-        "commit/test_logged.py::test_the_log_decides_at_every_crash_point",
-        "commit/test_logged.py::test_a_log_that_cannot_be_written_rolls_the_transaction_back",
+        "applied_log/test_binary_log.py::test_the_log_decides_at_every_crash_point",
+        "applied_log/test_binary_log.py::test_a_log_that_cannot_be_written_rolls_the_transaction_back",
     ),
-    9: ("commit/test_logged.py::test_the_record_is_the_positions_only_fsync",),
+    9: ("applied_log/test_binary_log.py::test_the_record_is_the_positions_only_fsync",),
     10: (
         "test_recovery.py::test_killed_while_purging",
         "test_recovery.py::test_killed_while_rotating",

@@ -19,7 +19,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.target import dialect_of, mapped_errors, open_engine, open_target
+from rplctl.target import dialect_of, mapped_errors, open_engine, open_target, statement_target
 from rplctl.target.base import (
     BagMismatch,
     ChangeKind,
@@ -30,7 +30,6 @@ from rplctl.target.base import (
     TableChunk,
     Target,
     key_of,
-    statement_target,
 )
 from rplctl.target.registry import KINDS, Kind
 from tests.kit.servers import MariadbServer, PostgresqlServer

@@ -42,7 +42,8 @@ from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.models import store_models
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import BagMismatch, CountMismatch, Target, statement_target
+from rplctl.target import statement_target
+from rplctl.target.base import BagMismatch, CountMismatch, Target
 
 MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
 RETRY_PAUSE_SECONDS = 1.0
