@@ -91,11 +91,8 @@ def replace_file(
 
 def _written(path: Path, data: bytes, *, durable: bool) -> Path:
     """The temporary file beside it, whole."""
-    temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, PRIVATE_FILE)
+    temporary, descriptor = _open_temporary(path)
     try:
-        os.fchmod(descriptor, PRIVATE_FILE)
         write_all(descriptor, data)
         if durable:
             sync(descriptor, path.name)
@@ -105,6 +102,34 @@ def _written(path: Path, data: bytes, *, durable: bool) -> Path:
         raise
     os.close(descriptor)
     return temporary
+
+
+def _open_temporary(path: Path) -> tuple[Path, int]:
+    """A new file beside it, for us alone, and its descriptor."""
+    temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, PRIVATE_FILE)
+    os.fchmod(descriptor, PRIVATE_FILE)
+    return temporary, descriptor
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[int]:
+    """A descriptor for content that comes in pieces: it takes the file's place at once, durably, when the block ends
+    well; else nothing is left. Raises OSError.
+    """
+    with naming(path):
+        temporary, descriptor = _open_temporary(path)
+    try:
+        yield descriptor
+        sync(descriptor, path.name)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    sync_folder(path.parent)
 
 
 def remove_leftovers(folder: Path) -> list[str]:

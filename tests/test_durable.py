@@ -14,6 +14,7 @@ from rplctl.durable import (
     remove_file,
     remove_leftovers,
     replace_file,
+    replacing,
     sync_count,
     write_all,
 )
@@ -94,3 +95,16 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
     os.utime(young)
     assert sorted(remove_leftovers(tmp_path)) == [dead.name, f"{dead.name}.keep"]
     assert sorted(tmp_path.iterdir()) == sorted([alive, young, *others])
+
+
+def test_content_that_comes_in_pieces_takes_the_files_place_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    with replacing(path) as descriptor:
+        os.write(descriptor, b"ne")
+        assert path.read_text() == "old"
+        os.write(descriptor, b"w")
+    assert path.read_text() == "new" and os.listdir(tmp_path) == ["a"]
+    with pytest.raises(ValueError), replacing(path):
+        raise ValueError
+    assert path.read_text() == "new" and os.listdir(tmp_path) == ["a"]

@@ -1,0 +1,158 @@
+"""A chunk file: the rows of a piece of a table as they came from the source, and where in its log they belong.
+
+    8       magic
+    4       length of the head, little-endian
+    …       head, JSON: table, epoch, chunk, bounds, digest of the definition, wire types, L
+    …       packets of the rows, as the source sent them
+    …       tail, JSON: H, rows
+    4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
+    8       magic of the end
+
+Invariant: a file has its name only when it is whole; one that is cut or changed at any byte is refused, never loaded in
+part. Rows go through piece by piece: memory is one piece.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+from rplctl import mysql_errors as er
+from rplctl.clone.bounds import Bound
+from rplctl.durable import replacing, write_all
+from rplctl.errors import RelayLogError
+from rplctl.event.jit import ByteArray, byte_view
+
+FORMAT: Final = 1
+_MAGIC: Final = b"rplchunk"
+_END: Final = b"knuhclpr"
+_LENGTH: Final = struct.Struct("<I")
+_LAST: Final = struct.Struct("<IQI8s")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place of the source's log: FILE:POS and GTIDs, each '' when not known."""
+
+    position: str = ""
+    gtids: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHead:
+    """`digest`: of the definition in force (`digest_of`); `low`: L."""
+
+    database: str
+    table: str
+    epoch: int
+    chunk: int
+    after: Bound | None
+    upto: Bound | None
+    digest: str
+    wire_types: tuple[int, ...]
+    low: Place
+    format: int = FORMAT
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """Raises ValueError, KeyError and TypeError for another content."""
+        found = json.loads(text)
+        if found["format"] != FORMAT:
+            raise ValueError(f"format {found['format']}")
+        bounds = {name: None if found[name] is None else tuple(found[name]) for name in ("after", "upto")}
+        return cls(**{**found, **bounds, "wire_types": tuple(found["wire_types"]), "low": Place(**found["low"])})
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFile:
+    """One that is whole. `packets` is a map of the file: it stays for as long as it is used."""
+
+    head: ChunkHead
+    high: Place
+    rows: int
+    packets: ByteArray = field(repr=False)
+
+
+class ChunkWriter:
+    """`add` pieces in turn; `high` and `rows` are said when all have come."""
+
+    def __init__(self, descriptor: int, head: ChunkHead) -> None:
+        self._descriptor = descriptor
+        self._checksum = 0
+        self.packet_bytes = 0
+        self.high: Place | None = None
+        self.rows = 0
+        text = json.dumps(asdict(head)).encode()
+        self._write(_MAGIC + _LENGTH.pack(len(text)) + text)
+
+    def add(self, piece: ByteArray) -> None:
+        self.packet_bytes += len(piece)
+        self._write(piece.data)
+
+    def end(self) -> None:
+        if self.high is None:
+            raise ValueError("a chunk without its H")
+        text = json.dumps({"high": asdict(self.high), "rows": self.rows}).encode()
+        self._write(text + _LAST.pack(len(text), self.packet_bytes, 0, _END)[:12])
+        self._write(_LENGTH.pack(self._checksum) + _END)
+
+    def _write(self, data: bytes | memoryview) -> None:
+        self._checksum = zlib.crc32(data, self._checksum)
+        write_all(self._descriptor, data)
+
+
+@contextmanager
+def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
+    """The file gets its name when the block ends well, and is durable then. Raises OSError."""
+    with replacing(path) as descriptor:
+        writer = ChunkWriter(descriptor, head)
+        yield writer
+        writer.end()
+
+
+def read_chunk(path: Path) -> ChunkFile:
+    """Raises RelayLogError 1594 for a file that is not whole, OSError."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        view = byte_view(memoryview(mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)) if size else b"")
+    try:
+        return _parsed(view)
+    except (ValueError, KeyError, TypeError, struct.error) as error:
+        raise RelayLogError(
+            f"the chunk file {path} is not whole: {error}",
+            errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+            hint="remove it: the chunk is read from the source again",
+        ) from error
+
+
+def _parsed(view: ByteArray) -> ChunkFile:
+    last = len(view) - _LAST.size
+    if last < len(_MAGIC) + _LENGTH.size or view[: len(_MAGIC)].tobytes() != _MAGIC:
+        raise ValueError("it does not begin as one")
+    tail_length, packet_length, checksum, end = _LAST.unpack(view[last:].tobytes())
+    if end != _END or zlib.crc32(view[: last + 12].data) != checksum:
+        raise ValueError("its checksum is another")
+    begin = len(_MAGIC) + _LENGTH.size
+    (head_length,) = _LENGTH.unpack(view[len(_MAGIC) : begin].tobytes())
+    packets = begin + head_length
+    if packets + packet_length + tail_length != last:
+        raise ValueError("its lengths are not its size")
+    head = ChunkHead.from_json(view[begin:packets].tobytes())
+    tail: dict[str, Any] = json.loads(view[last - tail_length : last].tobytes())
+    rows = view[packets : packets + packet_length]
+    return ChunkFile(head, Place(**tail["high"]), int(tail["rows"]), rows)
+
+
+def digest_of(create_table: str) -> str:
+    """Of what SHOW CREATE TABLE prints, but for the next AUTO_INCREMENT value, which every insert changes."""
+    plain = re.sub(r"(?m)^(\).*?) AUTO_INCREMENT=\d+", r"\1", create_table)
+    return hashlib.sha256(plain.encode()).hexdigest()
