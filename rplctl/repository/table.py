@@ -363,7 +363,10 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())  # PostgreSQL's has several lines
         number = re.match(r"\((\d+),", reason)
-        errno = int(number[1]) if number else 0
+        if number:
+            errno = int(number[1])
+        else:  # PostgreSQL's errors carry a SQLSTATE, but for that of a connection that cannot be made
+            errno = 0 if getattr(error.orig, "sqlstate", "") is not None else er.CR_CONN_HOST_ERROR
         transient = error.connection_invalidated or _may_pass(error, errno)
         raise TargetError(
             f"{where}: {reason}", errno=errno, channel=channel, transient=transient, hint="rplctl check"

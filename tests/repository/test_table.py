@@ -203,12 +203,14 @@ def test_an_error_of_the_target_shows_no_parameter(ready: Target, channel: Chann
     assert error.value.__cause__ is None
 
 
-def test_a_target_that_is_away_is_a_transient_target_error(channel: Channel) -> None:
+@pytest.mark.parametrize("kind", ["postgresql+psycopg", "mysql+pymysql"])
+def test_a_target_that_is_away_is_a_transient_target_error_with_mysqls_number(channel: Channel, kind: str) -> None:
     config = config_of(channel.datadir, "TABLE")
-    repository = open_master_info(config, channel, lambda: create_engine("postgresql+psycopg://u:geheim@127.0.0.1:1/x"))
+    repository = open_master_info(config, channel, lambda: create_engine(f"{kind}://u:geheim@127.0.0.1:1/x"))
     with pytest.raises(TargetError) as error:
         repository.read()
     assert error.value.transient and "geheim" not in str(error.value)
+    assert error.value.errno == 2003
 
 
 @pytest.mark.mariadb

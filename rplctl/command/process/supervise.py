@@ -152,7 +152,7 @@ def _not_reached(run: Run, ending: Ending, max_time_s: float) -> RplError:
     name, at = run.channel.name, str(position_at_end(run.config, run.channel))
     hint = "nothing is lost: the next start goes on from there"
     if ending is Ending.TIME_UP:
-        text = f"channel '{name}' is not at {run.goal} after {max_time_s:g} s{run.held_up}"
+        text = f"channel '{name}' is not at {run.goal} after {round(max_time_s, 1):g} s{run.held_up}"
         return WaitTimeout(text, channel=name, position=at, hint=hint)
     who = "SIGTERM" if ending is Ending.SIGNALLED else "rplctl stop"
     text = f"channel '{name}' was stopped by {who} before it was at {run.goal}{run.held_up}"
