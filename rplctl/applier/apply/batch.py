@@ -203,26 +203,28 @@ class BatchApplier:
         return self._one_by_one(batch)
 
     def _one_by_one(self, batch: Batch, *, may_be_cut: bool = True) -> int:
-        changes = 0
+        changes, begun = 0, self.info
         for group in batch.one_by_one():
             self._interrupter.check()
             if group.kind is BatchKind.SKIP:
                 changes += self._apply(group)
             else:
-                changes += self._ordered(group, may_be_cut=may_be_cut)
+                changes += self._ordered(group, may_be_cut=may_be_cut, in_a_row=self.info is not begun)
         return changes
 
-    def _ordered(self, batch: Batch, *, may_be_cut: bool = True) -> int:
-        """The batch in the source's order, in one transaction. `may_be_cut`: by STOP, if it holds nothing but rows."""
+    def _ordered(self, batch: Batch, *, may_be_cut: bool = True, in_a_row: bool = False) -> int:
+        """The batch in the source's order, in one transaction. `may_be_cut`: by STOP, if it holds nothing but rows.
+        `in_a_row`: see commit_after.
+        """
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (
             self._interrupter.work() if may_be_cut and only_rows else nullcontext(),
             event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
             run = read_run(events.data, events.start, events.end, events.description)
-            return self._ordered_run(batch, filtered(run, self._rules))
+            return self._ordered_run(batch, filtered(run, self._rules), in_a_row=in_a_row)
 
-    def _ordered_run(self, batch: Batch, run: EventRun) -> int:
+    def _ordered_run(self, batch: Batch, run: EventRun, *, in_a_row: bool = False) -> int:
         tables, is_several = self._tables, batch.last - batch.first > 1
         if is_several and batch.has_payload:
             raise Inconsistent("compressed groups are gone through one by one")
@@ -256,7 +258,7 @@ class BatchApplier:
 
         after = tables.position_follows(run, in_xa=self._in_xa)
         try:
-            self._commit(batch, apply, foreign_keys=foreign_keys, after=after)
+            self._commit(batch, apply, foreign_keys=foreign_keys, after=after, in_a_row=in_a_row)
         except TargetError as error:
             if tables.replay_from_now(error, run, work.result.changes):
                 return self._ordered_run(batch, run)
@@ -279,7 +281,13 @@ class BatchApplier:
         return work.result.changes
 
     def _commit(
-        self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True, after: bool = False
+        self,
+        batch: Batch,
+        apply: Callable[[], None],
+        *,
+        foreign_keys: bool = True,
+        after: bool = False,
+        in_a_row: bool = False,
     ) -> None:
         """`after`: the group may commit by itself, its position follows."""
 
@@ -290,7 +298,7 @@ class BatchApplier:
         new = moved_by(batch, self.info, self._config)
         try:
             stage(self._ledger.log, batch, self._config, self._rules, self.info)
-            commit = commit_after if after else commit_group
+            commit = partial(commit_after, in_a_row=in_a_row) if after else commit_group
             commit(self._target, self._ledger, (self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:
             error.channel = self._channel.name

@@ -74,8 +74,9 @@ class LiveTables:
 
     def introduce(self, run: EventRun) -> Catalog:
         """Before the transaction of a group; the catalog with the tables whose rows it changes."""
-        catalog = self.know(unknown_tables(run, self.catalog))
-        models = (catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
+        names = unknown_tables(run, Catalog())
+        catalog = self.know(names)
+        models = map(catalog.tables.get, names)
         if any(m is not None and (self._target.wants_replay(m) or self._prefers_replay(m)) for m in models):
             self._target.introduce(run.description)
         return catalog
