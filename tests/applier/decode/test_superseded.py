@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.apply import batch
+from rplctl.applier.apply import bulk
 from rplctl.applier.decode.superseded import can_be_superseded, without_superseded
 from rplctl.errors import TargetError
 from rplctl.event.fields import EncodedText, text_fields
@@ -144,7 +144,7 @@ def test_a_target_ends_and_stops_as_without_it(
 
         sent.clear()
         mariadb.sql("DROP DATABASE IF EXISTS superseded; DROP DATABASE IF EXISTS rplctl")
-        monkeypatch.setattr(batch, "without_superseded", counted)
+        monkeypatch.setattr(bulk, "without_superseded", counted)
         instance = Instance(tmp_path / name, log, target=mariadb.url())
         half = len(log.scan) // 2
         error: TargetError | None = None
