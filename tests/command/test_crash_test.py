@@ -70,6 +70,7 @@ def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
 
 
 def walked(done: Outcome, cases: list[CrashCase]) -> list[dict[str, str]]:
+    assert done.out, done.err
     lines: list[dict[str, str]] = json.loads(done.out)
     assert done.code == 0, [line for line in lines if line["Result"] != "OK"]
     seen = [(line["Crash_point"], line["Commit_mode"], line["Group_kind"], line["Seen"]) for line in lines]

@@ -39,7 +39,7 @@ from tests.applier.instance import Instance
 from tests.kit.vendor_dump import tool_for
 
 DEMO = Path(rplctl.demo.__file__).parent / "data" / "binlog.000001"
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 OPTIONS: dict[str, Any] = {"log_bin": "binlog", "max_binlog_size": 20_000}
 MODES = {"transaction": {"relay_log_info_repository": "TABLE"}, "marker": {"relay_log_info_repository": "FILE"}}
 
