@@ -97,9 +97,10 @@ def in_child(work: Work, crash_points: str = "") -> Outcome:
             os.waitpid(pid, 0)
         raise
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    if killed or os.waitstatus_to_exitcode(status) == 0:
+    code = os.waitstatus_to_exitcode(status)  # negative: a signal
+    if killed or code == 0:
         return Outcome(killed, tuple(said))
-    last = said.pop() if said and isinstance(said[-1], dict) else {"error": "the child ended without a word"}
+    last = said.pop() if said and isinstance(said[-1], dict) else {"error": f"the child ended with {code}, unasked"}
     return Outcome(False, tuple(said), str(last["error"]), int(last.get("errno", 0)))
 
 
@@ -265,7 +266,8 @@ def received(config: Config) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if reader.open(RelayLogInfo()):
         while groups := reader.groups(1 << 20):
-            found += _transactions(groups.scan, groups.data.tobytes())
+            whole = groups.data[: groups.end.log_pos]  # what lies behind may be cut at any moment
+            found += _transactions(groups.scan, whole.tobytes())
     return found
 
 
