@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 POLL_SECONDS = 0.02
-DYING_SECONDS = 3.0
 LONGEST_WAIT_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
@@ -113,7 +112,7 @@ class Applier:
         told by its cause needs no traceback.
         """
         again = "nothing is lost, rplctl start tries again"
-        if death := self._death_behind(error):
+        if death := self._spark.death():
             message, hint = death, f"{MEMORY_HINT}; {again}"
         elif isinstance(error, TasksFailed):
             message, hint = in_words(str(error), self._memory_kills)
@@ -123,13 +122,6 @@ class Applier:
         failure = RplError(message, channel=self._channel.name, hint=hint)
         failure.__suppress_context__ = bool(death) or isinstance(error, TasksFailed)
         return failure
-
-    def _death_behind(self, error: Exception) -> str:
-        """How the JVM died; '' if it lives. A dying one's sockets are closed before its parent sees it dead."""
-        deadline = time.monotonic() + (DYING_SECONDS if isinstance(error, TasksFailed) else 0)
-        while not (death := self._spark.death()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return death
 
     def _session(self) -> None:
         watch(self._channel.run_folder, beside_others=not self._is_alone)

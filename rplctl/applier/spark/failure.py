@@ -10,8 +10,9 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 WATCH_SECONDS = 1.0
+DYING_SECONDS = 10.0
 MOST_ATTEMPTS = 16  # of a task, by the average of its stage: on a cluster, executors come and go
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
 MEMORY_HINT = "free -m; see dmesg; give the machine more memory or set a smaller max_batch_bytes"
@@ -78,6 +80,20 @@ def end_of_java(process: Popen[Any] | None, kills: MemoryKills) -> str:
         return f"Spark's Java process (pid {process.pid}) ended by itself with exit code {code}{kills.words()}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
     return f"Spark's Java process (pid {process.pid}) was killed by signal {-code} ({name}){kills.words()}"
+
+
+def await_end_of_java(error: Exception) -> None:
+    """Where `error` says that the JVM does not answer: its sockets close before its parent sees it dead, and a JVM that
+    we end meanwhile would pass for one that had lived.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    is_silent = isinstance(error, ConnectionError | EOFError | Py4JError) and not isinstance(error, Py4JJavaError)
+    if process is not None and is_silent:
+        with suppress(TimeoutExpired):
+            process.wait(DYING_SECONDS)
 
 
 def in_words(failure: str, kills: MemoryKills) -> tuple[str, str]:

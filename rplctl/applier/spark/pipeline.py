@@ -24,7 +24,7 @@ from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
 from rplctl.applier.decode.row_stream import read_run, unknown_tables
-from rplctl.applier.spark.failure import TasksFailed, limited_attempts, words_of
+from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, limited_attempts, words_of
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.event.cells import LARGE_CELL
@@ -122,18 +122,19 @@ class Pipeline:
         self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], SplitResult]
     ) -> list[SplitResult]:
         """One job: `task` of each piece and the catalog, results in the order of the pieces."""
-        with self._lock:
-            if self._broadcast is None or self._catalog is not catalog:
-                if self._broadcast is not None:
-                    self._broadcast.unpersist()
-                self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
-            shared = self._broadcast
-        self._before_job()
         with limited_attempts(self._context) as ended:
             try:
+                self._before_job()
+                with self._lock:
+                    if self._broadcast is None or self._catalog is not catalog:
+                        if self._broadcast is not None:
+                            self._broadcast.unpersist()
+                        self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
+                    shared = self._broadcast
                 job = self._context.parallelize(pieces, len(pieces))
                 return job.map(lambda piece: task(piece, shared.value)).collect()
             except Exception as error:
+                await_end_of_java(error)
                 raise TasksFailed(ended[0] if ended else words_of(error)) from error
 
     @property
