@@ -1,4 +1,4 @@
-"""Signals to processes of ours, which are known by a lock file that they hold.
+"""Signals to processes of ours, which are known by a lock file that they hold, and how one ended.
 
 Invariant: no signal goes to a process that does not have that very file open at the moment of the signal. A number in a
 file proves nothing: it may be junk, from before a reboot, of another container, or be given again (a pidfd is not).
@@ -42,6 +42,16 @@ def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, chann
     finally:
         os.close(descriptor)
     return True
+
+
+def ended_how(exit_code: int) -> str:
+    """In words, behind the name of the process. Negative: minus the signal that killed it, as subprocess has it."""
+    return f"was killed by {signal_name(-exit_code)}" if exit_code < 0 else f"ended with exit code {exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`; the number of a real-time signal, which has no name."""
+    return signal.Signals(number).name if number in set(signal.Signals) else str(number)
 
 
 def _has_open(pid: int, lock: Path) -> bool:

@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 
 from rplctl import config
-from rplctl.config import (
-    OPTIONS,
-    Config,
-    default_datadir,
-    load_config,
-    store_options,
-    to_toml,
-)
+from rplctl.config import OPTIONS, Config, default_datadir, load_config, store_options, to_toml
 from rplctl.errors import ConfigError
 from rplctl.secret import protect
 from rplctl.target_url import has_password, url_with_password, url_without_password

@@ -14,7 +14,7 @@ import pytest
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.process import child as process
 from rplctl.errors import LockBusy, RplError
-from rplctl.own_process import signal_holder
+from rplctl.own_process import ended_how, signal_holder
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -72,3 +72,12 @@ def test_another_users_process_is_said_to_be_that(tmp_path: Path) -> None:
     os.waitpid(child, 0)
     assert os.read(read, 1000).decode() == f"process {os.getpid()}, the applier, belongs to another user"
     os.close(read)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(3, "ended with exit code 3"), (-signal.SIGBUS, "was killed by SIGBUS"), (-40, "was killed by 40")],
+)
+def test_how_a_process_ended_is_said_in_words(code: int, words: str) -> None:
+    """40 is a real-time signal, which has no name."""
+    assert ended_how(code) == words

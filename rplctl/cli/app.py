@@ -4,8 +4,9 @@
 `show_status` in show_status.py here, which asks `show_status` in rplctl/command/show_status.py.
 
 How verbs are lazy: a command line that names its verb imports that verb's file only; help, completion and mistakes
-import them all. A verb's function imports its command when it runs (tests/house/test_imports.py): so help, and the
-status of a FILE repository, load neither Spark nor SQLAlchemy nor Numba (design D16).
+import them all. A verb's function imports its command when it runs, and what a TAB is offered is imported when a shell
+asks for it (tests/house/test_imports.py): so help, and the status of a FILE repository, load neither Spark nor
+SQLAlchemy nor Numba (design D16).
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import typer
 from typer.main import get_command
 
 from rplctl import __version__
-from rplctl.cli import completion
 from rplctl.cli.globals import GLOBAL_FLAGS, hoist, make_globals
 from rplctl.cli.output import report, write
 from rplctl.cli.plain_values import use_plain_values
@@ -61,6 +61,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "demo": (),
 }
 HELP = ("-h", "--help")
+TAB = "_RPLCTL_COMPLETE"  # in the environment when a shell asks through Typer
 BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 
 
@@ -69,7 +70,8 @@ def run(arguments: Sequence[str]) -> int:
     hoisted: list[str] = []
     try:
         hoisted = hoist(arguments)
-        command_for(completion.words() if completion.is_asked() else hoisted)(args=hoisted, prog_name="rplctl")
+        command = _completing() if TAB in os.environ else command_for(hoisted)
+        command(args=hoisted, prog_name="rplctl")
         sys.stdout.flush()
     except RplError as error:
         if error.exit_code == UsageError.exit_code and not error.hint:
@@ -116,8 +118,15 @@ def command_for(arguments: Sequence[str]) -> Any:
             app.command(alias, hidden=True)(function)
     command = get_command(app)
     use_plain_values(command)
-    if completion.is_asked():
-        completion.offer_values(command)
+    return command
+
+
+def _completing() -> Any:
+    """The command of the line that is being typed, with the values that its options are offered."""
+    from rplctl.cli.completion import offer_values, words
+
+    command = command_for(words())
+    offer_values(command)
     return command
 
 

@@ -7,12 +7,7 @@ from typing import Any
 import typer
 
 from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import (
-    ChannelName,
-    DryRun,
-    options_of,
-    the_channel,
-)
+from rplctl.cli.options import ChannelName, DryRun, options_of, the_channel
 from rplctl.cli.output import say
 from rplctl.config import OPTIONS
 

@@ -7,12 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rplctl.cli.options import (
-    ChannelNames,
-    each_channel,
-    options_of,
-    seconds,
-)
+from rplctl.cli.options import ChannelNames, each_channel, options_of, seconds
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.errors import RplError, UsageError, file_error

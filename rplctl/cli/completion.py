@@ -1,8 +1,9 @@
 """What a shell is offered on TAB: names of channels and relay logs, values of options; files are the shell's own work.
 
-Typer asks through `_RPLCTL_COMPLETE`. Invariant: an answer comes from names in the instance folder alone; no database,
-no lock, nothing heavy is loaded (design D16), and a folder that cannot be read offers nothing. Options of every command
-are offered behind the verb, too. Where nothing is offered, the shells name files: that is right for FILE and DIR.
+Typer asks through `_RPLCTL_COMPLETE` (app.TAB). Invariant: an answer comes from names in the instance folder alone; no
+database, no lock, nothing heavy is loaded (design D16), and a folder that cannot be read offers nothing. Options of
+every command are offered behind the verb, too. Where nothing is offered, the shells name files: that is right for FILE
+and DIR.
 """
 
 from __future__ import annotations
@@ -16,18 +17,14 @@ from typing import Any
 
 from rplctl import failpoint
 from rplctl.channel import decode_channel_name
-from rplctl.command.selftest.crash_cases import MODES, all_cases
+from rplctl.command.selftest.crash_cases import ALL_KINDS, MODES
 from rplctl.command.show_status import COLUMNS
 from rplctl.config import default_datadir
 from rplctl.errors import RplError
 
-VARIABLE = "_RPLCTL_COMPLETE"
 _CHOICES = re.compile(r"[\w-]+(?:\|[\w-]+)+")
 _RELAY_LOGS = ("relay_log_file", "until_relay_log_file")
-
-
-def is_asked() -> bool:
-    return VARIABLE in os.environ
+_CRASH_NAMES = {"points": sorted(failpoint.CRASH_POINTS), "mode": [*MODES, "-"], "kinds": ALL_KINDS}
 
 
 def words() -> list[str]:
@@ -70,9 +67,9 @@ def _source_of(parameter: Any, verb: str) -> Callable[[Any], Iterable[str]] | No
     if _CHOICES.fullmatch(metavar):
         return lambda _: metavar.split("|")
     if metavar == "COLUMN":
-        return lambda _: _columns()
-    if verb == "crash-test" and name in ("points", "mode", "kinds"):
-        return lambda _: _crash_names(name)
+        return lambda _: COLUMNS
+    if verb == "crash-test" and name in _CRASH_NAMES:
+        return lambda _: _CRASH_NAMES[name]
     return None
 
 
@@ -95,7 +92,6 @@ def _datadir(context: Any) -> Path:
 
 def _channels(context: Any) -> list[str]:
     """Channels with an info file or a run folder: what can be known without a database."""
-
     try:
         folder = _datadir(context)
         found = [path.stem.removeprefix("master-") for path in folder.glob("master-*.info")]
@@ -116,17 +112,3 @@ def _relay_logs(context: Any) -> list[str]:
         return sorted(path.name for path in _datadir(context).glob("relay-bin*.[0-9]*"))
     except (RplError, OSError):
         return []
-
-
-def _columns() -> Iterable[str]:
-
-    return COLUMNS
-
-
-def _crash_names(name: str) -> Iterable[str]:
-
-    if name == "points":
-        return sorted(failpoint.CRASH_POINTS)
-    if name == "mode":
-        return [*MODES, "-"]
-    return dict.fromkeys(case.kind for case in all_cases("mysql"))

@@ -5,10 +5,7 @@ from __future__ import annotations
 import typer
 
 from rplctl.channel import check_channel_name
-from rplctl.cli.options import (
-    ChannelName,
-    options_of,
-)
+from rplctl.cli.options import ChannelName, options_of
 from rplctl.cli.output import show_records
 from rplctl.errors import RplError, file_error
 

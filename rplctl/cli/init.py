@@ -8,9 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import (
-    options_of,
-)
+from rplctl.cli.options import options_of
 from rplctl.cli.output import say, say_notes
 from rplctl.cli.passwords import password_sources, refuse_password_on_argv
 from rplctl.config import OPTIONS

@@ -77,7 +77,6 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
     """The channels that a command without `--channel` means: all of them, the default one when there is none. `every`:
     `--all` was given. Raises UsageError.
     """
-
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel exclude each other", hint="leave one of them out")
     if not given and not isinstance(given, str):
@@ -103,7 +102,6 @@ def for_each(
     """`work` for each channel that a command without `--channel` means. One that fails keeps no other from its turn:
     its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
     """
-
     names = names_of(options, given, every=every)
     failed = 0
     with one_engine(), one_list(options):
@@ -127,7 +125,6 @@ def end(exit_code: int) -> None:
 
 def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
     """The one channel a command means. Raises UsageError 3076, 3079."""
-
     if given is not None:
         check_channel_name(given)
     name = one_channel(options.config(given or ""), given)
@@ -136,7 +133,6 @@ def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
 
 def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
     """--receiver and --applier; neither is both."""
-
     chosen = tuple(role for role, given in ((RECEIVER, receiver), (APPLIER, applier)) if given)
     return chosen or ROLES
 

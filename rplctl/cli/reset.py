@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import (
-    ChannelNames,
-    DryRun,
-    Yes,
-    end,
-    for_each,
-    options_of,
-)
+from rplctl.cli.options import ChannelNames, DryRun, Yes, end, for_each, options_of
 from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
-
-if TYPE_CHECKING:
-    pass
 
 
 def reset(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rplctl.cli.options import (
-    options_of,
-)
+from rplctl.cli.options import options_of
 from rplctl.cli.output import show_records
 
 

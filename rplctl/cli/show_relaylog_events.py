@@ -6,11 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import (
-    ChannelName,
-    options_of,
-    the_channel,
-)
+from rplctl.cli.options import ChannelName, options_of, the_channel
 from rplctl.cli.output import show_records
 from rplctl.errors import UsageError
 

@@ -9,15 +9,7 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import (
-    AllChannels,
-    ChannelNames,
-    Terminology,
-    end,
-    for_each,
-    options_of,
-    seconds,
-)
+from rplctl.cli.options import AllChannels, ChannelNames, Terminology, end, for_each, options_of, seconds
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.terminology import to_source, to_source_text
 from rplctl.cli.text import shown
@@ -77,7 +69,6 @@ def _status_rows(
 
 
 def _show_field(rows: list[dict[str, object]], field: str) -> None:
-
     names = {name.lower(): name for row in rows for name in row}
     if field.lower() not in names:
         import difflib

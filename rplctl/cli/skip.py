@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import (
-    ChannelName,
-    DryRun,
-    Yes,
-    options_of,
-    the_channel,
-)
+from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
 from rplctl.cli.output import confirm, many, say, say_notes
 from rplctl.config import Config
 from rplctl.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 def skip(

@@ -14,6 +14,8 @@ from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
     AllChannels,
+    Applier,
+    Receiver,
     SeveralChannels,
     end,
     for_each,
@@ -29,7 +31,6 @@ from rplctl.errors import RplError, StoppedEarly, UsageError, WaitTimeout
 
 if TYPE_CHECKING:
     from rplctl.command.process.start_request import StartRequest, StartResult
-from rplctl.cli.options import Applier, Receiver
 
 
 def start(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rplctl.cli.options import (
     AllChannels,
+    Applier,
+    Receiver,
     SeveralChannels,
     end,
     for_each,
@@ -18,10 +20,6 @@ from rplctl.cli.options import (
 )
 from rplctl.cli.output import one_list, say, say_notes
 from rplctl.config import Config
-
-if TYPE_CHECKING:
-    pass
-from rplctl.cli.options import Applier, Receiver
 
 
 def stop(

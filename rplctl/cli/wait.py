@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import (
-    ChannelName,
-    options_of,
-    seconds,
-    the_channel,
-)
+from rplctl.cli.options import ChannelName, options_of, seconds, the_channel
 from rplctl.cli.output import say
 from rplctl.position import BinlogPosition
-
-if TYPE_CHECKING:
-    pass
 
 
 def wait(

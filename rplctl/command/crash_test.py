@@ -62,7 +62,6 @@ def crash_test(
 
     `target`: its URL; '' is a SQLite file. `target_password` as in Config. Raises UsageError, TargetError, RplError.
     """
-
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
     check_names(points, modes, kinds)

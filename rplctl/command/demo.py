@@ -48,7 +48,6 @@ class DemoResult:
 
 def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
     """Raises UsageError when the folder is not empty, and whatever replication raises."""
-
     datadir = Path(tempfile.mkdtemp(prefix="rplctl-demo-")) if folder is None else folder.absolute()
     if datadir.exists() and any(datadir.iterdir()):
         raise UsageError(
@@ -64,7 +63,6 @@ def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
 
 
 def _compare(target: Path) -> tuple[DemoTable, ...]:
-
     tables = []
     connection = sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True)
     try:

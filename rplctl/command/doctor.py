@@ -111,7 +111,6 @@ def _python() -> Iterator[DoctorLine]:
 
 
 def _java(config: Config) -> Iterator[DoctorLine]:
-
     with tempfile.TemporaryDirectory() as shim:
         java = find_java(config.java_home, Path(shim))
     yield DoctorLine("java", OK, str(java.home))

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    RECEIVER,
-    channels_stay,
-    open_repositories,
-    read_master_info,
-    running,
-)
+from rplctl.command.channel.context import RECEIVER, channels_stay, open_repositories, read_master_info, running
 from rplctl.config import Config
 from rplctl.own_process import signal_holder
 

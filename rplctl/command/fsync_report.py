@@ -126,7 +126,6 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
 
 def _prepares_twice(config: Config) -> bool:
     """Measured on MySQL 9.7; MariaDB and PostgreSQL sync once."""
-
     if not dialect_of(target_kind(config.target_url)).executes_statements:
         return False
     engine = open_engine(config.target_url)

@@ -150,7 +150,6 @@ def _shown(names: list[TableName]) -> tuple[str, ...]:
 
 
 def read_dump(path: Path) -> Catalog:
-
     try:
         # bytes that are no text are in rows, and in MariaDB's defaults of BINARY columns
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -183,7 +182,6 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
 
 def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
     """Under the names that the channel's filters give, without what they leave out."""
-
     return filtered_catalog(catalog, ReplicationFilter.from_config(config))
 
 

@@ -56,7 +56,6 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
 @contextmanager
 def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]]]:
     """What was collected, and the targets' logs, which keep their snapshots of that moment for the block."""
-
     try:
         options = config("")
         is_there = options.datadir.is_dir()
@@ -89,7 +88,6 @@ def _targets(config: Configs) -> dict[TargetKey, list[str]]:
 
 def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: ExitStack) -> Iterator[TargetLog]:
     """The default channel's first. A SQLite file that is not there yet has none. Raises RplError 1227, 3722."""
-
     default = target_key(config(""))
     for key in sorted(targets, key=lambda key: key != default):
         names = targets[key]
@@ -102,7 +100,6 @@ def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: Exi
 
 def _channels(config: Configs) -> list[str]:
     """Raises RplError 3722."""
-
     try:
         return all_channels(config(""))
     except RplError as error:
@@ -110,7 +107,6 @@ def _channels(config: Configs) -> list[str]:
 
 
 def _open_log(config: Config, whose: str) -> EngineLog | None:
-
     try:
         file = sqlite_file(config)
         return open_engine_log(engine_of(config)()) if file is None or file.exists() else None  # else we would make it

@@ -28,7 +28,6 @@ def purge_binary_logs(
 
     Replicas that still read them are not known here. Raises UsageError 1381, 1373, NotConfigured.
     """
-
     if bool(to) == bool(before):
         raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
     moment = _moment(before) if before else 0.0

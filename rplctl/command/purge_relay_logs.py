@@ -6,11 +6,7 @@ from dataclasses import dataclass
 
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    administer,
-    open_repositories,
-    read_master_info,
-)
+from rplctl.command.channel.context import administer, open_repositories, read_master_info
 from rplctl.config import Config
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_applied

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    open_repositories,
-    read_master_info,
-)
+from rplctl.command.channel.context import open_repositories, read_master_info
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import FIRST_EVENT_POSITION

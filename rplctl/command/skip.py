@@ -65,7 +65,6 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
 
 def _parts(gtids: str) -> tuple[str, ...]:
     """`domain-server-number,…` one by one, a MySQL set by source, each as the servers print it."""
-
     parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
     if not any(":" in part for part in parts):
         return tuple(str(MariadbGtidState.parse(part)) for part in parts)
@@ -74,7 +73,6 @@ def _parts(gtids: str) -> tuple[str, ...]:
 
 def _executed(config: Config, channel: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the GTIDs whose transactions are behind the applier. Raises UsageError for the other vendor's."""
-
     stored = open_repositories(config, channel).relay_log_info
     executed = stored.read().gtid_executed if stored.exists() else ""
     if executed and any((":" in gtid) != (":" in executed) for gtid in wanted):

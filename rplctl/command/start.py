@@ -12,24 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    APPLIER,
-    administer,
-)
+from rplctl.command.channel.context import APPLIER, administer
 from rplctl.command.check.sync_record import note_synced
 from rplctl.command.process.child import Child, leave_running, terminate, wait_until_it_runs
-from rplctl.command.process.preparation import (
-    Prepared,
-    prepare,
-)
-from rplctl.command.process.start_request import (
-    Begun,
-    Progress,
-    StartRequest,
-    StartResult,
-    Until,
-    check_request,
-)
+from rplctl.command.process.preparation import Prepared, prepare
+from rplctl.command.process.start_request import Begun, Progress, StartRequest, StartResult, Until, check_request
 from rplctl.command.process.supervise import Run, position_at_end, supervise
 from rplctl.config import Config
 from rplctl.errors import StoppedEarly

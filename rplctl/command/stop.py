@@ -10,13 +10,7 @@ from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    ROLES,
-    Note,
-    channels_stay,
-    refuse_unknown,
-    running,
-)
+from rplctl.command.channel.context import ROLES, Note, channels_stay, refuse_unknown, running
 from rplctl.command.process.child import STOP_TIMEOUT_S, order_of_stop, stop_running
 from rplctl.config import Config
 from rplctl.errors import TargetError

@@ -33,7 +33,6 @@ def switch_repo(
     config: Config, channel_name: str, to: str, repository: str = "both", *, dry_run: bool = False
 ) -> list[SwitchStep]:
     """Raises UsageError 3081 while a thread runs, RepositoryConflict when both places hold data, NotConfigured."""
-
     if to.upper() not in RepositoryKind.__members__:
         raise UsageError(f"--to {to}: write table or file")
     if repository not in REPOSITORIES:

@@ -10,22 +10,39 @@ from pathlib import Path
 
 import pytest
 
+from rplctl.cli.app import VERBS
 from rplctl.cli.globals import hoist
 from tests.cli.program import Program
 
 HEAVY = ("pydantic", "pyspark", "sqlalchemy", "numba", "numpy", "pymysql", "cryptography", "rich.table")
+MOST_OF_OURS = 51  # as it was counted
+NOT_OF_A_STATUS = ("rplctl.cli.completion", "rplctl.command.selftest", "rplctl.demo")
 
 
-def loaded(*arguments: str) -> set[str]:
-    """Heavy modules in memory after the command, in a fresh process."""
-    code = (
-        "import sys; from rplctl.cli import run; code = run(sys.argv[1:]);"
-        f"print('LOADED', code, *[m for m in {HEAVY!r} if m in sys.modules])"
-    )
+def all_loaded(*arguments: str) -> set[str]:
+    """Modules in memory after the command, in a fresh process."""
+    code = "import sys; from rplctl.cli import run; code = run(sys.argv[1:]); print('LOADED', code, *sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
     words = done.stdout.splitlines()[-1].split()
     assert words[:2] == ["LOADED", "0"], done.stdout + done.stderr
     return set(words[2:])
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Of these the heavy ones."""
+    return all_loaded(*arguments) & set(HEAVY)
+
+
+def test_a_status_loads_few_of_our_own_modules(configured: Program) -> None:
+    """Each costs about a third of a millisecond; another one here is one that every `show-status` pays for."""
+    ours = {name for name in all_loaded("--datadir", str(configured.datadir), "show-status") if name[:6] == "rplctl"}
+    assert len(ours) <= MOST_OF_OURS, sorted(ours)
+    assert not {name for name in ours if name.startswith(NOT_OF_A_STATUS)}
+
+
+def test_the_version_loads_the_options_of_the_verbs_and_no_verb_itself() -> None:
+    verbs = {"rplctl.command." + verb.replace("-", "_") for verb in VERBS}
+    assert not {name for name in all_loaded("--version") if name in verbs or name.startswith(NOT_OF_A_STATUS)}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["start", "--help"], ["change-master", "--help"], ["--version"]])

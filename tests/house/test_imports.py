@@ -8,7 +8,7 @@ from functools import cache
 from rplctl.cli.app import VERBS
 from tests.house.code import Edge, edges
 
-# Cycles that are still there; the list only shrinks.
+# Cycles that are still there: exactly these; the list only shrinks.
 CYCLES_LEFT: tuple[frozenset[str], ...] = (
     frozenset({"rplctl.commit.participant", "rplctl.commit.position_store", "rplctl.commit.two_phase"}),
 )
@@ -25,7 +25,9 @@ SLOW_TO_LOAD = {
     "rich": 0.04,
     "sqlalchemy": 0.40,
 }
-# Lazy verbs: a verb imports its command when it runs, the console script the command line (rplctl/cli/app.py).
+# Lazy verbs: a verb imports its command when it runs, the console script the command line, and that what a TAB is
+# offered when a shell asks (rplctl/cli/app.py).
+LAZY = {("rplctl.cli", "rplctl.cli.app"), ("rplctl.cli.app", "rplctl.cli.completion")}
 VERB_MODULES = {"rplctl.cli." + verb.replace("-", "_") for verb in VERBS}
 
 
@@ -53,7 +55,7 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
     for edge in edges():
         graph.setdefault(edge.importer, set()).add(edge.imported)
         graph[edge.importer].discard(edge.importer)
-    assert set(cycles(graph)) <= set(CYCLES_LEFT)
+    assert set(cycles(graph)) == set(CYCLES_LEFT)
 
 
 def test_a_circle_is_found() -> None:
@@ -90,8 +92,8 @@ def test_imports_of_our_own_modules_are_at_the_top() -> None:
 
 
 def is_lazy_verb(edge: Edge) -> bool:
-    if edge.importer == "rplctl.cli":
-        return edge.imported == "rplctl.cli.app"
+    if (edge.importer, edge.imported) in LAZY:
+        return True
     return edge.importer in VERB_MODULES and edge.imported.startswith("rplctl.command")
 
 

@@ -7,13 +7,14 @@ nor those of one that is lost (seen: 56,624 attempts in 25 s, no error). The wat
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
+
+from rplctl.own_process import signal_name
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -78,7 +79,7 @@ def end_of_java(process: Popen[Any] | None, kills: MemoryKills) -> str:
         return ""
     if code >= 0:
         return f"Spark's Java process (pid {process.pid}) ended by itself with exit code {code}{kills.words()}"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+    name = signal_name(-code)
     return f"Spark's Java process (pid {process.pid}) was killed by signal {-code} ({name}){kills.words()}"
 
 

@@ -14,9 +14,7 @@ from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.channel import MAX_CHANNELS, Channel
-from rplctl.command.channel.change_plan import (
-    default_heartbeat,
-)
+from rplctl.command.channel.change_plan import default_heartbeat
 from rplctl.command.channel.context import (
     APPLIER,
     RECEIVER,
@@ -60,7 +58,6 @@ def settle_position(config: Config, channel: Channel, repositories: Repositories
     """Before a stopped applier's position is read to be moved: the target may know of transactions that a crash kept
     out of a file (mode marker and xa). True when the record may be another now. Raises TargetError.
     """
-
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
         return False
     if not may_have_table(config):  # looking would make the target's file
@@ -75,7 +72,6 @@ def settle_position(config: Config, channel: Channel, repositories: Repositories
 
 def stored_records(config: Config, repositories: Repositories, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
     """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2)."""
-
     if repositories.master_info.exists():
         master = repositories.master_info.read()
     else:
@@ -102,7 +98,6 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
     """The channel is not new when the other kind of repository holds it: a switch came between, or an option changed.
     A record here, too, would be what REQ-6 cannot decide.
     """
-
     here = repositories.master_info
     other = RepositoryKind.FILE if here.kind is RepositoryKind.TABLE else RepositoryKind.TABLE
     if other is RepositoryKind.TABLE and not may_have_table(config):

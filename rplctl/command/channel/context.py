@@ -148,7 +148,6 @@ def one_engine() -> Iterator[None]:
 
 def open_repositories(config: Config, name: str) -> Repositories:
     """Raises ConfigError, TargetError when the repository is a table that cannot be reached."""
-
     engine = engine_of(config)
     channel = Channel(name, config.datadir)
     master, relay = open_master_info(config, channel, engine), open_relay_log_info(config, channel, engine)
@@ -172,7 +171,6 @@ def all_channels(config: Config) -> list[str]:
     """Every configured channel in whichever target, the default one first, then by name. Raises TargetError for a
     target that cannot be asked.
     """
-
     return list_channels(config, engine_of)
 
 
@@ -180,7 +178,6 @@ def known_channels(config: Config, says: Callable[[Note], None] = lambda note: N
     """As `all_channels`; of a target that cannot be asked those that options and folder know of, which is said: who
     looks at them, or stops them, needs no target. Raises TargetError when it knows of none.
     """
-
     found = find_channels(config, engine_of)
     names = sorted([*found.names, *found.perhaps])
     for target, error in found.away.items():
@@ -235,7 +232,6 @@ def not_configured(channel: str, datadir: Path) -> NotConfigured:
 
 def refuse_unknown(config: Config, channel: str) -> None:
     """A channel is known when either record is in either place. Raises NotConfigured 3074 or 1200."""
-
     for kind in ("FILE", "TABLE", "FILE"):  # a switch beside us writes the one before it removes the other
         if kind == "TABLE" and not may_have_table(config):  # looking would make the target's file
             continue

@@ -84,7 +84,6 @@ def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by
 
 
 def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough: bool) -> Iterator[Finding]:
-
     try:
         plan = plan_recovery(channel, master, relay, thorough=thorough)
     except RelayLogError as error:

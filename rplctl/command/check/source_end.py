@@ -75,7 +75,6 @@ def _taken(gtids: str, master: MasterInfo) -> str:
 
 
 def _end_of_folder(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:
-
     folder, left_out = Path(master.master_binlog_dir), _LeftOut(master)
     if not config.replicate_same_server_id:
         left_out.servers.append(replica_identity(config, Channel(relay.channel_name, config.datadir)).server_id)
@@ -111,7 +110,6 @@ def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def folder_end(folder: Path, left_out: _LeftOut | None = None) -> BinlogPosition:
     """The position after the last complete transaction of the newest log; log_name '' when there is no log yet."""
-
     names = log_names(folder)
     if not names:
         return BinlogPosition("", FIRST_EVENT_POSITION)
@@ -125,7 +123,6 @@ def folder_end(folder: Path, left_out: _LeftOut | None = None) -> BinlogPosition
 
 def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
     """Its complete groups, each time with the boundary behind them. Raises SourceError for what is no binary log."""
-
     read_head(log)  # says clearly what is wrong with an encrypted or foreign file
     with mapped_file(log) as data:
         at = Boundary(FIRST_EVENT_POSITION, BinlogPosition(log.name, FIRST_EVENT_POSITION))
@@ -135,7 +132,6 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 def _gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: _LeftOut) -> str:
     """What is executed and what the folder has beyond that and the channel takes. Raises SourceError 1236."""
-
     is_mariadb = not master.enabled_auto_position
     names = log_names(folder)
     if is_mariadb:

@@ -108,7 +108,6 @@ def worst(levels: Iterable[int]) -> int:
 
 def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
     """What the stored state says. One part that cannot be looked at hides none of the others."""
-
     stored = Stored()
     yield from _told(lambda: check_repositories(config, channel, stored))
     if stored.master is not None:

@@ -26,7 +26,7 @@ from rplctl.durable import naming, private_folder, replace_file
 from rplctl.errors import LockBusy, RplError, file_error
 from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
-from rplctl.own_process import signal_holder
+from rplctl.own_process import ended_how, signal_holder
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.position import BinlogPosition
 from rplctl.secret import PASSWORD_VARIABLE
@@ -202,7 +202,7 @@ def error_of(child: Child, code: int) -> RplError:
     if status.last_errno and status.last_error_timestamp >= child.started - 1:
         message, errno = status.last_error, status.last_errno
     else:
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = ended_how(code)
         thread = f"the {child.role} of channel '{child.channel.name}'"
         said = last_line(log, since=child.started)
         if full := _lack_of_room(log.parent):  # which is why the status file does not say it

@@ -33,11 +33,7 @@ from rplctl.command.check.sync_record import note_stays
 from rplctl.command.instance.journal import append_journal
 from rplctl.command.load_schema import seed_models
 from rplctl.command.process.child import Child, spawn
-from rplctl.command.process.start_request import (
-    StartRequest,
-    StartResult,
-    variables_of,
-)
+from rplctl.command.process.start_request import StartRequest, StartResult, variables_of
 from rplctl.config import Config
 from rplctl.durable import remove_leftovers
 from rplctl.errors import UsageError
@@ -89,7 +85,8 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     gone_back: tuple[Note, ...] = ()
     if APPLIER in request.roles and not running(channel):
         gone_back = _follow_restored_target(config, channel)
-        _seed(config, channel, master)
+        at = open_repositories(config, channel.name).relay_log_info.read().exec_position
+        seed_models(config, channel, master, at)
     relay = open_repositories(config, channel.name).relay_log_info
     end = source_end(config, master, relay.read()) if request.until_synced else None
     already = running(channel)
@@ -175,11 +172,6 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     )
     append_journal(config, f"START for channel '{channel.name}': {text}")
     return (Note(0, text),)
-
-
-def _seed(config: Config, channel: Channel, master: MasterInfo) -> None:
-
-    seed_models(config, channel, master, open_repositories(config, channel.name).relay_log_info.read().exec_position)
 
 
 def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> tuple[Note, ...]:

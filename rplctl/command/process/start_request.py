@@ -8,11 +8,7 @@ from typing import Any
 
 from rplctl import failpoint
 from rplctl import mysql_errors as er
-from rplctl.command.channel.context import (
-    APPLIER,
-    ROLES,
-    Note,
-)
+from rplctl.command.channel.context import APPLIER, ROLES, Note
 from rplctl.config import CONFIG_VARIABLE, Config
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, is_log_name

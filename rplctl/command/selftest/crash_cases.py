@@ -82,13 +82,21 @@ SWITCH: Final = {
     "switch_after_mark": FINISHED,
     "switch_after_delete": FINISHED,
 }
+BESIDES: Final = {  # the applier: what is killed → its points
+    "receiver": RECEIVER,
+    "recovery": RECOVERY,
+    "purge": PURGE,
+    "to table": SWITCH,
+    "to file": SWITCH,
+}
+ALL_KINDS: Final = (*KINDS, *BESIDES)
 
 
 @dataclass(frozen=True, slots=True)
 class CrashCase:
     point: str
     mode: str  # of MODES, '-' where nothing is applied
-    kind: str  # of KINDS, else what is killed: receiver, recovery, purge, to table, to file
+    kind: str  # of ALL_KINDS
     expected: str
 
 
@@ -98,15 +106,9 @@ def all_cases(target_kind: str) -> Iterator[CrashCase]:
         for kind in KINDS:
             for point, expected in outcomes(mode, kind, target_kind).items():
                 yield CrashCase(point, mode, kind, expected)
-    for table, kinds in (
-        (RECEIVER, ("receiver",)),
-        (RECOVERY, ("recovery",)),
-        (PURGE, ("purge",)),
-        (SWITCH, ("to table", "to file")),
-    ):
-        for kind in kinds:
-            for point, expected in table.items():
-                yield CrashCase(point, "-", kind, expected)
+    for kind, table in BESIDES.items():
+        for point, expected in table.items():
+            yield CrashCase(point, "-", kind, expected)
 
 
 def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
@@ -129,11 +131,10 @@ def is_wanted(case: CrashCase, points: Sequence[str], modes: Sequence[str], kind
 
 
 def check_names(points: Sequence[str], modes: Sequence[str], kinds: Sequence[str]) -> None:
-    known = {case.kind for case in all_cases("mysql")}
     for what, given, names in (
         ("crash point", points, failpoint.CRASH_POINTS),
         ("commit mode", modes, {*MODES, "-"}),
-        ("kind", kinds, known),
+        ("kind", kinds, ALL_KINDS),
     ):
         if wrong := [name for name in given if name not in names]:
             raise UsageError(f"'{wrong[0]}' is not a {what}", hint=f"known are {', '.join(sorted(names))}")

@@ -38,6 +38,7 @@ from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.scan import GroupKind, scan_events, scan_groups
 from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
+from rplctl.own_process import ended_how
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayLogReader
 from rplctl.repository import open_relay_log_info
@@ -100,7 +101,7 @@ def in_child(work: Work, crash_points: str = "") -> Outcome:
     code = os.waitstatus_to_exitcode(status)  # negative: a signal
     if killed or code == 0:
         return Outcome(killed, tuple(said))
-    last = said.pop() if said and isinstance(said[-1], dict) else {"error": f"the child ended with {code}, unasked"}
+    last = said.pop() if said and isinstance(said[-1], dict) else {"error": f"the child {ended_how(code)}, unasked"}
     return Outcome(False, tuple(said), str(last["error"]), int(last.get("errno", 0)))
 
 
@@ -151,7 +152,6 @@ def channel_of(config: Config) -> Channel:
 
 def configure(config: Config, _say: Say) -> None:
     """CHANGE MASTER TO the recorded log, the applier at its start. Raises RplError."""
-
     change_master(config, CHANNEL, MasterChanges(master_binlog_dir=os.fspath(FOLDER)))
     file = replace(config, relay_log_info_repository="FILE")
     open_relay_log_info(file, channel_of(config), _no_engine).flush(RelayLogInfo(channel_name=CHANNEL), force=True)
@@ -251,7 +251,6 @@ def target_digest(engine: Engine) -> str:
 
 def leftovers(config: Config, engine: Engine) -> list[str]:
     """What no crash may leave behind once the channel has gone on: prepared transactions, temporary files."""
-
     left = [path.name for path in config.datadir.rglob(".*.tmp*")]
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(config.datadir):
@@ -261,7 +260,6 @@ def leftovers(config: Config, engine: Engine) -> list[str]:
 
 def received(config: Config) -> list[tuple[str, str]]:
     """(position, digest of the events) of every transaction in the relay log, read as the applier reads it."""
-
     reader = RelayLogReader(channel_of(config))
     found: list[tuple[str, str]] = []
     if reader.open(RelayLogInfo()):
@@ -284,7 +282,6 @@ def recorded() -> list[tuple[str, str]]:
 
 def logged(config: Config) -> list[str]:
     """Digests of the events in the binary log of applied transactions, without what a copy may change."""
-
     files = binary_log_files(config, channel_of(config))
     if files is None:
         return []
@@ -319,7 +316,6 @@ def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
 
 
 def _transactions(scan: Any, data: bytes) -> list[tuple[str, str]]:
-
     return [
         (str(scan.source_position(n)), hashlib.sha256(data[int(scan.start[n]) : int(scan.end[n])]).hexdigest()[:16])
         for n in range(len(scan))

@@ -34,7 +34,6 @@ _REPOSITORIES: Final = ("master_info_repository", "relay_log_info_repository")
 
 def to_table(config: Config, _say: Say) -> None:
     """The applier's start position as a row of the target instead of a file."""
-
     engine = open_engine(config.target_url)
     create_tables(engine, "")
     repository = open_relay_log_info(config, channel_of(config), lambda: engine)
@@ -45,35 +44,29 @@ def to_table(config: Config, _say: Say) -> None:
 
 def forget_relay_logs(config: Config, _say: Say) -> None:
     """RESET and CHANGE MASTER: the receiver begins again."""
-
     reset(config, CHANNEL, everything=True)
     configure(config, _say)
 
 
 def recover(config: Config, _say: Say) -> None:
-
     run(config, CHANNEL)
 
 
 def purge(config: Config, _say: Say) -> None:
-
     purge_relay_logs(config, CHANNEL)
 
 
 def switch(config: Config, to: str, _say: Say) -> None:
-
     switch_repo(stored(config), CHANNEL, to)
 
 
 def settle(config: Config, _say: Say) -> None:
     """What every start does first."""
-
     settle_repositories(stored(config), channel_of(config), engine_of(config))
 
 
 def records(config: Config, say: Say) -> None:
     """Says where MasterInfo is and what both records hold."""
-
     chosen = stored(config)
     opened = open_repositories(chosen, CHANNEL)
     both = (opened.master_info.read(), opened.relay_log_info.read())
@@ -140,7 +133,6 @@ class Scratch:
 
     def _roll_back_prepared(self, engine: Engine) -> None:
         """What a case left that was interrupted: its locks would be in the way."""
-
         verbs = two_phase_verbs(engine.dialect.name)
         for datadir in self._config.datadir.parent.iterdir():
             if verbs is not None and instance_name(datadir):

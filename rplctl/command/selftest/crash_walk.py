@@ -61,7 +61,6 @@ class Walk:
 
     def prepare(self) -> None:
         """Warm up, then receive the log once in a single relay log and once in many. Raises RplError, UsageError."""
-
         warm_up()
         if self._target:
             scratch = crash_steps.Scratch(self._config(self._folder / "server", "marker"))
@@ -154,7 +153,6 @@ class Walk:
         return self._fetched(config) if killed.killed else killed.error or NOT_PASSED
 
     def _recover(self, case: CrashCase, config: Config) -> str:
-
         index = RelayLogIndex(channel_of(config))
         names = index.names()
         if case.point == "crash_recovery_after_update_index":
@@ -176,7 +174,6 @@ class Walk:
         return FETCHED if received(config) == recorded() else "the relay log differs from the source's log"
 
     def _purge(self, case: CrashCase, config: Config) -> str:
-
         _must(in_child(partial(apply, config, states_without_statements()[-1])))
         needed = str(_said(in_child(partial(crash_steps.records, config)))["relay_log"])
         killed = in_child(partial(crash_steps.purge, config), f"{case.point}=kill")

@@ -19,15 +19,7 @@ from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.receiver.identity import replica_identity
-from tests.source.binlogs import (
-    FIRST_EVENT,
-    SERVER_ID,
-    event,
-    mariadb_gtid,
-    mysql_gtid,
-    query,
-    write_log,
-)
+from tests.source.binlogs import FIRST_EVENT, SERVER_ID, event, mariadb_gtid, mysql_gtid, query, write_log
 
 OTHER = 77
 UUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"

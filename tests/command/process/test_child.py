@@ -21,15 +21,7 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process import child as process
 from rplctl.command.process import supervise
-from rplctl.command.process.child import (
-    Child,
-    error_of,
-    last_line,
-    order_of_stop,
-    spawn,
-    stop_running,
-    terminate,
-)
+from rplctl.command.process.child import Child, error_of, last_line, order_of_stop, spawn, stop_running, terminate
 from rplctl.command.process.supervise import Run
 from rplctl.config import Config
 from rplctl.durable import private_folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from rplctl.command.selftest.crash_cases import COMMITTED, FETCHED, FINISHED, ROLLED_BACK, CrashCase
-from rplctl.command.selftest.crash_run import Outcome
+from rplctl.command.selftest.crash_run import Outcome, in_child
 from rplctl.command.selftest.crash_walk import Walk, _judge
 from rplctl.demo.crash_log import State
 from rplctl.failpoint import crash_point
@@ -181,3 +182,8 @@ def test_what_is_lost_late_or_left_over_is_said(seen: str, killed: list[Any], re
     judged = _judge(seen, Outcome(True, (killed,)), Outcome(False, (restarted,)), END)
     assert says in judged
     assert _judge(seen, Outcome(True, ()), Outcome(False, (["end", "b.000001:9", "rows", []],)), END) == seen
+
+
+def test_a_child_that_ends_unasked_is_told_by_its_signal() -> None:
+    ended = in_child(lambda say: os.kill(os.getpid(), signal.SIGBUS))
+    assert ended == Outcome(False, (), "the child was killed by SIGBUS, unasked")
