@@ -33,8 +33,8 @@ from rplctl.applier.spark.session import ChannelSpark, OwnSpark
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.ambiguous_commit import heeding
-from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.two_phase import evict_predecessor, shown_mode
+from rplctl.commit.position_store import Ledger, open_ledger, shown_mode
+from rplctl.commit.resolve import evict_predecessor
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetError

@@ -200,7 +200,7 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
     """The record at the snapshot's marker. When that was left in step, no applier has run since: the file counts."""
     from sqlalchemy import inspect
 
-    from rplctl.commit.position_store import at_marker, read_marker
+    from rplctl.commit.marker import at_marker, read_marker
 
     engine = open_engine(f"sqlite:///{target}")
     try:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
+from rplctl.commit.step import CommitMode, Step
 from rplctl.config import Config
 from rplctl.durable import private_folder, sync_count
 from rplctl.errors import RplError, UsageError
@@ -212,7 +213,7 @@ class _Run:
                 raise
 
     def _open(self, config: Config, chosen: Variant) -> None:
-        from rplctl.commit.position_store import CommitMode, open_ledger
+        from rplctl.commit.position_store import open_ledger
 
         config = replace(
             config,
@@ -265,13 +266,13 @@ class _Run:
             else:
                 if self.ledger.log is not None:
                     self.ledger.log.stage(_logged_insert(), before)
-                commit_group(self.target, self.ledger, (before, self._info()), self._insert)
+                commit_group(self.target, self.ledger, Step(before, self._info()), self._insert)
 
     def _insert(self) -> None:
         self.target.connection.exec_driver_sql(f"INSERT INTO {self.table} VALUES ({self.number})")
 
     def remove(self) -> None:
-        from rplctl.commit.position_store import remove_marker
+        from rplctl.commit.marker import remove_marker
 
         self.target.rollback()
         if self.repository is not None:

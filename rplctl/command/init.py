@@ -89,7 +89,7 @@ def _store(
 
 def _refuse_unprepared(planned: Config) -> None:
     """commit_mode=xa for a kind of target that has no two-phase commit; what a server refuses shows at start."""
-    from rplctl.commit.two_phase import no_two_phase
+    from rplctl.commit.resolve import no_two_phase
 
     kind = target_kind(planned.target_url)
     if two_phase_verbs(kind) is None:

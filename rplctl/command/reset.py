@@ -42,7 +42,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 
     The order keeps a kill harmless: the executed position goes last, and until then start goes on from it.
     """
-    from rplctl.commit.two_phase import settle_prepared
+    from rplctl.commit.resolve import settle_prepared
 
     channel = Channel(channel_name, config.datadir)
     with administer(config, channel) as config:
@@ -68,7 +68,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         purge_all(channel)
         settle_prepared(config, channel, repositories.engine)
         if target_has_table(repositories, "rplctl_commit_marker"):
-            from rplctl.commit.position_store import remove_marker
+            from rplctl.commit.marker import remove_marker
 
             remove_marker(channel_name, repositories.engine())
         repositories.relay_log_info.remove()

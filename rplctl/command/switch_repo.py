@@ -49,7 +49,7 @@ def switch_repo(
             config = switch.resume_switch(config, channel, engine)
         refuse_unknown(config, channel_name)
         if not dry_run:
-            from rplctl.commit.two_phase import settle_prepared
+            from rplctl.commit.resolve import settle_prepared
 
             settle_prepared(config, channel, engine)
         steps = []

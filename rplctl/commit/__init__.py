@@ -1,7 +1,14 @@
 """Where data and position meet: one target transaction holds the changes and the position after them (WL#2775 REQ-5).
 
-ledger.py       who keeps the applier's position, per commit mode (design D3)
-transaction.py  the one transaction: compare-and-swap the position, apply, commit, named crash points
-models.py       MySQL-side table models, versioned by position, written with the DDL that made them (design D18)
-tables.py       our own tables in the target
+A commit passes through these files in this order:
+
+position_store     chooses who keeps the applier's position, per commit mode (design D3); mode transaction
+step               the positions before and after a commit
+transaction        the one transaction: compare-and-swap the position, apply, commit, with named crash points
+marker             mode marker: a row in the target, which a FILE follows
+two_phase          mode xa: the target and a position outside of it commit together (WL#3970)
+xid                the names of our transactions in two phases
+participants/      the position as a participant, by the place that keeps it
+ambiguous_commit   a COMMIT without an answer: the target is asked what became of it
+resolve            at the next start: what a crash left between two phases
 """

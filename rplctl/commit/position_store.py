@@ -9,48 +9,31 @@
 Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel
 was moved or taken over by somebody else, and nothing may be applied (design D4).
 Whether a table is transactional is asked anew at each start: a super user may ALTER TABLE … ENGINE (REQ-1).
-Recovery of mode marker: a file behind the marker is what a crash leaves → the marker wins. A file that was edited
-after an orderly stop, which left both in step, wins (WL#5125: hand-edited files are honoured); one that is as the
-applier left it (`left_at`) beside a marker that is not: the target, or the file, is from a backup → the marker, which
-is of the rows' age, wins. So it does over a file ahead of a marker that was left moving, which no crash leaves. A file
-that is ahead is told. Where this says file, a table without transactions is meant too; it has no `left_at`.
+Recovery of mode marker: see marker.py.
 """
 
 from __future__ import annotations
 
-import logging
 from contextlib import nullcontext
-from dataclasses import replace
-from enum import StrEnum
 from typing import Protocol
 
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, Engine
 
-from rplctl import mysql_errors as er
 from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
+from rplctl.commit.marker import MarkerLedger, at_marker, read_marker, remove_marker
+from rplctl.commit.resolve import open_two_phase
+from rplctl.commit.step import CommitMode, taken_over
 from rplctl.config import Config
 from rplctl.durable import Guard
-from rplctl.errors import LockBusy, TargetError
 from rplctl.info import RelayLogInfo
 from rplctl.locks import gtid_map
-from rplctl.own_tables.tables import commit_marker
-from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.source.replica_id import replica_server_id
-from rplctl.target import dialect_of, mapped_errors
-
-CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
-log = logging.getLogger(__name__)
-
-
-class CommitMode(StrEnum):
-    TRANSACTION = "transaction"
-    MARKER = "marker"
-    XA = "xa"
+from rplctl.target import mapped_errors
 
 
 class Ledger(Protocol):
@@ -84,8 +67,6 @@ class Ledger(Protocol):
 def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     """Choose the commit mode from where the repository is, and what its engine can do now."""
     repository = open_relay_log_info(config, channel, lambda: engine)
-    from rplctl.commit.two_phase import open_two_phase  # which uses what stands here
-
     kind = TableLedger if repository.kind is RepositoryKind.TABLE and repository.is_transactional() else MarkerLedger
     two_phase = open_two_phase(config, channel, engine, repository)
     ledger: Ledger = two_phase or kind(repository, channel.name, engine)
@@ -135,125 +116,6 @@ class TableLedger:
         """Nothing: see committed."""
 
 
-class MarkerLedger:
-    mode = CommitMode.MARKER
-
-    def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
-        self.guard: Guard = nullcontext
-        self.log: BinaryLog | None = None
-        self._repository = repository
-        self._channel = channel
-        self._engine = engine
-        self._marker = commit_marker(engine.dialect.name)
-
-    def open(self) -> RelayLogInfo:
-        """Reconcile file and marker, then mark them as moving (File_in_step false) until `close`."""
-        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
-            self._in_step(connection, False)  # a write first: takes the lock before anything is read
-            marker, in_step_before = self._before, self._in_step_before
-            info = self._repository.read()
-            if marker is None:
-                connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
-            elif not _same_place(info, marker):
-                before, info = info, one_that_counts(info, marker, in_step_before)
-                if info is before:
-                    self._write(connection, info)
-            else:
-                info = replace(info, gtid_executed=marker.gtid_executed)
-        self._flush(info, force=True)
-        return info
-
-    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        c = self._marker.c
-        statement = update(self._marker).where(
-            c.Channel_name == self._channel,
-            c.Relay_log_name == expected.relay_log_name,
-            c.Relay_log_pos == expected.relay_log_pos,
-            c.Master_log_name == expected.master_log_name,
-            c.Master_log_pos == expected.master_log_pos,
-        )
-        with mapped_errors(connection.dialect.name):
-            moved = connection.execute(statement.values(**self._row(new))).rowcount == 1
-        if not moved:
-            raise taken_over(expected)
-
-    def stored(self, connection: Connection) -> RelayLogInfo | None:
-        with mapped_errors(connection.dialect.name):
-            return read_marker(connection, self._channel)[0]
-
-    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """A table is written each time (REQ-5 iii to v): it has no cache of the OS to be written into (REQ-3)."""
-        self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
-
-    def close(self, last: RelayLogInfo) -> None:
-        """Where a lock of the target is not to be had at once, it is as after a crash: the next start reconciles."""
-        self._flush(last, force=True)
-        try:
-            with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
-                dialect_of(connection.dialect.name).wait_at_most(connection, CLOSE_PATIENCE_MS)
-                try:
-                    with connection.begin():
-                        self._in_step(connection, True)
-                finally:
-                    connection.invalidate()  # its patience with it
-        except TargetError as error:
-            if error.errno != er.LOCK_WAIT_TIMEOUT:
-                raise
-
-    def _flush(self, info: RelayLogInfo, *, force: bool) -> None:
-        self._repository.flush(replace(info, left_at=info.place), force=force)
-
-    def _in_step(self, connection: Connection, value: bool) -> None:
-        statement = update(self._marker).where(self._marker.c.Channel_name == self._channel)
-        connection.execute(statement.values(Channel_name=self._channel))
-        self._before, self._in_step_before = read_marker(connection, self._channel)
-        connection.execute(statement.values(File_in_step=value))
-
-    def _write(self, connection: Connection, info: RelayLogInfo) -> None:
-        connection.execute(
-            update(self._marker).where(self._marker.c.Channel_name == self._channel).values(**self._row(info))
-        )
-
-    def _row(self, info: RelayLogInfo) -> dict[str, str | int]:
-        return {
-            "Channel_name": self._channel,
-            "Relay_log_name": info.relay_log_name,
-            "Relay_log_pos": info.relay_log_pos,
-            "Master_log_name": info.master_log_name,
-            "Master_log_pos": info.master_log_pos,
-            "Gtid_executed": info.gtid_executed,
-        }
-
-
-def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
-    """(the channel's marker, whether the repository was last left in step with it); (None, False) without one."""
-    marker = commit_marker(connection.dialect.name)
-    row = connection.execute(select(marker).where(marker.c.Channel_name == channel)).first()
-    if row is None:
-        return None, False
-    relay = RelayLogPosition(row.Relay_log_name, row.Relay_log_pos)
-    info = RelayLogInfo(channel_name=channel, gtid_executed=row.Gtid_executed)
-    return info.at(relay, BinlogPosition(row.Master_log_name, row.Master_log_pos)), bool(row.File_in_step)
-
-
-def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
-    """Whether a file that differs from the marker is the position: only an operator's edit after an orderly stop."""
-    return in_step and info.left_at != info.place
-
-
-def at_marker(info: RelayLogInfo, marker: RelayLogInfo) -> RelayLogInfo:
-    """The record with the marker's position; its other settings stay."""
-    return replace(info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed)
-
-
-def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
-    """`info`, the file's, or the marker's position. A file that is ahead is told."""
-    counts = info.is_at(marker) or file_counts(info, in_step)
-    if marker.exec_position.is_before(info.exec_position):
-        log.warning(*_ahead(info, marker, counts))
-    return info if counts else at_marker(info, marker)
-
-
 def settle(config: Config, channel: Channel, engine: Engine) -> None:
     """Bring file and marker in step while no applier runs: before CHANGE MASTER moves the position, so that it
     counts.
@@ -262,43 +124,10 @@ def settle(config: Config, channel: Channel, engine: Engine) -> None:
     ledger.close(ledger.open())
 
 
-def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
-    """Whether the target, restored from a backup, is behind a file that nobody edited. Needs the marker's table."""
-    with mapped_errors(engine.dialect.name), engine.connect() as connection:
-        marker, in_step = read_marker(connection, channel)
-    behind = marker is not None and marker.exec_position.is_before(info.exec_position)
-    return behind and not file_counts(info, in_step)
-
-
-def remove_marker(channel: str, engine: Engine) -> None:
-    """RESET REPLICA: the channel's marker goes with its repository."""
-    marker = commit_marker(engine.dialect.name)
-    with mapped_errors(engine.dialect.name), engine.begin() as connection:
-        connection.execute(delete(marker).where(marker.c.Channel_name == channel))
-
-
-def _ahead(info: RelayLogInfo, marker: RelayLogInfo, counts: bool) -> tuple[str, object, object, str]:
-    """An operator's edit, or a target that was restored from a backup."""
-    how = (
-        "taken as edited by hand; if the target was restored from a backup, stop and CHANGE MASTER to the latter"
-        if counts
-        else "the latter counts: the file is as it was left, so the target was restored from a backup; if its rows are "
-        "newer than that, stop and CHANGE MASTER to where they are"
-    )
-    words = "the stored position %s is ahead of the target's own %s: %s"
-    return words, info.exec_position, marker.exec_position, how
-
-
-def _same_place(one: RelayLogInfo, other: RelayLogInfo) -> bool:
-    return one.relay_log_position == other.relay_log_position and one.exec_position == other.exec_position
-
-
-def taken_over(expected: RelayLogInfo) -> LockBusy:
-    """The fence of design D4 closed: the stored position is not what this applier left."""
-    return LockBusy(
-        f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: "
-        "another applier or an operator changed it; nothing was applied",
-        channel=expected.channel_name,
-        position=str(expected.exec_position),
-        hint="rplctl show-status, then rplctl start",
-    )
+def shown_mode(config: Config, ledger: Ledger) -> str:
+    """For show-status: the mode, and why it is not the one that was asked for."""
+    if config.commit_mode != "xa" or ledger.mode is CommitMode.XA:
+        return ledger.mode.value
+    if ledger.mode is CommitMode.TRANSACTION:
+        return f"{ledger.mode.value} (not xa: the position is in the target's own transaction)"
+    return f"{ledger.mode.value} (not xa: the position's table keeps nothing through a crash)"

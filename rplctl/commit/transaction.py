@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rplctl.commit.ambiguous_commit import until_answered
-from rplctl.commit.position_store import Ledger, taken_over
+from rplctl.commit.position_store import Ledger
+from rplctl.commit.step import Step, taken_over
 from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
@@ -27,12 +28,12 @@ from rplctl.target.base import Target
 def commit_group(
     target: Target,
     ledger: Ledger,
-    step: tuple[RelayLogInfo, RelayLogInfo],
+    step: Step,
     apply: Callable[[], None],
     *,
     foreign_keys: bool = True,
 ) -> None:
-    """Apply and move the position from step[0] to step[1] in one transaction; on any error neither happened."""
+    """Apply and move the position by `step` in one transaction; on any error neither happened."""
     expected, new = step
     if isinstance(ledger, XaLedger):
         commit_in_two_phases(target, ledger, step, apply, foreign_keys=foreign_keys)
@@ -59,7 +60,7 @@ def commit_group(
 def commit_after(  # noqa: PLR0913 - what surrounds a transaction, by keyword
     target: Target,
     ledger: Ledger,
-    step: tuple[RelayLogInfo, RelayLogInfo],
+    step: Step,
     apply: Callable[[], None],
     *,
     foreign_keys: bool = True,
@@ -79,7 +80,7 @@ def commit_after(  # noqa: PLR0913 - what surrounds a transaction, by keyword
     target.begin(foreign_keys=foreign_keys)
     try:
         stored = None if in_a_row else ledger.stored(target.connection)
-        if stored is not None and not _is_same(stored, expected):
+        if stored is not None and not stored.is_at(expected):
             raise taken_over(expected)
         apply()
         crash_point("crash_after_commit_before_update_pos")
@@ -93,13 +94,13 @@ def commit_after(  # noqa: PLR0913 - what surrounds a transaction, by keyword
     crash_point("crash_after_commit_and_update_pos")
 
 
-def _commit_logged(target: Target, ledger: Ledger, step: tuple[RelayLogInfo, RelayLogInfo]) -> None:
-    """COMMIT, and the binary log of applied transactions behind it; before it, when no data change (logged.py)."""
+def _commit_logged(target: Target, ledger: Ledger, step: Step) -> None:
+    """COMMIT, and the binary log of applied transactions behind it; before it, when no data change (binary_log.py)."""
     if ledger.log is None:
-        _commit(target, ledger, step[1])
+        _commit(target, ledger, step.after)
         return
     ledger.log.before_commit(*step)
-    _commit(target, ledger, step[1])
+    _commit(target, ledger, step.after)
     ledger.log.after_commit(*step)
     crash_point("crash_commit_after_log")
     crash_point("crash_commit_before_unlog")
@@ -112,10 +113,6 @@ def _commit(target: Target, ledger: Ledger, new: RelayLogInfo) -> None:
     except TargetError:
         if not until_answered(lambda: _is_committed(target, ledger, new)):
             raise
-
-
-def _is_same(one: RelayLogInfo, other: RelayLogInfo) -> bool:
-    return one.relay_log_position == other.relay_log_position and one.exec_position == other.exec_position
 
 
 def _is_committed(target: Target, ledger: Ledger, new: RelayLogInfo) -> bool:

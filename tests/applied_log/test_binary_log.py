@@ -11,9 +11,10 @@ from rplctl.applied_log.binary_log import BinaryLog, LoggedEvents, no_events
 from rplctl.applied_log.end import logged_record
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
+from rplctl.commit.participants.choice import logged_path
 from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
-from rplctl.commit.two_phase import logged_path
 from rplctl.config import Config
 from rplctl.durable import sync_count
 from rplctl.errors import ConfigError, RelayLogError
@@ -53,7 +54,7 @@ def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) ->
         number = info.master_log_pos + 1
         ledger.log.open()
         ledger.log.stage(EVENTS, info)
-        commit_group(opened, ledger, (info, at(number)), lambda: apply(opened, number))
+        commit_group(opened, ledger, Step(info, at(number)), lambda: apply(opened, number))
         ledger.log.close()
         ledger.close(at(number))
     finally:
@@ -178,6 +179,6 @@ def test_the_record_is_the_positions_only_fsync(tmp_path: Path, target: MariadbS
     before = sync_count.total()
     for number in range(1, 6):
         log.stage(EVENTS, at(number - 1))
-        commit_group(opened, ledger, (at(number - 1), at(number)), lambda number=number: insert(opened, number))  # type: ignore[misc]
+        commit_group(opened, ledger, Step(at(number - 1), at(number)), lambda number=number: insert(opened, number))  # type: ignore[misc]
     assert sync_count.total() - before == 5
     opened.close()

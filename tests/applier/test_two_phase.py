@@ -16,7 +16,7 @@ from rplctl.applier.apply.batch import NOT_IN_XA, BatchApplier
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
-from rplctl.commit.position_store import CommitMode
+from rplctl.commit.step import CommitMode
 from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
 from rplctl.event.scan import GroupKind, scan_groups

@@ -17,7 +17,7 @@ from alembic.config import Config as AlembicConfig
 from rplctl.channel import Channel
 from rplctl.command.channel.context import engine_of
 from rplctl.command.process import preparation
-from rplctl.commit.two_phase import pages_path
+from rplctl.commit.participants.choice import pages_path
 from rplctl.commit.xid import xid_prefix
 from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError

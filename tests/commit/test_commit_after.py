@@ -8,6 +8,7 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.commit.position_store import Ledger, open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError
@@ -52,7 +53,7 @@ def test_the_position_moves_after_the_change(opened: tuple[Target, Ledger]) -> N
         assert found is not None
         seen.append(found.master_log_pos)
 
-    commit_after(target, ledger, (at(0), at(1)), apply)
+    commit_after(target, ledger, Step(at(0), at(1)), apply)
     assert (seen, stored(target, ledger)) == ([0], 1)
     target.close()
 
@@ -64,16 +65,16 @@ def test_an_error_leaves_the_position_where_it_was(opened: tuple[Target, Ledger]
         raise TargetError("no", errno=1050)
 
     with pytest.raises(TargetError):
-        commit_after(target, ledger, (at(0), at(1)), fail)
+        commit_after(target, ledger, Step(at(0), at(1)), fail)
     assert stored(target, ledger) == 0
     target.close()
 
 
 def test_nothing_is_applied_when_somebody_else_moved_the_position(opened: tuple[Target, Ledger]) -> None:
     target, ledger = opened
-    commit_group(target, ledger, (at(0), at(5)), lambda: None)
+    commit_group(target, ledger, Step(at(0), at(5)), lambda: None)
     with pytest.raises(LockBusy):
-        commit_after(target, ledger, (at(0), at(1)), lambda: pytest.fail("applied"))
+        commit_after(target, ledger, Step(at(0), at(1)), lambda: pytest.fail("applied"))
     assert stored(target, ledger) == 5
     target.close()
 
@@ -82,13 +83,13 @@ def test_in_a_row_the_position_is_not_read_before_and_still_moves_only_from_wher
     opened: tuple[Target, Ledger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, ledger = opened
-    commit_after(target, ledger, (at(0), at(1)), lambda: None)
+    commit_after(target, ledger, Step(at(0), at(1)), lambda: None)
     with monkeypatch.context() as patched:
         patched.setattr(ledger, "stored", lambda _: pytest.fail("read"))
-        commit_after(target, ledger, (at(1), at(2)), lambda: None, in_a_row=True)
+        commit_after(target, ledger, Step(at(1), at(2)), lambda: None, in_a_row=True)
     assert stored(target, ledger) == 2
-    commit_group(target, ledger, (at(2), at(7)), lambda: None)  # somebody else
+    commit_group(target, ledger, Step(at(2), at(7)), lambda: None)  # somebody else
     with pytest.raises(LockBusy):
-        commit_after(target, ledger, (at(2), at(3)), lambda: None, in_a_row=True)
+        commit_after(target, ledger, Step(at(2), at(3)), lambda: None, in_a_row=True)
     assert stored(target, ledger) == 7
     target.close()

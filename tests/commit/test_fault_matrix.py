@@ -26,9 +26,10 @@ from rplctl.channel import Channel
 from rplctl.command.selftest.crash_cases import COMMITTED, ONE_TRANSACTION, POSITION_AFTER, TWO_PHASES
 from rplctl.command.selftest.crash_run import Say, in_child, leftovers, load_what_is_loaded_by
 from rplctl.commit import transaction
-from rplctl.commit.participant import LinePosition
+from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.position_store import Ledger, open_ledger
-from rplctl.commit.two_phase import evict_predecessor
+from rplctl.commit.resolve import evict_predecessor
+from rplctl.commit.step import Step
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
@@ -162,7 +163,7 @@ class Bench:
     def _apply(self, case: Case, target: Target, ledger: Ledger, info: RelayLogInfo) -> RelayLogInfo:
         number = info.master_log_pos - 4 + 1
         commit = transaction.commit_after if case.kind == "after" else transaction.commit_group
-        step = (info, at(number, case.gtid))
+        step = Step(info, at(number, case.gtid))
 
         def insert() -> None:
             for part in range(PARTS):
@@ -176,7 +177,7 @@ class Bench:
             with suppress(TargetError):
                 commit(target, ledger, step, fail)
         commit(target, ledger, step, insert)
-        return step[1]
+        return step.after
 
     def state(self, target: Target, info: RelayLogInfo) -> tuple[int, list[str]]:
         """(the position's number, what is wrong with rows and record)."""
@@ -300,7 +301,7 @@ def test_a_wrong_order_is_caught(
 
 def test_a_file_that_says_more_than_the_marker_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the acknowledged: a marker that is not written leaves an old file alone after the power cut."""
-    from rplctl.commit.position_store import MarkerLedger
+    from rplctl.commit.marker import MarkerLedger
 
     monkeypatch.setattr(MarkerLedger, "advance", lambda *_: None)
     case = Case("marker", "crash_commit_after", "rows", 10_000, 2, True, False, True)

@@ -12,17 +12,10 @@ import pytest
 from sqlalchemy import Engine
 
 from rplctl.channel import Channel
-from rplctl.commit.participant import LinePosition
-from rplctl.commit.position_store import (
-    CommitMode,
-    MarkerLedger,
-    TableLedger,
-    has_gone_back,
-    open_ledger,
-    read_marker,
-    remove_marker,
-    settle,
-)
+from rplctl.commit.marker import MarkerLedger, has_gone_back, read_marker, remove_marker
+from rplctl.commit.participants.line import LinePosition
+from rplctl.commit.position_store import TableLedger, open_ledger, settle
+from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_group
 from rplctl.commit.two_phase import XaLedger
 from rplctl.config import Config
@@ -300,7 +293,7 @@ def test_a_table_that_is_not_crash_safe_gets_a_marker_beside_it_and_is_written_e
     ledger = open_ledger(config, channel, target.engine)
     before = ledger.open()
     after = at(1)
-    commit_group(target, ledger, (before, after), lambda: None)
+    commit_group(target, ledger, Step(before, after), lambda: None)
     target.close()
     assert isinstance(ledger, kind)
     assert open_relay_log_info(config, channel, lambda: target.engine).read().exec_position == after.exec_position

@@ -13,6 +13,7 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.command.selftest.crash_run import in_child
 from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import TargetError
@@ -62,7 +63,7 @@ def apply_next(config: Config) -> int:
     commit_group(
         target,
         ledger,
-        (info, at(number)),
+        Step(info, at(number)),
         lambda: insert_probe(target, number),
     )
     target.close()
@@ -98,7 +99,7 @@ def test_an_error_while_applying_rolls_the_position_back(tmp_path: Path) -> None
         raise TargetError("no", errno=1062)
 
     with pytest.raises(TargetError):
-        commit_group(target, ledger, (info, at(1)), fail)
+        commit_group(target, ledger, Step(info, at(1)), fail)
     target.close()
     assert probe(config) == []
     assert apply_next(config) == 1
@@ -125,10 +126,10 @@ def test_a_commit_that_fails_is_decided_by_the_stored_position(
         target.connection.exec_driver_sql("INSERT INTO probe VALUES (1)")
 
     if durable:
-        commit_group(target, ledger, (info, at(1)), write)
+        commit_group(target, ledger, Step(info, at(1)), write)
     else:
         with pytest.raises(TargetError):
-            commit_group(target, ledger, (info, at(1)), write)
+            commit_group(target, ledger, Step(info, at(1)), write)
     target.close()
     assert probe(config) == ([1] if durable else [])
 
@@ -140,7 +141,7 @@ def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_co
     config = prepare(tmp_path, "TABLE")
     target = open_target(config.target_url)
     ledger = open_ledger(config, Channel("", config.datadir), target.engine)
-    step = (ledger.open(), at(1))
+    step = Step(ledger.open(), at(1))
     told: list[Any] = []
     ledger.log = Mock()
     ledger.log.before_commit.side_effect = lambda *step: told.append(("before", *step))

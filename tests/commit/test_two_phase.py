@@ -14,9 +14,12 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.commit import ambiguous_commit as in_doubt
-from rplctl.commit.position_store import CommitMode, open_ledger, settle
+from rplctl.commit.participants.choice import pages_path
+from rplctl.commit.position_store import open_ledger, settle, shown_mode
+from rplctl.commit.resolve import evict_predecessor, settle_prepared
+from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_after, commit_group
-from rplctl.commit.two_phase import XaLedger, evict_predecessor, pages_path, settle_prepared, shown_mode
+from rplctl.commit.two_phase import XaLedger
 from rplctl.commit.xid import xid_prefix
 from rplctl.config import Config
 from rplctl.errors import ConfigError, LockBusy, RplError, TargetError
@@ -159,7 +162,7 @@ def test_the_target_killed_between_prepare_and_commit(
         insert(target, 2)
 
     def step() -> None:
-        commit_group(target, ledger, (info, at(2)), apply)
+        commit_group(target, ledger, Step(info, at(2)), apply)
 
     with pytest.raises((TargetError, OSError)):
         step()
@@ -167,7 +170,7 @@ def test_the_target_killed_between_prepare_and_commit(
     monkeypatch.undo()
     if decided:
         with pytest.raises(TargetError, match="decided and not finished"):
-            commit_group(target, ledger, (info, at(3)), lambda: None)
+            commit_group(target, ledger, Step(info, at(3)), lambda: None)
         step()
         assert (applied, ledger.pending()) == ([1], "")
     target.close()
@@ -192,7 +195,7 @@ def test_a_frozen_predecessor_that_holds_a_prepared_transaction_is_ended(
         assert isinstance(ledger, XaLedger)
         info = ledger.open()
         ledger.participant.prepare = lambda *_: (os.write(write, b"x"), signal.pause())  # type: ignore[method-assign,func-returns-value,assignment]
-        commit_group(target, ledger, (info, at(1)), lambda: insert(target, 1))
+        commit_group(target, ledger, Step(info, at(1)), lambda: insert(target, 1))
         os._exit(1)
     try:
         assert os.read(read, 1) == b"x"
@@ -261,7 +264,7 @@ def test_without_two_phases_the_position_follows_without_a_prepare_line(mariadb:
         insert(target, 1)
         seen.append(channel.relay_log_info_path.read_bytes())
 
-    commit_after(target, ledger, (ledger.open(), at(1)), apply)
+    commit_after(target, ledger, Step(ledger.open(), at(1)), apply)
     assert b"prepared:" not in seen[0] and prepared(mariadb) == []
     assert open_relay_log_info(config, channel, lambda: target.engine).read().is_at(at(1))
     ledger.close(at(1))

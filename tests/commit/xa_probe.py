@@ -14,6 +14,7 @@ from sqlalchemy import text
 from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.failpoint import ENVIRONMENT
@@ -66,7 +67,7 @@ def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) ->
         ledger = open_ledger(config, Channel("", config.datadir), target.engine)
         info = ledger.open()
         number = info.master_log_pos + 1
-        commit_group(target, ledger, (info, at(number)), lambda: apply(target, number))
+        commit_group(target, ledger, Step(info, at(number)), lambda: apply(target, number))
         ledger.close(at(number))
     finally:
         target.close()

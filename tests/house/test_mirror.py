@@ -17,7 +17,7 @@ TESTED_TOGETHER = {
     "applier/": "a batch goes through all of them: from the relay log to the rows of a target",
     "cli/": "colour, terminology and plain values are seen in what a command prints",
     "command/": "commands are called as an operator calls them, several in one test",
-    "commit/": "transaction ids are seen where two phases are",
+    "commit/": "participants are one contract (test_participants); ids and recovery are seen where two phases are",
     "event/": "kernels and their parts are tested on whole logs, through scan, values, groups and payload",
     "handshake/": "sign-in and TLS are tested against a server, through the connection",
     "receiver/": "where a dump starts is tested by what arrives",

@@ -23,6 +23,7 @@ from rplctl.command.channel.context import engine_of, one_engine, open_repositor
 from rplctl.command.process.preparation import prepare
 from rplctl.command.process.start_request import StartRequest
 from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
 from rplctl.event.gtid import MysqlGtidSet
@@ -195,7 +196,7 @@ class Life:
                         if seq:
                             target.connection.exec_driver_sql(f"INSERT INTO probe VALUES ({seq})")
 
-                    commit_group(target, ledger, (info, new), insert)
+                    commit_group(target, ledger, Step(info, new), insert)
                     ledger.committed(new)
                     info = new
             ledger.close(info)

@@ -17,6 +17,7 @@ from sqlalchemy import Engine, event, text
 from rplctl.channel import Channel
 from rplctl.command.show_status import COLUMNS
 from rplctl.commit.position_store import open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.durable import sync_count
@@ -195,25 +196,25 @@ WL5125: dict[int, tuple[str, ...]] = {
 }
 WL3970: dict[int, tuple[str, ...]] = {
     1: (
-        "commit/test_participant.py::test_without_a_prepare_the_position_is_written_at_once",
+        "commit/participants/test_participants.py::test_without_a_prepare_the_position_is_written_at_once",
         "commit/test_two_phase.py::test_an_operators_edit_of_the_file_stops_the_applier_and_the_target_is_rolled_back",
     ),
     2: (
         "repository/test_lines.py::test_a_prepared_position_is_a_line_behind_the_end_marker",
-        "commit/test_participant.py::test_a_line_costs_two_fsyncs_a_transaction_all_in_prepare",
+        "commit/participants/test_participants.py::test_a_line_costs_two_fsyncs_a_transaction_all_in_prepare",
     ),
-    3: ("commit/test_participant.py::test_prepare_leaves_the_position_and_commit_moves_name_and_offset",),
+    3: ("commit/participants/test_participants.py::test_prepare_leaves_the_position_and_commit_moves_name_and_offset",),
     4: (
         "commit/test_two_phase.py::test_rollback_of_a_failed_transaction_does_not_move_the_position",
-        "commit/test_participant.py::test_rollback_forgets_what_was_prepared_and_leaves_the_position",
+        "commit/participants/test_participants.py::test_rollback_forgets_what_was_prepared_and_leaves_the_position",
     ),
     5: ("applier/test_two_phase.py::test_a_logged_rollback_moves_the_position_outside_the_transaction",),
     6: (
         "applier/apply/test_savepoint_groups.py::test_a_group_ends_at_ddl_at_a_commit_without_transactions_and_at_its_size",
     ),
     7: (
-        "commit/test_participant.py::test_recover_names_what_was_prepared_and_commit_by_xid_moves_the_position",
-        "commit/test_participant.py::test_rollback_by_xid_removes_what_was_prepared_and_refuses_another_name",
+        "commit/participants/test_participants.py::test_recover_names_what_was_prepared_and_commit_by_xid_moves_the_position",
+        "commit/participants/test_participants.py::test_rollback_by_xid_removes_what_was_prepared_and_refuses_another_name",
     ),
     8: ("repository/test_lines.py::test_a_prepared_position_is_a_line_behind_the_end_marker",),
     9: (
@@ -292,9 +293,11 @@ def test_09_omitted_columns_get_the_columns_own_defaults(target: Target, channel
 TRIGGERS: dict[str, Callable[[Any, Any, Any, Any], None]] = {
     "relay log rotated": lambda _target, ledger, _old, new: ledger.committed(new, force=True),
     "applier stopped": lambda _target, ledger, _old, new: ledger.close(new),
-    "XID": lambda target, ledger, old, new: commit_group(target, ledger, (old, new), lambda: None),
-    "COMMIT": lambda target, ledger, old, new: commit_group(target, ledger, (old, new), lambda: None),
-    "outside a transaction": lambda target, ledger, old, new: commit_after(target, ledger, (old, new), lambda: None),
+    "XID": lambda target, ledger, old, new: commit_group(target, ledger, Step(old, new), lambda: None),
+    "COMMIT": lambda target, ledger, old, new: commit_group(target, ledger, Step(old, new), lambda: None),
+    "outside a transaction": lambda target, ledger, old, new: commit_after(
+        target, ledger, Step(old, new), lambda: None
+    ),
 }
 
 

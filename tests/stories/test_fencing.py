@@ -20,6 +20,7 @@ from sqlalchemy import inspect
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.position_store import Ledger, open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
@@ -128,7 +129,7 @@ class Applier:
             self.target.connection.exec_driver_sql(f"INSERT INTO {self.place.table} VALUES ({number})")
             meanwhile()
 
-        commit_group(self.target, self.ledger, (self.info, at(number)), apply)
+        commit_group(self.target, self.ledger, Step(self.info, at(number)), apply)
         self.info = replace(at(number), channel_name=self.info.channel_name)
         return number
 

@@ -31,6 +31,7 @@ from rplctl import durable
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.channel import Channel
 from rplctl.commit.position_store import Ledger, open_ledger
+from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError
@@ -317,7 +318,7 @@ class World:
                     assert hashlib.sha256(data).hexdigest() == self.archive.digests[numbers[-1] - 1]
             relay = RelayLogPosition(groups.log_name, int(groups.scan.end[last]))
             new = self._info.at(relay, groups.scan.source_position(last))
-            commit_group(self.target, ledger, (self._info, new), lambda numbers=numbers: self._insert(numbers))  # type: ignore[misc]
+            commit_group(self.target, ledger, Step(self._info, new), lambda numbers=numbers: self._insert(numbers))  # type: ignore[misc]
             self._info, self.acknowledged = new, self.archive.count_to(new.exec_position)
             first = last + 1
         if first < len(groups.scan):

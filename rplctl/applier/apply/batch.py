@@ -34,7 +34,8 @@ from rplctl.applier.log_bin.events import stage
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.commit.ambiguous_commit import InDoubt
-from rplctl.commit.position_store import CommitMode, Ledger
+from rplctl.commit.position_store import Ledger
+from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
@@ -299,7 +300,7 @@ class BatchApplier:
         try:
             stage(self._ledger.log, batch, self._config, self._rules, self.info)
             commit = partial(commit_after, in_a_row=in_a_row) if after else commit_group
-            commit(self._target, self._ledger, (self.info, new), apply_uncut, foreign_keys=foreign_keys)
+            commit(self._target, self._ledger, Step(self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:
             error.channel = self._channel.name
             if not error.position:

@@ -11,7 +11,8 @@ import numpy as np
 
 from rplctl.applied_log.binary_log import LoggedEvents, no_events
 from rplctl.applier.feed.plan import Batch
-from rplctl.commit.position_store import CommitMode, Ledger
+from rplctl.commit.position_store import Ledger
+from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
@@ -40,7 +41,7 @@ def enter_new_source(
     if ledger.log is not None:
         ledger.log.stage(LoggedEvents(None, batch.first_timestamp, False, no_events), info)
     commit = commit_after if ledger.mode is CommitMode.XA else commit_group
-    commit(target, ledger, (info, begins), rebase)
+    commit(target, ledger, Step(info, begins), rebase)
     ledger.committed(begins, force=True)
     return begins
 

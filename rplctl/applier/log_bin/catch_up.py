@@ -18,7 +18,8 @@ from rplctl.applier.feed.gtids import assigned, moved_by
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.log_bin.events import logged_events
 from rplctl.channel import Channel
-from rplctl.commit.position_store import CommitMode, Ledger
+from rplctl.commit.position_store import Ledger
+from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_after
 from rplctl.config import Config
 from rplctl.errors import RelayLogError
@@ -91,7 +92,7 @@ class CatchUp:
     def _commit(self, log: BinaryLog, record: PositionRecord, committed: RelayLogInfo) -> RelayLogInfo:
         """The position follows; whatever of the data was to change has been committed, or there was nothing."""
         new = record.moved(committed)
-        commit_after(self._target, self._ledger, (committed, new), lambda: None)
+        commit_after(self._target, self._ledger, Step(committed, new), lambda: None)
         return new
 
     def _missing(self, logged: RelayLogInfo, committed: RelayLogInfo) -> list[RelayGroups] | None:

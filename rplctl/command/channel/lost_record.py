@@ -34,7 +34,7 @@ def made_again(
     """The record from the target's marker, stored; None without a marker. Raises TargetError."""
     if not may_have_table(config) or not target_has_table(repositories, "rplctl_commit_marker"):
         return None
-    from rplctl.commit.position_store import read_marker
+    from rplctl.commit.marker import read_marker
 
     engine = repositories.engine()
     with mapped_errors(engine.dialect.name), engine.connect() as connection:

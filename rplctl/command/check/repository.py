@@ -162,7 +162,7 @@ def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iter
 
 def _marker(channel: Channel, repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
     """File and marker of commit mode `marker`, while no applier moves them."""
-    from rplctl.commit.position_store import file_counts, read_marker
+    from rplctl.commit.marker import file_counts, read_marker
 
     try:
         if APPLIER in running(channel) or not target_has_table(repositories, "rplctl_commit_marker"):

@@ -133,7 +133,7 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     if not running(channel):
         for folder in (channel.datadir, channel.run_folder):
             remove_leftovers(folder)
-        from rplctl.commit.two_phase import settle_prepared
+        from rplctl.commit.resolve import settle_prepared
 
         upgrade_tables(config, engine_of(config))
         settle_prepared(config, channel, engine_of(config))
@@ -160,7 +160,8 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     stored = repositories.relay_log_info
     if not target_has_table(repositories, "rplctl_commit_marker"):
         return ()
-    from rplctl.commit.position_store import has_gone_back, settle
+    from rplctl.commit.marker import has_gone_back
+    from rplctl.commit.position_store import settle
 
     before = stored.read()
     if not has_gone_back(channel.name, repositories.engine(), before):

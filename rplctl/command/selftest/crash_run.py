@@ -184,7 +184,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
     """
     from rplctl.applier.apply.batch import BatchApplier
     from rplctl.commit.position_store import open_ledger
-    from rplctl.commit.two_phase import evict_predecessor
+    from rplctl.commit.resolve import evict_predecessor
     from rplctl.own_tables.tables import create_own_tables
 
     channel = channel_of(config)

@@ -128,7 +128,7 @@ def test_a_recovery_that_does_not_heed_the_decision_is_seen(
             verbs.rollback_prepared(engine, xid)
 
     assert on_mariadb.run(case) == COMMITTED
-    monkeypatch.setattr("rplctl.commit.two_phase.resolve_prepared", rolls_back)
+    monkeypatch.setattr("rplctl.commit.resolve.resolve_prepared", rolls_back)
     assert on_mariadb.run(case) != COMMITTED
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.commit.participant import LinePosition, PagePosition
+from rplctl.commit.participants.line import LinePosition
+from rplctl.commit.participants.page import PagePosition
 from rplctl.durable import sync_count
 from rplctl.errors import LockBusy, RplError
 from rplctl.info import RelayLogInfo

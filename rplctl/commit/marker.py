@@ -1,0 +1,180 @@
+"""A marker row in the target keeps the position of a channel whose repository is no part of its transactions.
+
+The row moves inside the data's transaction; the repository follows after COMMIT (REQ-5: "positions are updated after
+processing the commit").
+Recovery: a file behind the marker is what a crash leaves → the marker wins. A file that was edited
+after an orderly stop, which left both in step, wins (WL#5125: hand-edited files are honoured); one that is as the
+applier left it (`left_at`) beside a marker that is not: the target, or the file, is from a backup → the marker, which
+is of the rows' age, wins. So it does over a file ahead of a marker that was left moving, which no crash leaves. A file
+that is ahead is told. Where this says file, a table without transactions is meant too; it has no `left_at`.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import nullcontext
+from dataclasses import replace
+
+from sqlalchemy import Connection, Engine, delete, insert, select, update
+
+from rplctl import mysql_errors as er
+from rplctl.applied_log.binary_log import BinaryLog
+from rplctl.commit.step import CommitMode, taken_over
+from rplctl.durable import Guard
+from rplctl.errors import TargetError
+from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import commit_marker
+from rplctl.position import BinlogPosition, RelayLogPosition
+from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.target import dialect_of, mapped_errors
+
+CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
+log = logging.getLogger(__name__)
+
+
+class MarkerLedger:
+    """See position_store.Ledger."""
+
+    mode = CommitMode.MARKER
+
+    def __init__(self, repository: InfoRepository[RelayLogInfo], channel: str, engine: Engine) -> None:
+        self.guard: Guard = nullcontext
+        self.log: BinaryLog | None = None
+        self._repository = repository
+        self._channel = channel
+        self._engine = engine
+        self._marker = commit_marker(engine.dialect.name)
+
+    def open(self) -> RelayLogInfo:
+        """Reconcile file and marker, then mark them as moving (File_in_step false) until `close`."""
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
+            self._in_step(connection, False)  # a write first: takes the lock before anything is read
+            marker, in_step_before = self._before, self._in_step_before
+            info = self._repository.read()
+            if marker is None:
+                connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
+            elif not info.is_at(marker):
+                before, info = info, one_that_counts(info, marker, in_step_before)
+                if info is before:
+                    self._write(connection, info)
+            else:
+                info = replace(info, gtid_executed=marker.gtid_executed)
+        self._flush(info, force=True)
+        return info
+
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        c = self._marker.c
+        statement = update(self._marker).where(
+            c.Channel_name == self._channel,
+            c.Relay_log_name == expected.relay_log_name,
+            c.Relay_log_pos == expected.relay_log_pos,
+            c.Master_log_name == expected.master_log_name,
+            c.Master_log_pos == expected.master_log_pos,
+        )
+        with mapped_errors(connection.dialect.name):
+            moved = connection.execute(statement.values(**self._row(new))).rowcount == 1
+        if not moved:
+            raise taken_over(expected)
+
+    def stored(self, connection: Connection) -> RelayLogInfo | None:
+        with mapped_errors(connection.dialect.name):
+            return read_marker(connection, self._channel)[0]
+
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
+        """A table is written each time (REQ-5 iii to v): it has no cache of the OS to be written into (REQ-3)."""
+        self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
+
+    def close(self, last: RelayLogInfo) -> None:
+        """Where a lock of the target is not to be had at once, it is as after a crash: the next start reconciles."""
+        self._flush(last, force=True)
+        try:
+            with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
+                dialect_of(connection.dialect.name).wait_at_most(connection, CLOSE_PATIENCE_MS)
+                try:
+                    with connection.begin():
+                        self._in_step(connection, True)
+                finally:
+                    connection.invalidate()  # its patience with it
+        except TargetError as error:
+            if error.errno != er.LOCK_WAIT_TIMEOUT:
+                raise
+
+    def _flush(self, info: RelayLogInfo, *, force: bool) -> None:
+        self._repository.flush(replace(info, left_at=info.place), force=force)
+
+    def _in_step(self, connection: Connection, value: bool) -> None:
+        statement = update(self._marker).where(self._marker.c.Channel_name == self._channel)
+        connection.execute(statement.values(Channel_name=self._channel))
+        self._before, self._in_step_before = read_marker(connection, self._channel)
+        connection.execute(statement.values(File_in_step=value))
+
+    def _write(self, connection: Connection, info: RelayLogInfo) -> None:
+        connection.execute(
+            update(self._marker).where(self._marker.c.Channel_name == self._channel).values(**self._row(info))
+        )
+
+    def _row(self, info: RelayLogInfo) -> dict[str, str | int]:
+        return {
+            "Channel_name": self._channel,
+            "Relay_log_name": info.relay_log_name,
+            "Relay_log_pos": info.relay_log_pos,
+            "Master_log_name": info.master_log_name,
+            "Master_log_pos": info.master_log_pos,
+            "Gtid_executed": info.gtid_executed,
+        }
+
+
+def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
+    """(the channel's marker, whether the repository was last left in step with it); (None, False) without one."""
+    marker = commit_marker(connection.dialect.name)
+    row = connection.execute(select(marker).where(marker.c.Channel_name == channel)).first()
+    if row is None:
+        return None, False
+    relay = RelayLogPosition(row.Relay_log_name, row.Relay_log_pos)
+    info = RelayLogInfo(channel_name=channel, gtid_executed=row.Gtid_executed)
+    return info.at(relay, BinlogPosition(row.Master_log_name, row.Master_log_pos)), bool(row.File_in_step)
+
+
+def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
+    """`info`, the file's, or the marker's position. A file that is ahead is told."""
+    counts = info.is_at(marker) or file_counts(info, in_step)
+    if marker.exec_position.is_before(info.exec_position):
+        log.warning(*_ahead(info, marker, counts))
+    return info if counts else at_marker(info, marker)
+
+
+def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
+    """Whether a file that differs from the marker is the position: only an operator's edit after an orderly stop."""
+    return in_step and info.left_at != info.place
+
+
+def at_marker(info: RelayLogInfo, marker: RelayLogInfo) -> RelayLogInfo:
+    """The record with the marker's position; its other settings stay."""
+    return replace(info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed)
+
+
+def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
+    """Whether the target, restored from a backup, is behind a file that nobody edited. Needs the marker's table."""
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
+        marker, in_step = read_marker(connection, channel)
+    behind = marker is not None and marker.exec_position.is_before(info.exec_position)
+    return behind and not file_counts(info, in_step)
+
+
+def remove_marker(channel: str, engine: Engine) -> None:
+    """RESET REPLICA: the channel's marker goes with its repository."""
+    marker = commit_marker(engine.dialect.name)
+    with mapped_errors(engine.dialect.name), engine.begin() as connection:
+        connection.execute(delete(marker).where(marker.c.Channel_name == channel))
+
+
+def _ahead(info: RelayLogInfo, marker: RelayLogInfo, counts: bool) -> tuple[str, object, object, str]:
+    """An operator's edit, or a target that was restored from a backup."""
+    how = (
+        "taken as edited by hand; if the target was restored from a backup, stop and CHANGE MASTER to the latter"
+        if counts
+        else "the latter counts: the file is as it was left, so the target was restored from a backup; if its rows are "
+        "newer than that, stop and CHANGE MASTER to where they are"
+    )
+    words = "the stored position %s is ahead of the target's own %s: %s"
+    return words, info.exec_position, marker.exec_position, how

@@ -1,0 +1,64 @@
+"""A participant is the position in two-phase commit: prepare, commit, rollback, recover (WL#3970).
+
+It votes last, but for the binary log, whose record is the decision where there is one: `prepare` durable is the
+decision, so a prepared transaction in the target is committed if `recover` names it, else rolled back. Invariant: only
+`commit` and `commit_by_xid` move the position, to the prepared name *and* offset (the worklog's draft kept the old
+name); `rollback` never does. That is the rollback of a stopped or failed transaction; the logged ROLLBACK of a group
+that changed tables without transactions is a change like others, whose position follows it (`commit_after`).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rplctl.errors import RplError
+from rplctl.info import PreparedPosition, RelayLogInfo
+
+
+class PositionParticipant(Protocol):
+    """One channel's position. `xid` is a name of xid.py."""
+
+    def open(self) -> RelayLogInfo:
+        """The committed record, at start, after `recover` was answered."""
+        ...
+
+    def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        """Make the step durable. Raises LockBusy when the stored position is not `expected`, RplError, TargetError."""
+        ...
+
+    def commit(self) -> None:
+        """The prepared position is the position. Cannot fail the transaction any more: it is decided."""
+        ...
+
+    def rollback(self) -> None:
+        """Forget what was prepared, the position stays; nothing prepared is fine. Before the target's rollback."""
+        ...
+
+    def recover(self) -> str | None:
+        """The transaction whose decision is stored."""
+        ...
+
+    def commit_by_xid(self, xid: str) -> None:
+        """As `commit`, by name; another name than that of `recover` changes nothing."""
+        ...
+
+    def rollback_by_xid(self, xid: str) -> None:
+        """As `rollback`, by name. Raises RplError for another name than that of `recover`."""
+        ...
+
+    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
+        """Without a prepare: for groups in which some participant cannot do two-phase commit."""
+        ...
+
+    def close(self, last: RelayLogInfo) -> None:
+        """The channel stops in an orderly way: the repository alone says everything."""
+        ...
+
+
+def prepared_position(xid: str, new: RelayLogInfo) -> PreparedPosition:
+    return PreparedPosition(xid, new.relay_log_position, new.exec_position, new.gtid_executed)
+
+
+def refuse_other_xid(xid: str, stored: str | None) -> None:
+    if xid != stored:
+        raise RplError(f"{xid} is not the prepared position ({stored or 'there is none'})")

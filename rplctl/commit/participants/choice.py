@@ -1,0 +1,101 @@
+"""The options choose the participant that keeps the position; each one that kept it before may still hold a decision.
+
+Invariant: a participant that is no longer chosen is brought to what it decided, and then forgotten.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from rplctl.applied_log.files import binary_log_files
+from rplctl.channel import Channel
+from rplctl.commit.participants.base import PositionParticipant
+from rplctl.commit.participants.line import LinePosition
+from rplctl.commit.participants.log import BinlogParticipant
+from rplctl.commit.participants.page import PagePosition
+from rplctl.commit.participants.row import RowPosition
+from rplctl.config import Config
+from rplctl.errors import ConfigError
+from rplctl.info import RelayLogInfo
+from rplctl.repository import open_repository
+from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.layout import engine_of
+from rplctl.repository.record import RELAY_LOG_INFO
+from rplctl.target import mapped_errors
+
+CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each statement is durable and whole
+
+
+def chosen_participant(
+    config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
+) -> PositionParticipant | None:
+    """None: the position needs no second phase, or cannot be decided on."""
+    files = binary_log_files(config, channel)
+    in_log = BinlogParticipant(repository, files, logged_path(channel)) if files is not None else None
+    if repository.kind is RepositoryKind.FILE:
+        if config.prepared_position == "pages":
+            return PagePosition(repository, pages_path(channel))
+        if config.prepared_position == "binlog":
+            return in_log or _no_log()
+        return LinePosition(repository)
+    if repository.is_transactional():
+        return None
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
+        is_safe = engine_of(connection, RELAY_LOG_INFO.table).lower() in CRASH_SAFE_ENGINES
+    if not is_safe:
+        return None
+    return in_log or RowPosition(repository, engine, prefix)  # a row cannot wait for the log's decision
+
+
+def _no_log() -> PositionParticipant:
+    raise ConfigError(
+        "prepared_position=binlog: there is no binary log, log_bin is empty", hint="set log_bin, or prepared_position"
+    )
+
+
+def possible_participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
+    """All that may hold a decision, whatever the options say now."""
+    file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
+    found: list[PositionParticipant] = [LinePosition(file)]
+    if pages_path(channel).exists():
+        found.append(PagePosition(file, pages_path(channel)))
+    files = binary_log_files(config, channel)
+    if files is not None and logged_path(channel).exists():
+        stored = open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, lambda: engine)
+        found.append(BinlogParticipant(stored, files, logged_path(channel)))
+    elif RELAY_LOG_INFO.kind(config) is RepositoryKind.TABLE:
+        table = open_repository(RELAY_LOG_INFO, RepositoryKind.TABLE, config, channel, lambda: engine)
+        found.append(RowPosition(table, engine, prefix))
+    return found
+
+
+def forget_pages(config: Config, channel: Channel) -> None:
+    """Bring relay-log.info to what the shadow-page file says and remove that."""
+    path = pages_path(channel)
+    if path.exists():
+        file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, _no_engine)
+        pages = PagePosition(file, path)
+        pages.close(pages.open())
+
+
+def forget_logged(config: Config, channel: Channel, engine: Engine) -> None:
+    """Bring the repository to what the binary log says and do without it from here on."""
+    path, files = logged_path(channel), binary_log_files(config, channel)
+    if path.exists() and files is not None:
+        stored = open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, lambda: engine)
+        position = BinlogParticipant(stored, files, path)
+        position.close(position.open())
+
+
+def _no_engine() -> Engine:
+    raise AssertionError("a FILE asks no engine")
+
+
+def pages_path(channel: Channel) -> Path:
+    return channel.relay_log_info_path.with_suffix(".pages")
+
+
+def logged_path(channel: Channel) -> Path:
+    return channel.relay_log_info_path.with_suffix(".logged")

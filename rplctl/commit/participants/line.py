@@ -1,0 +1,69 @@
+"""The position in a FILE is prepared as a `prepared:` line behind relay-log.info's record; the whole file is replaced.
+
+fsyncs: two in `prepare`, for the file and its name. None in `commit`: until the next `prepare` the last durable file
+says `prepared`, and the target that the transaction is gone from its list, which means the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rplctl.commit.participants.base import prepared_position, refuse_other_xid
+from rplctl.commit.step import taken_over
+from rplctl.info import RelayLogInfo
+from rplctl.repository.base import InfoRepository
+
+
+class LinePosition:
+    """FILE in line format."""
+
+    def __init__(self, repository: InfoRepository[RelayLogInfo]) -> None:
+        self._repository = repository
+
+    def open(self) -> RelayLogInfo:
+        return self._repository.read()
+
+    def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        stored = self._repository.read()
+        if not stored.is_at(expected) or stored.prepared is not None:
+            raise taken_over(expected)
+        self._repository.flush(replace(expected, prepared=prepared_position(xid, new)), force=True)
+
+    def commit(self) -> None:
+        self._finish(_committed(self._repository.read()), durable=False)
+
+    def rollback(self) -> None:
+        stored = self._repository.read()
+        if stored.prepared is not None:
+            self._finish(replace(stored, prepared=None), durable=True)
+
+    def recover(self) -> str | None:
+        prepared = self._repository.read().prepared if self._repository.exists() else None
+        return prepared.xid if prepared else None
+
+    def commit_by_xid(self, xid: str) -> None:
+        if self.recover() == xid:
+            self._finish(_committed(self._repository.read()), durable=True)
+
+    def rollback_by_xid(self, xid: str) -> None:
+        refuse_other_xid(xid, self.recover())
+        self.rollback()
+
+    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
+        self._finish(info, durable=durable)
+
+    def close(self, last: RelayLogInfo) -> None:
+        stored = self._repository.read()
+        if stored.prepared is None:  # else it is decided and may not be forgotten: the next start carries it out
+            self._finish(last, durable=True)
+
+    def _finish(self, info: RelayLogInfo, *, durable: bool) -> None:
+        self._repository.flush(info, force=durable, events=0)
+
+
+def _committed(info: RelayLogInfo) -> RelayLogInfo:
+    prepared = info.prepared
+    if prepared is None:
+        return info
+    moved = info.at(prepared.relay, prepared.source)
+    return replace(moved, gtid_executed=prepared.gtid_executed, prepared=None)

@@ -1,0 +1,75 @@
+"""The position is in the binary log's last record, which the repository follows (WL#5125 variant 1).
+
+With `log_bin` and prepared_position=binlog. Invariant: the record is durable with the decision, so the repository need
+not be: it is behind, or equal. An empty file `flag` is there while an applier runs and after a crash only; without it
+the repository alone counts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rplctl.applied_log.end import logged_record
+from rplctl.applied_log.files import BinaryLogFiles
+from rplctl.applied_log.record import PositionRecord
+from rplctl.commit.step import taken_over
+from rplctl.durable import remove_file, replace_file
+from rplctl.errors import RplError
+from rplctl.info import RelayLogInfo
+from rplctl.repository.base import InfoRepository, RepositoryKind
+
+
+class BinlogParticipant:
+    def __init__(self, repository: InfoRepository[RelayLogInfo], files: BinaryLogFiles, flag: Path) -> None:
+        self._repository = repository
+        self._files = files
+        self._flag = flag
+        self._new: RelayLogInfo | None = None  # of the transaction in work
+
+    def open(self) -> RelayLogInfo:
+        info = self._repository.read()
+        record = self._record()
+        if record is not None and info.exec_position.is_before(record.after.exec_position):
+            info = record.moved(info)
+        self._repository.flush(info, force=True)  # what it says may have been in no disk's hands yet
+        replace_file(self._flag, b"")
+        return info
+
+    def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        if not self._repository.read().is_at(expected):
+            raise taken_over(expected)
+        self._new = new
+
+    def commit(self) -> None:
+        assert self._new is not None
+        self.write(self._new, durable=False)
+
+    def rollback(self) -> None:
+        """Nothing: nothing was written."""
+
+    def recover(self) -> str | None:
+        """The log's last transaction, committed long ago or not."""
+        record = self._record()
+        return (record.xid or None) if record else None
+
+    def commit_by_xid(self, xid: str) -> None:
+        record = self._record()
+        info = self._repository.read()
+        if record is not None and record.xid == xid and info.is_at(record.before):
+            self.write(record.moved(info), durable=True)
+
+    def rollback_by_xid(self, xid: str) -> None:
+        if self.recover() == xid:
+            raise RplError(f"the binary log holds {xid}: it is committed, not rolled back")
+
+    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
+        is_table = self._repository.kind is RepositoryKind.TABLE  # has no cache of the system to be written into
+        self._repository.flush(info, force=durable or is_table, events=0)
+
+    def close(self, last: RelayLogInfo) -> None:
+        if self._repository.read().is_at(last):  # else a transaction is decided, and the next start carries it out
+            self._repository.flush(last, force=True)
+            remove_file(self._flag)
+
+    def _record(self) -> PositionRecord | None:
+        return logged_record(self._files) if self._flag.exists() else None

@@ -1,0 +1,95 @@
+"""The position in a FILE is prepared in a shadow-page file (`prepared_position=pages`), which relay-log.info follows.
+
+Invariant: the file is there while an applier runs and after a crash only; it is then ahead of relay-log.info, or equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from rplctl.commit.participants.base import prepared_position, refuse_other_xid
+from rplctl.commit.step import taken_over
+from rplctl.commit.xid import number_of
+from rplctl.info import RelayLogInfo
+from rplctl.repository.base import InfoRepository
+from rplctl.repository.lines import format_relay_log_info, parse_relay_log_info
+from rplctl.repository.shadow_page import ShadowPageFile
+
+
+class PagePosition:
+    """relay-log.info follows as if behind a marker."""
+
+    def __init__(self, repository: InfoRepository[RelayLogInfo], path: Path) -> None:
+        self._repository = repository
+        self._pages = ShadowPageFile(path)
+        self._is_open = False
+
+    def open(self) -> RelayLogInfo:
+        info = self._repository.read()
+        if self._load():
+            committed = parse_relay_log_info(self._pages.record)
+            if info.exec_position.is_before(committed.exec_position):
+                info = replace(committed, channel_name=info.channel_name)
+                self._repository.flush(info, force=True)
+            self._pages.remove()
+        self._pages.create(format_relay_log_info(info))
+        self._is_open = True
+        return info
+
+    def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        if not parse_relay_log_info(self._pages.record).is_at(expected):
+            raise taken_over(expected)
+        if not self._repository.read().is_at(expected):
+            raise taken_over(expected)
+        record = format_relay_log_info(replace(new, prepared=prepared_position(xid, new)))
+        if not self._pages.fits(record):
+            self._pages.create(format_relay_log_info(expected), room=2 * len(record))
+        self._pages.update(record)
+        self._pages.prepare(number_of(xid))
+
+    def commit(self) -> None:
+        self._pages.commit()
+        self._repository.flush(self._committed(), force=False, events=0)
+
+    def rollback(self) -> None:
+        if self._load():
+            self._pages.rollback()
+
+    def recover(self) -> str | None:
+        prepared = self._pages.prepared if self._load() else None
+        if prepared is None:
+            return None
+        stored = parse_relay_log_info(prepared.record).prepared
+        assert stored is not None
+        return stored.xid
+
+    def commit_by_xid(self, xid: str) -> None:
+        if self.recover() == xid:
+            self._pages.commit()
+            self._repository.flush(self._committed(), force=True)
+
+    def rollback_by_xid(self, xid: str) -> None:
+        refuse_other_xid(xid, self.recover())
+        self.rollback()
+
+    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
+        self._repository.flush(info, force=durable, events=0)
+        self._pages.create(format_relay_log_info(info))
+
+    def close(self, last: RelayLogInfo) -> None:
+        if self.recover() is None:
+            self._repository.flush(last, force=True)
+            self._pages.remove()
+
+    def _committed(self) -> RelayLogInfo:
+        return replace(parse_relay_log_info(self._pages.record), prepared=None)
+
+    def _load(self) -> bool:
+        if not self._is_open:
+            try:
+                self._pages.open()
+            except FileNotFoundError:
+                return False
+            self._is_open = True
+        return True

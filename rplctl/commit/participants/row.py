@@ -1,0 +1,56 @@
+"""The position in a TABLE of another engine than the data, one that keeps each statement through a crash (Aria).
+
+Invariant: the row is the last participant: writing it is prepare and commit in one (WL#5125 variant 5), one UPDATE on a
+connection of its own, after the target has prepared.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Engine
+
+from rplctl.commit.step import taken_over
+from rplctl.commit.xid import xid_of
+from rplctl.errors import RplError
+from rplctl.info import RelayLogInfo
+from rplctl.repository.base import InfoRepository
+from rplctl.repository.table import compare_and_swap
+from rplctl.target import mapped_errors
+
+
+class RowPosition:
+    def __init__(self, repository: InfoRepository[RelayLogInfo], engine: Engine, prefix: str) -> None:
+        self._repository = repository
+        self._engine = engine
+        self._prefix = prefix
+
+    def open(self) -> RelayLogInfo:
+        return self._repository.read()
+
+    def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
+            moved = compare_and_swap(connection, expected, new)
+        if not moved:
+            raise taken_over(expected)
+
+    def commit(self) -> None:
+        """Nothing: the row says it."""
+
+    def rollback(self) -> None:
+        """Nothing: a row that was written is the decision."""
+
+    def recover(self) -> str | None:
+        """The name of the transaction that led to the row's position, committed long ago or not."""
+        return xid_of(self._prefix, self._repository.read()) if self._repository.exists() else None
+
+    def commit_by_xid(self, xid: str) -> None:
+        """Nothing: the row says it."""
+
+    def rollback_by_xid(self, xid: str) -> None:
+        if self.recover() == xid:
+            raise RplError(f"{self._repository.where} holds the position of {xid}: it is committed, not rolled back")
+
+    def write(self, info: RelayLogInfo, *, durable: bool) -> None:
+        self._repository.flush(info, force=True)
+
+    def close(self, last: RelayLogInfo) -> None:
+        """Nothing: the row says it."""

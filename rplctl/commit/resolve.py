@@ -1,0 +1,146 @@
+"""What a crash left between two phases is resolved before anything else is applied, or the position moves.
+
+Invariant: a transaction that a participant, or the binary log, has decided is committed; every other prepared one of
+this channel is rolled back. It may be cut off anywhere and repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Engine
+
+from rplctl.applied_log.end import logged_record
+from rplctl.applied_log.files import binary_log_files
+from rplctl.channel import Channel
+from rplctl.commit.participants.base import PositionParticipant
+from rplctl.commit.participants.choice import (
+    chosen_participant,
+    forget_logged,
+    forget_pages,
+    logged_path,
+    pages_path,
+    possible_participants,
+)
+from rplctl.commit.participants.log import BinlogParticipant
+from rplctl.commit.participants.page import PagePosition
+from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.xid import instance_name, xid_prefix
+from rplctl.config import Config
+from rplctl.errors import ConfigError
+from rplctl.failpoint import crash_point
+from rplctl.info import RelayLogInfo
+from rplctl.repository import open_repository
+from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.record import RELAY_LOG_INFO
+from rplctl.target import two_phase_verbs
+from rplctl.target.base import TwoPhaseVerbs
+
+log = logging.getLogger(__name__)
+
+
+def open_two_phase(
+    config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo]
+) -> XaLedger | None:
+    """The ledger of mode `xa`, None in another mode; in both, what a crash left between two phases is resolved.
+
+    Raises ConfigError when two-phase commit is wanted and the target cannot do it, TargetError.
+    """
+    verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
+    if verbs is None:
+        if wanted:
+            raise no_two_phase(engine.dialect.name)
+        return None
+    if not wanted and not instance_name(channel.datadir):
+        return None
+    weaknesses = verbs.check(engine) if wanted else []
+    prefix = xid_prefix(channel)
+    resolve_prepared(
+        possible_participants(config, channel, engine, prefix), engine, prefix, verbs, _logged(config, channel)
+    )
+    participant = chosen_participant(config, channel, engine, repository, prefix) if wanted else None
+    if not isinstance(participant, PagePosition):
+        forget_pages(config, channel)
+    if not isinstance(participant, BinlogParticipant):
+        forget_logged(config, channel, engine)
+    if participant is None:
+        return None
+    for weakness in weaknesses:
+        log.warning("commit_mode=xa: %s", weakness)
+    return XaLedger(repository, participant, engine, prefix, verbs)
+
+
+def resolve_prepared(
+    participants: Sequence[PositionParticipant],
+    engine: Engine,
+    prefix: str,
+    verbs: TwoPhaseVerbs,
+    logged: str | None = None,
+) -> None:
+    """Commit what a participant decided, roll back what none did; first in the target, then the position.
+
+    `logged`: the last transaction in the binary log, which decides where there is one (WL#5125 8): a position that
+    was prepared before the log was written goes back, while the target still says that it was not committed. May be
+    cut off anywhere and repeated: the decision is forgotten last.
+    """
+    decisions = {participant: participant.recover() for participant in participants}
+    prepared = verbs.prepared_xids(engine, prefix)
+    for participant, decision in decisions.items():
+        if logged is not None and decision is not None and decision != logged and decision in prepared:
+            participant.rollback_by_xid(decision)
+            decisions[participant] = None
+    for xid in prepared:
+        if xid == logged or xid in decisions.values():
+            verbs.commit_prepared(engine, xid)
+            log.info("prepared transaction %s was decided and is committed", xid)
+        else:
+            verbs.rollback_prepared(engine, xid)
+            log.info("prepared transaction %s was not decided and is rolled back", xid)
+    crash_point("crash_recovery_between_engines")
+    for participant, decision in decisions.items():
+        if decision is not None:
+            participant.commit_by_xid(decision)
+
+
+def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
+    """Before RelayLogInfo moves to another repository or goes: no prepared position may be left in the old one."""
+    if not instance_name(channel.datadir):
+        return
+    file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)
+    has_line = file.exists() and file.read().prepared is not None
+    if not has_line and not pages_path(channel).exists() and not logged_path(channel).exists():
+        return
+    if (verbs := two_phase_verbs(engine().dialect.name)) is not None:
+        prefix = xid_prefix(channel)
+        found = possible_participants(config, channel, engine(), prefix)
+        resolve_prepared(found, engine(), prefix, verbs, _logged(config, channel))
+    forget_pages(config, channel)
+    forget_logged(config, channel, engine())
+
+
+def evict_predecessor(channel: Channel, engine: Engine) -> None:
+    """Before the fence, under the channel's lock: an old connection of ours that hangs holds it, and prepared rows."""
+    verbs = two_phase_verbs(engine.dialect.name)
+    if verbs is not None and instance_name(channel.datadir):
+        verbs.evict(engine, xid_prefix(channel))
+
+
+def no_two_phase(kind: str) -> ConfigError:
+    return ConfigError(
+        f"commit_mode=xa: a target of kind {kind} cannot prepare a transaction",
+        hint="commit_mode=auto keeps a FILE crash-safe with a marker row in the target",
+    )
+
+
+def _logged(config: Config, channel: Channel) -> str | None:
+    """The transaction that the binary log ends with; None when it decides nothing. Raises ConfigError."""
+    files = binary_log_files(config, channel)
+    if files is None and logged_path(channel).exists():
+        raise ConfigError(
+            f"channel '{channel.name}' ended in a crash while its position was in the binary log, which log_bin no "
+            "longer names",
+            hint="start once with log_bin as it was",
+        )
+    record = logged_record(files)
+    return record.xid if record else None
