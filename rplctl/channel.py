@@ -13,7 +13,6 @@ Liveness is the lock, never the pid: a killed process loses its flock at once.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from pathlib import Path
 from rplctl import mysql_errors as er
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy, UsageError, file_error
+from rplctl.locks import flock
 from rplctl.plain_file import open_plain
 
 MAX_CHANNEL_NAME = 64
@@ -159,14 +159,11 @@ def _acquired(descriptor: int) -> bool:
     lasts.
     """
     deadline = time.monotonic() + LOCK_PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.01)
+    while not flock(descriptor, wait=False):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:
@@ -178,10 +175,9 @@ def lock_holder(channel: Channel, role: str) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if flock(descriptor, shared=True, wait=False):
+            return None
         text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
         return int(text) if text.isdecimal() and len(text) < _PID_DIGITS else 0
     finally:
         os.close(descriptor)
-    return None

@@ -36,6 +36,20 @@ _LONGEST_PAUSE_S = 0.01
 Stop = Callable[[], bool]
 
 
+def flock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
+    """The flock of an open file, until it is closed; False when we do not wait and another holds it. Raises OSError."""
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(descriptor: int) -> None:
+    """Also where a duplicate of the descriptor stays open."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 class FileLock:
     """One flock; may be taken again by its holder, and is free after as many releases. For one thread."""
 
@@ -56,25 +70,20 @@ class FileLock:
             self._depth += 1
             return True
         self.open()
-        operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         deadline = None if patience_s is None else time.monotonic() + patience_s
         pause = _FIRST_PAUSE_S
-        while True:
-            try:
-                fcntl.flock(self._descriptor, operation)
-            except BlockingIOError:
-                if stop() or (deadline is not None and time.monotonic() >= deadline):
-                    return False
-                time.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE_S)
-            else:
-                self._depth = 1
-                return True
+        while not flock(self._descriptor, shared=shared, wait=False):
+            if stop() or (deadline is not None and time.monotonic() >= deadline):
+                return False
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+        self._depth = 1
+        return True
 
     def release(self) -> None:
         self._depth -= 1
         if not self._depth:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            unlock(self._descriptor)
 
     def close(self) -> None:
         """Give it up and forget the file."""

@@ -8,7 +8,6 @@ append. What one of them writes in the instant between the two may be lost.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import sys
@@ -16,6 +15,7 @@ import threading
 from pathlib import Path
 
 from rplctl.durable import replace_file
+from rplctl.locks import flock
 from rplctl.mask import masked
 
 LARGEST = 16 << 20  # bytes
@@ -77,7 +77,7 @@ def turn_over(path: Path, largest: int = LARGEST) -> bool:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        flock(descriptor)
         size = os.fstat(descriptor).st_size
         if size <= largest:
             return False

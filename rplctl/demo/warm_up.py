@@ -7,7 +7,6 @@ Invariant: nothing but the cache changes; without it everything works, only late
 
 from __future__ import annotations
 
-import fcntl
 import os
 from dataclasses import replace
 
@@ -30,6 +29,7 @@ from rplctl.event.scan import scan_events, scan_groups, split_rows
 from rplctl.event.table_map import parse_table_map
 from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
+from rplctl.locks import flock
 from rplctl.position import BinlogPosition
 
 
@@ -41,7 +41,7 @@ def warm_up() -> None:
         return
     descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        flock(descriptor)
         run_kernels()
         (folder / STAMP_FILE).touch()
     finally:

@@ -8,7 +8,6 @@ Receiver (appends) and applier (purges) both change it: every change holds the i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from rplctl.channel import Channel
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RelayLogError
+from rplctl.locks import flock
 from rplctl.plain_file import open_plain, read_plain
 from rplctl.position import log_number, numbered_log_name
 
@@ -96,7 +96,7 @@ class RelayLogIndex:
         private_folder(self.channel.run_folder)
         descriptor = open_plain(self.channel.lock_path("relay-index"), os.O_RDWR | os.O_CREAT, follow=False)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            flock(descriptor)
             yield
         finally:
             os.close(descriptor)

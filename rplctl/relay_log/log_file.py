@@ -14,7 +14,6 @@ flock, `cut_file` takes the exclusive one. What was handed out as a complete, in
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 from collections.abc import Iterator
@@ -33,6 +32,7 @@ from rplctl.event.header import FLAG_RELAY_LOG, HEADER_LENGTH, check_magic, form
 from rplctl.event.jit import ByteArray, byte_view, kernel
 from rplctl.event.scan import GroupScan, scan_groups
 from rplctl.event.types import EventType
+from rplctl.locks import flock, unlock
 from rplctl.plain_file import open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 
@@ -67,12 +67,12 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
     """
     descriptor = open_plain(path, follow=False)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        flock(descriptor, shared=True)
         size = os.fstat(descriptor).st_size
         mapping = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) if size else b""
         yield byte_view(memoryview(mapping))
     finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing would not do: the mapping holds a duplicate of the descriptor
+        unlock(descriptor)  # closing would not do: the mapping holds a duplicate of the descriptor
         os.close(descriptor)
 
 
@@ -81,7 +81,7 @@ def cut_file(path: Path, size: int) -> None:
     with naming(path):
         descriptor = open_plain(path, os.O_RDWR, follow=False)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            flock(descriptor)
             os.ftruncate(descriptor, size)
             sync(descriptor, path.name)
         finally:

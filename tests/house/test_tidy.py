@@ -35,6 +35,7 @@ WALLS = {
     "os.fdatasync": ("durable.py",),
     "os.replace": ("durable.py",),
     "os.rename": ("durable.py",),
+    "fcntl": ("locks.py",),
 }
 BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", re.IGNORECASE)
 # Where processes begin: the console script, `python -m rplctl…`.

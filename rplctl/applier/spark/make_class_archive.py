@@ -6,7 +6,6 @@ priority, and one at a time makes an archive.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -19,8 +18,9 @@ from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import open_session
 from rplctl.channel import Channel
 from rplctl.config import Config
-from rplctl.durable import private_folder, replace_file
+from rplctl.durable import replace_file
 from rplctl.errors import RplError
+from rplctl.locks import FileLock
 
 MAKING_TIMEOUT_S = 600.0
 LOWEST_PRIORITY = 19
@@ -32,21 +32,17 @@ def make(java_home: str = "") -> Path | None:
     with tempfile.TemporaryDirectory(prefix="rplctl-") as name:
         java = find_java(java_home, Path(name) / "java")
         path = archive_path(java)
-        lock = private_folder(path.parent) / f"{path.name}.lock"
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = FileLock(path.with_name(f"{path.name}.lock"))
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not is_wanted(java):
+            if not lock.acquire(patience_s=0) or not is_wanted(java):
                 return None
             replace_file(path, _dumped(java, java_home, Path(name)))
             return path
-        except BlockingIOError:
-            return None
         except (RplError, OSError, subprocess.SubprocessError) as error:  # all works without
             failed_path(path).write_text(f"{type(error).__name__}: {error}\n")
             return None
         finally:
-            os.close(descriptor)
+            lock.close()
 
 
 def _dumped(java: Java, java_home: str, folder: Path) -> bytes:
