@@ -8,8 +8,7 @@ from __future__ import annotations
 from alembic import context
 
 from rplctl.repository.install import VERSION_TABLE
-from rplctl.repository.layout import sweep
-from rplctl.repository.layout_columns import NAMES
+from rplctl.repository.layout import NAMES, sweep
 from rplctl.target.registry import dialect_of
 
 connection = context.config.attributes["connection"]

@@ -11,11 +11,20 @@ Revises: 0001
 from __future__ import annotations
 
 from alembic import context, op
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Integer
 
 from rplctl.errors import RplError
-from rplctl.repository.layout import MYSQL_LAYOUT, WL2775, Row, layout_of, read_rows, take_to
-from rplctl.repository.layout_columns import NAMES, mysql_columns, worklog_columns
+from rplctl.repository.layout import (
+    MYSQL_LAYOUT,
+    NAMES,
+    WL2775,
+    Columns,
+    ColumnTypes,
+    Row,
+    layout_of,
+    read_rows,
+    take_to,
+)
 from rplctl.repository.table import channels_of_ids
 
 revision = "0002"
@@ -23,6 +32,8 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+PK_CHECK = ("STREAM", "ON", "OFF", "GENERATE")
+ASSIGN_GTIDS = ("OFF", "LOCAL", "UUID")
 WORKLOG_LINES = 19  # the worklog's columns, written as a file
 MAX_WORKLOG_POSITION = (1 << 32) - 1
 RENAMED = {
@@ -45,6 +56,64 @@ NEW_IN_RELAY_LOG_INFO: Row = {
 }  # fmt: skip
 
 
+def columns(dialect: str, rep_engine: str) -> dict[str, Columns]:
+    """The server since 8.0.32: one column per line of its files."""
+    t = ColumnTypes(dialect, rep_engine)
+    return dict(zip(NAMES, (_master_info(t), _relay_log_info(t)), strict=True))
+
+
+def _master_info(t: ColumnTypes) -> Columns:
+    return [
+        t.column("Number_of_lines", t.unsigned, null=False),
+        t.column("Master_log_name", t.text, null=False),
+        t.column("Master_log_pos", t.position, null=False),
+        t.column("Host", t.name(255)),
+        t.column("User_name", t.text),
+        t.column("User_password", t.text),
+        t.column("Port", t.unsigned, null=False),
+        t.column("Connect_retry", t.unsigned, null=False),
+        t.column("Enabled_ssl", t.switch, null=False),
+        *(t.column(name, t.text) for name in ("Ssl_ca", "Ssl_capath", "Ssl_cert", "Ssl_cipher", "Ssl_key")),
+        t.column("Ssl_verify_server_cert", t.switch, null=False),
+        t.column("Heartbeat", t.seconds, null=False),
+        *(t.column(name, t.text) for name in ("Bind", "Ignored_server_ids", "Uuid")),
+        t.column("Retry_count", t.position, null=False),
+        *(t.column(name, t.text) for name in ("Ssl_crl", "Ssl_crlpath")),
+        t.column("Enabled_auto_position", t.switch, null=False),
+        t.column("Channel_name", t.name(64, "utf8mb4_general_ci"), null=False, primary_key=True),
+        *(t.column(name, t.text) for name in ("Tls_version", "Public_key_path")),
+        t.column("Get_public_key", t.switch, null=False),
+        t.column("Network_namespace", t.text),
+        t.column("Master_compression_algorithm", t.name(64), null=False),
+        t.column("Master_zstd_compression_level", t.unsigned, null=False),
+        t.column("Tls_ciphersuites", t.text),
+        t.column("Source_connection_auto_failover", t.switch, "0", null=False),
+        t.column("Gtid_only", t.switch, "0", null=False),
+    ]
+
+
+def _relay_log_info(t: ColumnTypes) -> Columns:
+    return [
+        t.column("Number_of_lines", t.unsigned, null=False),
+        t.column("Relay_log_name", t.text),
+        t.column("Relay_log_pos", t.position),
+        t.column("Master_log_name", t.text),
+        t.column("Master_log_pos", t.position),
+        t.column("Sql_delay", Integer()),
+        t.column("Number_of_workers", t.unsigned),
+        t.column("Id", t.unsigned),
+        t.column("Channel_name", t.name(64, "utf8mb4_general_ci"), null=False, primary_key=True),
+        t.column("Privilege_checks_username", t.name(32)),
+        t.column("Privilege_checks_hostname", t.name(255)),
+        t.column("Require_row_format", t.switch, null=False),
+        t.column("Require_table_primary_key_check", t.choice("pk_check", PK_CHECK), "'STREAM'", null=False),
+        t.column(
+            "Assign_gtids_to_anonymous_transactions_type", t.choice("assign_gtids", ASSIGN_GTIDS), "'OFF'", null=False
+        ),
+        t.column("Assign_gtids_to_anonymous_transactions_value", t.text),
+    ]
+
+
 def upgrade() -> None:
     connection = op.get_bind()
     rep_engine = context.config.attributes.get("rep_engine", "")
@@ -60,7 +129,7 @@ def upgrade() -> None:
 
     for name in NAMES:
         if layout_of(connection, name) == WL2775:
-            take_to(connection, name, mysql_columns, from_worklog, rep_engine)
+            take_to(connection, name, columns, from_worklog, rep_engine)
 
 
 def downgrade() -> None:
@@ -69,6 +138,7 @@ def downgrade() -> None:
     names = sorted({row["channel_name"] for name in NAMES for row in _rows_in(connection, name, MYSQL_LAYOUT)})
     ids = {channel: number for number, channel in enumerate(names, 1)}
     back = {new: old for old, new in RENAMED.items()}
+    worklog_columns = context.script.get_revision(down_revision).module.columns
 
     def to_worklog(row: Row) -> Row:
         position = max(row["master_log_pos"] or 0, row.get("relay_log_pos") or 0)

@@ -11,10 +11,21 @@ Revises: 0002
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from alembic import context, op
 
-from rplctl.repository.layout import MYSQL_LAYOUT, OURS, Row, layout_of, read_rows, take_to
-from rplctl.repository.layout_columns import NAMES, mysql_columns, our_columns
+from rplctl.repository.layout import (
+    MYSQL_LAYOUT,
+    NAMES,
+    OURS,
+    Columns,
+    ColumnTypes,
+    Row,
+    layout_of,
+    read_rows,
+    take_to,
+)
 
 revision = "0003"
 down_revision = "0002"
@@ -25,6 +36,32 @@ NEW: Row = {
     "using_gtid": 0, "do_domain_ids": "0", "ignore_domain_ids": "0", "master_server_id": 0, "master_binlog_dir": "",
     "flushed_relay_log_name": "", "flushed_relay_log_pos": 0, "gtid_executed": "",
 }  # fmt: skip
+
+
+def columns(dialect: str, rep_engine: str) -> dict[str, Columns]:
+    """The server's, then what only MariaDB or rplctl keeps."""
+    t = ColumnTypes(dialect, rep_engine)
+    master, relay = _mysql_columns(dialect, rep_engine).values()
+    master += [
+        t.column("Using_gtid", t.unsigned, null=False),
+        t.column("Do_domain_ids", t.text),
+        t.column("Ignore_domain_ids", t.text),
+        t.column("Master_id", t.unsigned, null=False, unique=True),
+        t.column("Master_server_id", t.unsigned, null=False),
+        t.column("Master_binlog_dir", t.text),
+        t.column("Flushed_relay_log_name", t.text),
+        t.column("Flushed_relay_log_pos", t.position, null=False),
+    ]
+    relay += [
+        t.column("Master_id", t.unsigned, null=False, unique=True),
+        t.column("Gtid_executed", t.long_text),
+    ]
+    return dict(zip(NAMES, (master, relay), strict=True))
+
+
+def _mysql_columns(dialect: str, rep_engine: str) -> dict[str, Columns]:
+    columns_of: Callable[[str, str], dict[str, Columns]] = context.script.get_revision(down_revision).module.columns
+    return columns_of(dialect, rep_engine)
 
 
 def upgrade() -> None:
@@ -41,7 +78,7 @@ def upgrade() -> None:
         ids[channel] = max(ids.values(), default=0) + 1
     for name in old:
         take_to(
-            connection, name, our_columns, lambda row: {**row, **NEW, "master_id": ids[row["channel_name"]]}, rep_engine
+            connection, name, columns, lambda row: {**row, **NEW, "master_id": ids[row["channel_name"]]}, rep_engine
         )
 
 
@@ -49,4 +86,4 @@ def downgrade() -> None:
     connection = op.get_bind()
     for name in NAMES:
         if layout_of(connection, name) == OURS:
-            take_to(connection, name, mysql_columns, lambda row: row, "")
+            take_to(connection, name, _mysql_columns, lambda row: row, "")

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 
 from rplctl.errors import ConfigError, RplError
-from rplctl.repository.layout_columns import NAMES
+from rplctl.repository.layout import NAMES
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import READ_ONLY
 from rplctl.target.registry import dialect_of

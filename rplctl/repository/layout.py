@@ -4,6 +4,9 @@
     mysql      the shipped server's (8.0.32): Channel_name, Number_of_lines, Enabled_ssl …
     rplctl     that and our columns: Using_gtid … Master_id (UNIQUE), Gtid_executed
 
+Their columns are in the revision that brought them (migrations/versions), as literal as the servers' own scripts, and
+never change there; but Heartbeat is DOUBLE (FLOAT cannot hold 4294967.123), and a type that a database has not is the
+nearest one that holds all (`ColumnTypes`).
 Invariant: a rebuild that is killed anywhere is done again, or is done already. SQLite and PostgreSQL do it in the
 caller's transaction; MySQL and MariaDB, whose DDL commits, fill a new table and exchange the two in one RENAME.
 """
@@ -16,16 +19,35 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, MetaData, Table, inspect, select, text
 
-from rplctl.repository.layout_columns import NAMES, Columns
 from rplctl.repository.next_event import drop_next_event_view
 from rplctl.target.registry import dialect_of
 
+NAMES = ("slave_master_info", "slave_relay_log_info")
 WL2775, MYSQL_LAYOUT, OURS = "wl2775", "mysql", "rplctl"
 COMMENTS = dict(zip(NAMES, ("Master Information", "Relay Log Information"), strict=True))
 _OURS_ONLY = {"using_gtid", "gtid_executed"}
 _NEW, _OLD = "__rplctl_new", "__rplctl_old"
 
+Columns = list[sa.Column[Any]]
 Row = dict[str, Any]
+
+
+class ColumnTypes:
+    """MySQL's own types, for a table of the engine `rep_engine`; elsewhere the nearest (target/own_types.py)."""
+
+    def __init__(self, dialect: str, rep_engine: str = "") -> None:
+        self._dialect = dialect_of(dialect)
+        self._types = types = self._dialect.own_types(rep_engine)
+        self.text, self.long_text, self.switch = types.text, types.long_text, types.switch
+        self.unsigned, self.position = types.unsigned, types.position
+        self.seconds, self.short_seconds = types.seconds, types.short_seconds
+        self.name, self.choice = types.name, types.choice
+
+    def column(self, name: str, type_: Any, default: str | None = None, *, null: bool = True, **key: Any) -> Any:
+        """`default` is SQL text; `key`: primary_key or unique."""
+        literal = sa.text(self._types.off if default == "0" else default) if default is not None else None
+        stored = self._dialect.stored_name(name)
+        return sa.Column(stored, type_, nullable=null, server_default=literal, autoincrement=False, **key)
 
 
 def layout_of(connection: Connection, name: str) -> str | None:

@@ -16,13 +16,12 @@ from rplctl.channel import Channel
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
-from rplctl.repository.column_types import ColumnTypes
 from rplctl.repository.install import SCHEMA_VERSION, migrations_folder, upgrade_if_old
-from rplctl.repository.layout import MYSQL_LAYOUT, OURS, WL2775, create, layout_of
-from rplctl.repository.layout_columns import NAMES, mysql_columns, worklog_columns
+from rplctl.repository.layout import MYSQL_LAYOUT, NAMES, OURS, WL2775, ColumnTypes, create, layout_of
 from rplctl.repository.switch import settle_repositories
 from rplctl.target.registry import dialect_of
 from tests.kit.torture_page import count_torture
+from tests.migrations.revisions import columns_of
 from tests.migrations.test_versions import in_child
 from tests.repository.conftest import SERVERS, Target, config_of
 
@@ -81,13 +80,13 @@ def fill(target: Target, channel: Channel) -> None:
     open_relay_log_info(config, channel, target.engine).flush(replace(RELAY, channel_name=channel.name), force=True)
 
 
-def make_by_hand(target: Target, columns_of: Any, engine_name: str = "") -> None:
-    """Tables of an old layout, without a version table: from the worklog's text, or a server's own script."""
+def make_by_hand(target: Target, revision: str, engine_name: str = "") -> None:
+    """Tables of a revision's layout, without a version table: from the worklog's text, or a server's own script."""
     schema = dialect_of(target.engine().dialect.name).own_schema
     if schema:
         target.execute(f"CREATE {'SCHEMA' if target.kind == 'postgresql' else 'DATABASE'} IF NOT EXISTS {schema}")
     with target.engine().connect() as connection, connection.begin():
-        for name, columns in columns_of(connection.dialect.name, engine_name).items():
+        for name, columns in columns_of(revision, connection.dialect.name, engine_name).items():
             create(connection, name, columns, engine_name)
 
 
@@ -113,7 +112,7 @@ def test_up_down_and_up_again_keeps_what_each_layout_can_hold(target: Target, ch
 
 
 def test_the_worklogs_own_tables_are_upgraded_with_their_rows(target: Target, channel: Channel) -> None:
-    make_by_hand(target, worklog_columns)
+    make_by_hand(target, "0001")
     fill_worklog(target)
     fill_worklog(target, 7)
     create_tables(target.engine())
@@ -133,7 +132,7 @@ def test_tables_as_a_mysql_server_ships_them_are_upgraded(target: Target, channe
 
 
 def test_an_old_instance_is_named_before_and_upgraded_by_a_start(target: Target, channel: Channel) -> None:
-    make_by_hand(target, worklog_columns)
+    make_by_hand(target, "0001")
     fill_worklog(target)
     with pytest.raises(RplError, match="has the layout of an older version") as error:
         records(target, channel)
@@ -166,7 +165,7 @@ def test_a_position_that_the_worklog_cannot_hold_is_refused(target: Target, chan
 @pytest.mark.parametrize("engine_name", ["MyISAM", "Aria", "MEMORY"])
 @pytest.mark.parametrize("target", [pytest.param("mariadb", marks=pytest.mark.mariadb)], indirect=True)
 def test_an_upgrade_keeps_the_engine(target: Target, channel: Channel, engine_name: str) -> None:
-    make_by_hand(target, mysql_columns, engine_name)
+    make_by_hand(target, "0002", engine_name)
     create_tables(target.engine())
     query = (
         "SELECT DISTINCT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA='rplctl' AND TABLE_NAME LIKE 'slave%'"
@@ -201,7 +200,7 @@ def test_an_upgrade_killed_before_any_statement_is_finished_by_the_next(
         else:
             for name in (*NAMES, "rplctl_version"):
                 target.execute(f"DROP TABLE IF EXISTS {name}")
-        make_by_hand(target, worklog_columns)
+        make_by_hand(target, "0001")
         fill_worklog(target)
         if os.waitstatus_to_exitcode(os.waitpid(in_child(lambda: dying_upgrade(target, number)), 0)[1]) == KILLED:  # noqa: B023
             create_tables(target.engine())

@@ -25,9 +25,9 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
-from rplctl.repository.layout import COMMENTS, engine_of
-from rplctl.repository.layout_columns import NAMES, worklog_columns
+from rplctl.repository.layout import COMMENTS, NAMES, engine_of
 from rplctl.target import open_target
+from tests.migrations.revisions import columns_of
 from tests.repository.conftest import MASTER, Target, config_of
 
 TESTS = Path(__file__).parents[1]
@@ -363,7 +363,7 @@ def test_39_40_the_worklogs_tables_are_column_for_column_its_own() -> None:
         "Ssl_cert Ssl_cipher Ssl_key Ssl_verify_servert_cert Heartbeat Ignore_server_ids Retry_count"
     ).split()
     relay = "Master_id Relay_log_name Relay_log_pos Master_log_name Master_log_pos".split()
-    made = worklog_columns("mariadb", "MyISAM")
+    made = columns_of("0001", "mariadb", "MyISAM")
     assert [[column.name for column in made[name]] for name in NAMES] == [master, relay]
     assert [[column.name for column in made[name] if column.primary_key] for name in NAMES] == [["Master_id"]] * 2
     assert list(COMMENTS.values()) == ["Master Information", "Relay Log Information"]
