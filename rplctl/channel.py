@@ -120,21 +120,25 @@ def check_channel_name(name: str) -> None:
 
 
 @contextmanager
-def hold_lock(channel: Channel, role: str) -> Iterator[None]:
+def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SECONDS) -> Iterator[None]:
     """Hold the channel's lock of that role for the block; our pid is written into it for people to read.
 
+    The default patience is for `lock_holder` of another command, which holds it shared for an instant.
     Raises LockBusy, naming the holder, when another process has it; RplError when the disk has no room for it.
     """
     private_folder(channel.run_folder)
     descriptor = _opened(channel, role, os.O_RDWR | os.O_CREAT)
     try:
-        if not _acquired(descriptor):
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise LockBusy(
-                f"the {role} of channel '{channel.name}' is held by process {holder}",
-                channel=channel.name,
-                hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
-            )
+        deadline = time.monotonic() + patience_s
+        while not flock(descriptor, wait=False):
+            if time.monotonic() > deadline:
+                holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+                raise LockBusy(
+                    f"the {role} of channel '{channel.name}' is held by process {holder}",
+                    channel=channel.name,
+                    hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
+                )
+            time.sleep(0.01)
         try:
             note(descriptor, channel.lock_path(role), f"{os.getpid()}\n")
         except OSError as error:
@@ -152,18 +156,6 @@ def _opened(channel: Channel, role: str, flags: int) -> int:
         raise
     except OSError as error:
         raise file_error(error, channel.name) from error
-
-
-def _acquired(descriptor: int) -> bool:
-    """Take the lock. `lock_holder` of another command holds it shared for an instant, so a refusal counts only when it
-    lasts.
-    """
-    deadline = time.monotonic() + LOCK_PATIENCE_SECONDS
-    while not flock(descriptor, wait=False):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:

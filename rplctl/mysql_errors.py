@@ -176,6 +176,15 @@ UNKNOWN_NETWORK_NAMESPACE = 13406
 SETNS_FAILED = 13408
 RPL_INVALID_NON_ROW_FORMAT = 13508
 
+# trying again may help: too many connections, shutdown, killed, lock wait, deadlock, and the client's "server is away"
+TRANSIENT = frozenset(
+    {
+        *(CON_COUNT_ERROR, SERVER_SHUTDOWN, NET_READ_ERROR, NET_READ_INTERRUPTED, NET_ERROR_ON_WRITE),
+        *(NET_WRITE_INTERRUPTED, LOCK_WAIT_TIMEOUT, LOCK_DEADLOCK, CR_CONNECTION_ERROR, CR_CONN_HOST_ERROR),
+        *(CR_SERVER_GONE_ERROR, CR_SERVER_LOST, CR_SERVER_LOST_EXTENDED),
+    }
+)
+
 BAD_SLAVE_TEXT = "The server is not configured as slave; fix in config file or with CHANGE MASTER TO"
 BAD_SLAVE_UNTIL_COND_TEXT = "Incorrect parameter or combination of parameters for START SLAVE UNTIL"
 SLAVE_MULTIPLE_CHANNELS_CMD_TEXT = "Multiple channels exist on the slave. Please provide channel name as an argument."

@@ -198,7 +198,7 @@ class _Run:
         private_folder(config.datadir)
         self.target: Target = open_target(config.target_url)
         create_own_tables(self.target.engine)
-        self.table = f"{schema}.{TABLE}" if (schema := dialect_of(self.target.kind).own_schema) else TABLE
+        self.table = dialect_of(self.target.kind).own_name(TABLE)
         with self.target.engine.begin() as connection:
             connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {self.table} (n INTEGER PRIMARY KEY)")
         self.ledger: Ledger | None = None

@@ -97,9 +97,9 @@ def add_pieces(connection: Connection) -> None:
     """
     if not _lacks_pieces(connection):
         return
-    table = prepared_xa(connection.dialect.name)
-    name = f"{table.schema}.{table.name}" if table.schema else table.name
-    if dialect_of(connection.dialect.name).add_key_column(connection, name):
+    table, dialect = prepared_xa(connection.dialect.name), dialect_of(connection.dialect.name)
+    name = dialect.own_name(table.name)
+    if dialect.add_key_column(connection, name):
         return
     connection.execute(text(f"ALTER TABLE {name} RENAME TO {table.name}__old"))
     table.create(connection)

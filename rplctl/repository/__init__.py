@@ -19,14 +19,13 @@ from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Engine
 
     from rplctl.repository.table import TableRepository
 
 __all__ = [
     "InfoRepository",
     "RepositoryKind",
-    "compare_and_swap",
     "create_tables",
     "list_channels",
     "next_master_id",
@@ -62,13 +61,6 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
     from rplctl.repository import install
 
     install.create_tables(engine, rep_engine)
-
-
-def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:
-    """Move the executed position inside the caller's transaction; see table.py."""
-    from rplctl.repository import table
-
-    return table.compare_and_swap(connection, expected, new)
 
 
 def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] | None = None) -> int:

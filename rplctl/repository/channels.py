@@ -97,7 +97,9 @@ def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
         try:
             for record in _RECORDS:
                 if options.uses_table(key, record):
-                    rows = _channels_in_table(record, engine_of(place))
+                    from rplctl.repository.table import stored_channels  # SQLAlchemy only for TABLE
+
+                    rows = stored_channels(engine_of(place)(), record)
                     found |= {name.casefold(): name for name in rows if target_key(options.of(name)) == key}
         except RplError as error:
             result.away[url_without_password(place.target or f"sqlite:///{place.datadir / 'target.db'}")] = error
@@ -177,9 +179,3 @@ def _written_name(path: Path) -> str:
         return MASTER_INFO.parse(read_plain(path)).channel_name
     except (RplError, ValueError, OSError):
         return ""
-
-
-def _channels_in_table(record: Record[Any], engine: Callable[[], Engine]) -> list[str]:
-    from rplctl.repository.table import stored_channels
-
-    return stored_channels(engine(), record)

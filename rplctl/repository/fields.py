@@ -55,7 +55,7 @@ class Text:
         return self.to_line(value)
 
     def from_column(self, stored: Any) -> str:
-        return "" if stored is None else str(stored)
+        return self.from_line("" if stored is None else str(stored))
 
 
 class NullableText(Text):
@@ -79,9 +79,6 @@ class GtidText(Text):
 
     def to_line(self, value: str) -> str:
         return super().to_line(value.replace("\n", ""))
-
-    def to_column(self, value: str) -> str:
-        return self.to_line(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +172,6 @@ class SourceLog(Text):
             raise FieldError(f"'{line[:80]}' is not the name of a binary log")
         return line
 
-    def from_column(self, stored: Any) -> str:
-        return self.from_line(super().from_column(stored))
-
 
 class RelayLog(Text):
     """`./relay-bin.000002`: the record keeps the base name; a server's absolute path is cut to it."""
@@ -190,12 +184,6 @@ class RelayLog(Text):
         if line and not is_log_name(name):
             raise FieldError(f"'{line[:80]}' is not the name of a relay log")
         return name
-
-    def to_column(self, value: str) -> str:
-        return self.to_line(value)
-
-    def from_column(self, stored: Any) -> str:
-        return self.from_line(super().from_column(stored))
 
 
 @dataclass(frozen=True, slots=True)

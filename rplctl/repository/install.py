@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from rplctl.errors import ConfigError, RplError
 from rplctl.repository.layout import NAMES
 from rplctl.repository.table import mapped_errors
-from rplctl.repository.tables import READ_ONLY
+from rplctl.repository.tables import READ_ONLY, qualified_name
 from rplctl.target.registry import dialect_of
 
 VERSIONS = ("0001", "0002", "0003", "0004", "0005")  # the revisions in migrations/versions, the newest last
@@ -31,7 +31,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
     """
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
         raise ConfigError(f"'{rep_engine}' is not the name of a storage engine", hint="rplctl init --rep-engine InnoDB")
-    with mapped_errors(f"{dialect_of(engine.dialect.name).own_schema or 'main'}.{VERSION_TABLE}", None):
+    with mapped_errors(qualified_name(engine.dialect.name, VERSION_TABLE), None):
         version = _stored_version(engine)
         if version is not None and version not in VERSIONS:
             raise RplError(
@@ -43,24 +43,19 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
             with engine.connect() as connection, connection.begin():
                 dialect_of(connection.dialect.name).lock_installation(connection)
                 if is_lost:  # dropped by hand: what is there stays as it is, from the first version on
-                    schema = dialect_of(engine.dialect.name).own_schema
-                    connection.execute(text(f"DELETE FROM {f'{schema}.' if schema else ''}{VERSION_TABLE}"))
+                    connection.execute(text(f"DELETE FROM {dialect_of(engine.dialect.name).own_name(VERSION_TABLE)}"))
                 _upgrade(connection, rep_engine)
 
 
 def _is_table_missing(engine: Engine) -> bool:
-    from sqlalchemy import inspect
-
     inspector = inspect(engine)
     return not all(inspector.has_table(name, schema=dialect_of(engine.dialect.name).own_schema) for name in NAMES)
 
 
 def upgrade_if_old(engine: Engine) -> None:
     """What every start does first: tables of an older layout are brought to the newest; nothing is created."""
-    from sqlalchemy import inspect
-
     schema = dialect_of(engine.dialect.name).own_schema
-    with mapped_errors(f"{schema or 'main'}.{VERSION_TABLE}", None):
+    with mapped_errors(qualified_name(engine.dialect.name, VERSION_TABLE), None):
         if _stored_version(engine) == SCHEMA_VERSION:
             return
         inspector = inspect(engine)
@@ -77,16 +72,13 @@ def is_newer(engine: Engine) -> str:
 
 def _stored_version(engine: Engine) -> str | None:
     """What is installed, without loading alembic; None when nothing is."""
-    schema = dialect_of(engine.dialect.name).own_schema
+    dialect = dialect_of(engine.dialect.name)
     with engine.connect() as plain:
         connection = plain.execution_options(**READ_ONLY)
         with connection.begin():
-            if not engine.dialect.has_table(connection, VERSION_TABLE, schema=schema):
+            if not engine.dialect.has_table(connection, VERSION_TABLE, schema=dialect.own_schema):
                 return None
-            version = connection.execute(
-                text(f"SELECT version_num FROM {f'{schema}.' if schema else ''}{VERSION_TABLE}")
-            )
-            return version.scalar()
+            return connection.execute(text(f"SELECT version_num FROM {dialect.own_name(VERSION_TABLE)}")).scalar()
 
 
 def _upgrade(connection: Connection, rep_engine: str) -> None:

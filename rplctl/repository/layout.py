@@ -64,7 +64,7 @@ def layout_of(connection: Connection, name: str) -> str | None:
 
 def read_rows(connection: Connection, name: str) -> list[Row]:
     """Every row, names in lower case."""
-    found = connection.execute(text(f"SELECT * FROM {_qualified(connection, name)}"))
+    found = connection.execute(text(f"SELECT * FROM {_own_name(connection, name)}"))
     return [{key.lower(): value for key, value in row.items()} for row in found.mappings()]
 
 
@@ -76,7 +76,7 @@ def create(connection: Connection, name: str, columns: Columns, rep_engine: str)
     table = Table(name, MetaData(schema=dialect.own_schema), *columns, **options)
     table.create(connection)
     readable = [column.name for column in table.columns if column.name not in ("user_password", "password")]
-    dialect.let_everyone_read(connection, _qualified(connection, name), readable)
+    dialect.let_everyone_read(connection, _own_name(connection, name), readable)
     return table
 
 
@@ -94,10 +94,10 @@ def take_to(
     columns = columns_of(connection.dialect.name, rep_engine)[name]
     rows = [convert(row) for row in read_rows(connection, name)]
     if not dialect.ddl_commits:
-        connection.execute(text(f"DROP TABLE {_qualified(connection, name)}"))
+        connection.execute(text(f"DROP TABLE {_own_name(connection, name)}"))
         _insert(connection, create(connection, name, columns, rep_engine), rows)
         return
-    new, old, now = (_qualified(connection, name + suffix) for suffix in (_NEW, _OLD, ""))
+    new, old, now = (_own_name(connection, name + suffix) for suffix in (_NEW, _OLD, ""))
     _insert(connection, create(connection, name + _NEW, columns, rep_engine), rows)
     connection.execute(text("COMMIT"))
     connection.execute(text(f"RENAME TABLE {now} TO {old}, {new} TO {now}"))
@@ -108,7 +108,7 @@ def sweep(connection: Connection, name: str) -> None:
     """What a rebuild that was killed left behind: neither table was ever the only one."""
     if dialect_of(connection.dialect.name).ddl_commits:
         for suffix in (_NEW, _OLD):
-            connection.execute(text(f"DROP TABLE IF EXISTS {_qualified(connection, name + suffix)}"))
+            connection.execute(text(f"DROP TABLE IF EXISTS {_own_name(connection, name + suffix)}"))
 
 
 def engine_of(connection: Connection, name: str) -> str:
@@ -123,6 +123,5 @@ def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
     assert count == len(rows), f"{count} of {len(rows)} rows arrived in {table.name}"
 
 
-def _qualified(connection: Connection, name: str) -> str:
-    schema = dialect_of(connection.dialect.name).own_schema
-    return f"{schema}.{name}" if schema else name
+def _own_name(connection: Connection, name: str) -> str:
+    return dialect_of(connection.dialect.name).own_name(name)

@@ -19,9 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -31,7 +29,7 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import Config, store_options
 from rplctl.durable import remove_file, replace_file
-from rplctl.errors import LockBusy, RepositoryConflict, RplError, UsageError
+from rplctl.errors import RepositoryConflict, RplError, UsageError
 from rplctl.failpoint import crash_point
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.repository import create_tables, open_repository
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     _Place = FileRepository[Any] | TableRepository[Any]
 
 RECORDS: dict[str, Record[Any]] = {record.name: record for record in (MASTER_INFO, RELAY_LOG_INFO)}
-LOCK_PATIENCE = 30.0  # seconds that a start waits for another command's switch
+LOCK_PATIENCE_S = 30.0  # that a start waits for another command's switch
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
@@ -142,7 +140,7 @@ def carry_out(
     `store`: write the kind into rplctl.toml for this channel (`switch-repo`); a start whose options say so already does
     not. Raises UsageError 3081 while a thread of the channel runs, RepositoryConflict when both places hold data.
     """
-    with _exclusive(channel):
+    with hold_lock(channel, "switch", LOCK_PATIENCE_S):
         _refuse_while_running(channel)
         if plan_switch(config, channel, engine, plan.repository, plan.wanted) != plan:
             raise RplError(
@@ -167,7 +165,7 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
     """Finish or undo a switch that was cut off: the first thing a start does. No journal: it costs two `stat`s."""
     if not any(_journal_path(channel, record).exists() for record in RECORDS.values()):
         return config
-    with _exclusive(channel):
+    with hold_lock(channel, "switch", LOCK_PATIENCE_S):
         for record in RECORDS.values():
             intent = _read_intent(channel, record)
             if intent is not None:
@@ -322,19 +320,3 @@ def _refuse_while_running(channel: Channel) -> None:
             channel=channel.name,
             hint="rplctl stop",
         )
-
-
-@contextmanager
-def _exclusive(channel: Channel) -> Iterator[None]:
-    """One switch per channel at a time; whoever comes second waits a while. Raises LockBusy."""
-    deadline = time.monotonic() + LOCK_PATIENCE
-    with ExitStack() as held:
-        while True:
-            try:
-                held.enter_context(hold_lock(channel, "switch"))
-                break
-            except LockBusy:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
-        yield

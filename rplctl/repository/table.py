@@ -55,20 +55,6 @@ _MOVING = {
     for name in ("Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "Gtid_executed")
 }
 _EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
-# too many connections, shutdown, lock wait timeout, deadlock, and the client's "server is away"
-_TRANSIENT = frozenset(
-    {
-        er.CON_COUNT_ERROR,
-        er.SERVER_SHUTDOWN,
-        er.LOCK_WAIT_TIMEOUT,
-        er.LOCK_DEADLOCK,
-        er.CR_CONNECTION_ERROR,
-        er.CR_CONN_HOST_ERROR,
-        er.CR_SERVER_GONE_ERROR,
-        er.CR_SERVER_LOST,
-        er.CR_SERVER_LOST_EXTENDED,
-    }
-)
 
 
 class TableRepository(Generic[Info]):
@@ -310,44 +296,42 @@ def _swap(dialect: str) -> Update:
 
 
 def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
-    """Channels that have a row; none when there is no table or no database file."""
-    if is_file_missing(engine):
-        return []
-    where = qualified_name(engine.dialect.name, record.table)
-    with mapped_errors(where, None), engine.connect() as plain:
-        connection = plain.execution_options(**READ_ONLY)
-        with connection.begin():
-            if not table_exists(connection, record):
-                return []
-            if not has_channels(connection, record):
-                ids = connection.execute(text(f"SELECT Master_id FROM {_sql_name(engine, record)}")).scalars()
-                return channels_of_ids(list(ids))
-            column = info_tables(engine.dialect.name)[record.table].c[KEY]
-            return [str(name) for name in connection.execute(select(column)).scalars()]
+    """Channels that have a row; none when there is no table or no database file. Raises TargetError."""
+    with _read(engine, record) as connection:
+        if connection is None:
+            return []
+        if not has_channels(connection, record):
+            return channels_of_ids(_ids(connection, record))
+        column = info_tables(engine.dialect.name)[record.table].c[KEY]
+        return [str(name) for name in connection.execute(select(column)).scalars()]
 
 
 def stored_ids(engine: Engine, record: Record[Any]) -> list[int]:
     """Master_id of every row; none when there is no table or no database file. Raises TargetError."""
+    with _read(engine, record) as connection:
+        return _ids(connection, record) if connection is not None else []
+
+
+@contextmanager
+def _read(engine: Engine, record: Record[Any]) -> Iterator[Connection | None]:
+    """A transaction on the table, of whatever layout; None when it, or the database file, is not there."""
     if is_file_missing(engine):
-        return []
+        yield None
+        return
     with mapped_errors(qualified_name(engine.dialect.name, record.table), None), engine.connect() as plain:
         connection = plain.execution_options(**READ_ONLY)
         with connection.begin():
-            if not table_exists(connection, record):
-                return []
-            return [
-                int(n) for n in connection.execute(text(f"SELECT Master_id FROM {_sql_name(engine, record)}")).scalars()
-            ]
+            yield connection if table_exists(connection, record) else None
+
+
+def _ids(connection: Connection, record: Record[Any]) -> list[int]:
+    name = dialect_of(connection.dialect.name).own_name(record.table)
+    return [int(n) for n in connection.execute(text(f"SELECT Master_id FROM {name}")).scalars()]
 
 
 def channels_of_ids(ids: list[int]) -> list[str]:
     """What an upgrade of WL#2775's layout names the channels: '' for the smallest Master_id, `master-ID` for others."""
     return [f"master-{id}" if number else "" for number, id in enumerate(sorted(ids))]
-
-
-def _sql_name(engine: Engine, record: Record[Any]) -> str:
-    schema = dialect_of(engine.dialect.name).own_schema
-    return f"{schema}.{record.table}" if schema else record.table
 
 
 def is_file_missing(engine: Engine) -> bool:
@@ -378,7 +362,7 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
 def _may_pass(error: DBAPIError, errno: int) -> bool:
     """Away, overloaded, locked: trying again may help. MySQL says so by number, PostgreSQL and SQLite by class."""
     if errno:
-        return errno in _TRANSIENT or getattr(error.orig, "is_refusal", False)
+        return errno in er.TRANSIENT or getattr(error.orig, "is_refusal", False)
     reason = str(error.orig)
     is_sqlite = "sqlite3" in type(error.orig).__module__
     return isinstance(error, OperationalError) and (not is_sqlite or "locked" in reason or "busy" in reason)

@@ -42,6 +42,10 @@ class Dialect(ABC):
     verified_by: ClassVar[str] = ""  # word of a URL that has the server's certificate checked
     schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
 
+    def own_name(self, table: str) -> str:
+        """A table of rplctl's own, as SQL has it."""
+        return f"{self.own_schema}.{table}" if self.own_schema else table
+
     @abstractmethod
     def open_engine(self, url: str) -> Engine:
         """An engine whose transactions are real ones, DDL included where the kind can. Raises ConfigError."""

@@ -415,7 +415,7 @@ def test_a_switch_waits_a_while_for_another_one(
     put(MASTER_INFO, FILE, channel, sqlite_target)
     config = config_of(channel.datadir, "FILE")
     plan = plan_switch(config, channel, sqlite_target.engine, "master-info", TABLE)
-    monkeypatch.setattr("rplctl.repository.switch.LOCK_PATIENCE", patience)
+    monkeypatch.setattr("rplctl.repository.switch.LOCK_PATIENCE_S", patience)
     with ExitStack() as other:
         other.enter_context(hold_lock(channel, "switch"))
         if patience:

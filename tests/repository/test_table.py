@@ -11,8 +11,8 @@ from sqlalchemy import create_engine
 from rplctl.channel import Channel
 from rplctl.errors import RplError, TargetError
 from rplctl.info import RelayLogInfo
-from rplctl.repository import compare_and_swap, create_tables, open_master_info, open_relay_log_info
-from rplctl.repository.table import TableRepository
+from rplctl.repository import create_tables, open_master_info, open_relay_log_info
+from rplctl.repository.table import TableRepository, compare_and_swap
 from tests.repository.conftest import MASTER, RELAY, Target, config_of
 
 

@@ -26,24 +26,6 @@ from rplctl.handshake import Allowance, GuardedConnection, Protection, Security
 from rplctl.target.base import watch_connections
 from rplctl.target.mysql.security import connection_options
 
-# too many connections, shutdown, killed, lock wait timeout, deadlock, and the client's "server is away"
-TRANSIENT = frozenset(
-    {
-        er.CON_COUNT_ERROR,
-        er.SERVER_SHUTDOWN,
-        er.NET_READ_ERROR,
-        er.NET_READ_INTERRUPTED,
-        er.NET_ERROR_ON_WRITE,
-        er.NET_WRITE_INTERRUPTED,
-        er.LOCK_WAIT_TIMEOUT,
-        er.LOCK_DEADLOCK,
-        er.CR_CONNECTION_ERROR,
-        er.CR_CONN_HOST_ERROR,
-        er.CR_SERVER_GONE_ERROR,
-        er.CR_SERVER_LOST,
-        er.CR_SERVER_LOST_EXTENDED,
-    }
-)
 # at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
 REFUSALS = frozenset(
     {
@@ -234,9 +216,9 @@ def target_error(error: err.Error | OSError) -> TargetError:
     arguments = error.args
     errno = arguments[0] if arguments and isinstance(arguments[0], int) else 0
     text = str(arguments[1]) if len(arguments) > 1 else str(error)
-    if isinstance(error, err.InterfaceError | OSError) and errno not in TRANSIENT:
+    if isinstance(error, err.InterfaceError | OSError) and errno not in er.TRANSIENT:
         errno, text = er.CR_SERVER_LOST, text or "Lost connection to the target"
-    transient = errno in TRANSIENT or getattr(error, "is_refusal", False)
+    transient = errno in er.TRANSIENT or getattr(error, "is_refusal", False)
     return TargetError(text, errno=errno, transient=transient, hint=_HINTS.get(errno, ""))
 
 
