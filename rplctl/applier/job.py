@@ -260,35 +260,21 @@ class Applier:
             groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
             if groups is None:
                 self._worked()
-            batches, wait = self._ready(groups, work)
-            batch = None
-            for batch in batches:
-                if self.stop.is_set():
-                    return
-                work.bulk.learn_tables(batch)
-                is_last = groups is not None and batch.last == len(groups.scan)
-                more = is_last and batch.end - batch.start >= SMALLEST_SPLIT
-                self._report.begins(batch)
-                with self._read_lock.shared(stop=self._held_up) as may_write:
-                    if not may_write:
+            batch, wait = None, 0.0
+            try:
+                batches, wait = self._ready(groups, work)
+                for batch in batches:
+                    if self.stop.is_set():
                         return
-                    self._report.begins(batch)
-                    began = time.monotonic()
-                    try:
-                        catalog = None if work.executes_statements else work.catalog
-                        work.info = enter_new_source(work.info, batch, target, ledger, catalog)
-                        changes = work.apply(batch, read_ahead if more else lambda: None)
-                    except BinlogFormatError as error:
-                        self._ahead.take(feed)  # what was read behind it
-                        feed.damaged(work.info, error)
-                        self.stop.wait(POLL_SECONDS)
-                        break
-                    finally:
-                        self._report.counted(work.retried, work.passed_over)
-                self._worked()
-                self._commit_group.took(batch.transaction_count, time.monotonic() - began)
-                self._report.applied(work.info, batch, changes)
-                self._skipped(batch, work)
+                    work.bulk.learn_tables(batch)
+                    is_last = groups is not None and batch.last == len(groups.scan)
+                    more = is_last and batch.end - batch.start >= SMALLEST_SPLIT
+                    if not self._carry_out(batch, work, ledger, target, read_ahead if more else lambda: None):
+                        return
+            except BinlogFormatError as error:
+                self._ahead.take(feed)  # what was read behind it
+                feed.damaged(work.info, error)
+                self.stop.wait(POLL_SECONDS)
             if groups is not None and (batch is None or batch.last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay
             if batch is None:
@@ -297,6 +283,28 @@ class Applier:
                 self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name
+
+    def _carry_out(
+        self, batch: Batch, work: BatchApplier, ledger: Ledger, target: Target, meanwhile: Callable[[], None]
+    ) -> bool:
+        """False: STOP came while tables were locked. `meanwhile` as in BatchApplier.apply."""
+        self._report.begins(batch)
+        with self._read_lock.shared(stop=self._held_up) as may_write:
+            if not may_write:
+                return False
+            self._report.begins(batch)
+            began = time.monotonic()
+            try:
+                catalog = None if work.executes_statements else work.catalog
+                work.info = enter_new_source(work.info, batch, target, ledger, catalog)
+                changes = work.apply(batch, meanwhile)
+            finally:
+                self._report.counted(work.retried, work.passed_over)
+        self._worked()
+        self._commit_group.took(batch.transaction_count, time.monotonic() - began)
+        self._report.applied(work.info, batch, changes)
+        self._skipped(batch, work)
+        return True
 
     def _held_up(self) -> bool:
         """Asked again and again while tables are locked (FLUSH TABLES WITH READ LOCK)."""

@@ -29,9 +29,10 @@ from rplctl.receiver.dump_start import dump_start
 from rplctl.receiver.identity import replica_identity
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import Reporter
-from rplctl.recovery import recover_relay_log
+from rplctl.recovery import RecoveryResult, recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
+from rplctl.source import DumpStart, ReplicaIdentity, SourceStream
 from rplctl.source.stream import open_source
 from rplctl.target import open_engine
 
@@ -144,18 +145,10 @@ class Receiver:
         for note in recovered.notes:
             log.info("%s", note)
         self._reporter.state("Connecting to master")
-        self._connecting = True
-        try:
-            if self._stopping:  # a signal from here on raises
-                return
-            start = dump_start(info, recovered, executed)
-            replica = replica_identity(self._config, self._channel)
-            password = reveal(info.user_password, self._config.datadir)
-            stream = open_source(info, password, start, replica, self._config)
-        except _StopWhileConnecting:
+        connected = self._connect(info, recovered, executed)
+        if connected is None:
             return
-        finally:
-            self._connecting = False
+        stream, start, replica = connected
         pull = Pull(self._config, self._channel, replica, self._reporter)
         connected_at = time.monotonic()
         intact = True
@@ -178,6 +171,24 @@ class Receiver:
                 pull.finish(flush=intact)
             finally:
                 stream.close()
+
+    def _connect(
+        self, info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo
+    ) -> tuple[SourceStream, DumpStart, ReplicaIdentity] | None:
+        """None when told to stop before the source has answered."""
+        try:
+            self._connecting = True  # from here on a signal raises, also between these lines
+            try:
+                if self._stopping:
+                    return None
+                start = dump_start(info, recovered, executed)
+                replica = replica_identity(self._config, self._channel)
+                password = reveal(info.user_password, self._config.datadir)
+                return open_source(info, password, start, replica, self._config), start, replica
+            finally:
+                self._connecting = False
+        except _StopWhileConnecting:
+            return None
 
     def _between_batches(self, pull: Pull) -> None:
         if self._flush_logs:
@@ -231,4 +242,5 @@ class Receiver:
         else:
             self.stop()
             if self._connecting:
+                self._connecting = False
                 raise _StopWhileConnecting

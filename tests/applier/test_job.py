@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rplctl.applier import job
 from rplctl.applier.feed import batch_size as pace
 from rplctl.applier.feed.commit_group_size import CommitGroupSize
+from rplctl.applier.feed.plan import Batch
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.spark.pipeline import Pipeline, Split
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER
-from rplctl.errors import NotConfigured, RplError
+from rplctl.errors import BinlogFormatError, NotConfigured, RplError
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition
+from rplctl.relay_log.reader import RelayGroups
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository import open_relay_log_info
 from rplctl.schema.plan import Catalog
@@ -117,6 +120,34 @@ def test_an_error_is_told_in_the_status_and_raised(channel: Channel) -> None:
     assert status.last_errno == 1050
     assert status.last_error_timestamp > 0
     assert status.exec_log_name == START.log_name != end.log_name
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_damage_that_the_plan_meets_is_read_again_once(
+    times: int, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As damage that a task meets: a recovery may have cut the file since; what stays is the error that is told."""
+    real, met = job.plan_batches, []
+
+    def damaged(groups: RelayGroups, stop: int, *args: Any, **kwargs: Any) -> Iterator[Batch]:
+        batches = real(groups, stop, *args, **kwargs)
+        yield next(batches)
+        if len(met) < times:
+            met.append(stop)
+            raise BinlogFormatError("zeros", errno=1594)
+        yield from batches
+
+    monkeypatch.setattr(job, "plan_batches", damaged)
+    end = demo_groups().end_source
+    run = Applier(Config(datadir=channel.datadir), channel, StartOptions(until_source=end)).run
+    if times == 1:
+        run()
+    else:
+        with pytest.raises(BinlogFormatError, match="zeros"):
+            run()
+    status = read_status(channel.status_path("applier"))
+    assert len(met) == times
+    assert (status.exec_log_name, status.last_errno) == ((end.log_name, 0) if times == 1 else (START.log_name, 1594))
 
 
 def test_without_a_position_the_applier_does_not_start(tmp_path: Path) -> None:

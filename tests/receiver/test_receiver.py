@@ -44,6 +44,24 @@ def end_of(path: Path) -> tuple[str, int]:
     return path.name, path.stat().st_size
 
 
+@pytest.mark.parametrize("moment", [True, False], ids=["before", "behind"])
+def test_a_stop_right_before_or_behind_the_connecting_ends_the_run_in_order(moment: bool, tmp_path: Path) -> None:
+    """The signal's exception must not find the moment in which nobody waits for it."""
+    running = RunningReceiver(tmp_path / "data", master_binlog_dir=str(archive(tmp_path / "archive")))
+
+    class Signalled(Receiver):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if moment:
+                super().__setattr__(name, value)
+            if name == "_connecting" and value is moment and "_connections" in vars(self) and not self._stopping:
+                self._on_signal(signal.SIGTERM, None)
+            super().__setattr__(name, value)
+
+    Signalled(running.config, running.channel).run()
+    assert not running.relayed()
+    assert running.status().last_errno == 0
+
+
 def test_an_archive_is_received_byte_for_byte(tmp_path: Path) -> None:
     folder = archive(tmp_path / "archive")
     with RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder)) as receiver:

@@ -135,7 +135,8 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     (sql_slave_skip_counter), and so are the `skipped` groups, each alone. `has_rollbacks`: the target may have tables
     that a ROLLBACK does not touch (MyISAM), so rolled back groups are carried out too, and statements are grouped.
     `per_commit`: transactions of the source per commit at most, asked when a batch is cut; 0: rows as many as there
-    are, of statements STATEMENTS_PER_COMMIT.
+    are, of statements STATEMENTS_PER_COMMIT. Raises BinlogFormatError 1594, 1743 while it is gone through: a recovery
+    may cut what the reader found whole.
     """
     kinds = groups.scan.kind[:stop]
     bulk = np.isin(kinds, _BULK_KINDS)
@@ -202,26 +203,25 @@ def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
 
 def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
     """Whether the group ends in ROLLBACK, and each other statement in it only changes rows: anything else may be DDL,
-    which commits the groups before it, too.
+    which commits the groups before it, too. Raises BinlogFormatError 1594, 1743 for damage.
     """
-    assert groups.format_description is not None
-    at, end = int(groups.scan.start[number]), int(groups.scan.end[number])
-    text_end = end - groups.format_description.checksum_length
+    description = groups.format_description
+    assert description is not None
+    start, end = int(groups.scan.start[number]), int(groups.scan.end[number])
+    text_end = end - description.checksum_length
     if bytes(groups.data[text_end - len("ROLLBACK") : text_end]).upper() != b"ROLLBACK":
         return False
-    while at < end:
-        event = bytes(groups.data[at : at + int.from_bytes(bytes(groups.data[at + 9 : at + 13]), "little")])
-        at += len(event)
-        if event[4] == EventType.QUERY_COMPRESSED:
+    offsets, types = intact_events(groups.data, start, end, description.checksum_algorithm)
+    if types[-1] != EventType.QUERY or EventType.QUERY_COMPRESSED in types:
+        return False
+    for event in np.flatnonzero(types == EventType.QUERY).tolist():
+        try:
+            text = parse_query(groups.data[offsets[event] : offsets[event + 1]].tobytes(), description).sql_bytes
+        except BinlogFormatError:  # it is met again in its turn
             return False
-        if event[4] == EventType.QUERY:
-            try:
-                text = parse_query(event, groups.format_description).sql_bytes
-            except BinlogFormatError:  # it is met again in its turn
-                return False
-            if not _CHANGES_ROWS.match(text) and (at < end or text.upper() != b"ROLLBACK"):
-                return False
-    return event[4] == EventType.QUERY
+        if not _CHANGES_ROWS.match(text) and (event < len(types) - 1 or text.upper() != b"ROLLBACK"):
+            return False
+    return True
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:

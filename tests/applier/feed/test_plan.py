@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from rplctl.applier.feed.plan import BatchKind, groups_due, plan_batches
-from rplctl.event.scan import GroupKind
+from rplctl.errors import BinlogFormatError
+from rplctl.event.format_description import build_format_description
+from rplctl.event.header import BINLOG_MAGIC
+from rplctl.event.scan import GroupKind, scan_events
 from rplctl.info import RelayLogInfo
-from tests.applier.demo_log import demo_groups
+from rplctl.relay_log.reader import RelayGroups
+from tests.applier.demo_log import demo_groups, groups_of
+from tests.event.logs import positioned, query
 
 GROUPS = demo_groups()
 COUNT = len(GROUPS.scan)
@@ -80,3 +89,46 @@ def test_what_is_left_of_a_batch_begins_behind_the_last_group_that_was_committed
         committed = begun.at(single.relay_position, single.source_position)
         left = batch.left(begun, committed)
         assert (left.first, left.last) == (single.last, batch.last)
+
+
+def rolled_back(folder: Path) -> RelayGroups:
+    """Two transactions of statements that end in ROLLBACK, as MyISAM's changes are logged."""
+    one = [query(sql) for sql in ("BEGIN", "INSERT INTO m VALUES (1)", "ROLLBACK")]
+    description = build_format_description(1, 7, 1, "8.0.40", relay_log=False)
+    path = folder / "binlog.000001"
+    path.write_bytes(BINLOG_MAGIC + positioned([description, *one, *one]))
+    return groups_of(path)
+
+
+def test_statements_that_end_in_rollback_share_no_transaction_with_what_follows(tmp_path: Path) -> None:
+    groups = rolled_back(tmp_path)
+    planned = [batch for batch in plan_batches(groups, len(groups.scan), has_rollbacks=True) if batch.transaction_count]
+    assert [(batch.kind, batch.transaction_count) for batch in planned] == [(BatchKind.SINGLE, 1)] * 2
+
+
+def test_damage_met_by_the_plan_is_damage_of_the_log(tmp_path: Path) -> None:
+    """A recovery cut the file behind the reader, and what comes behind the cut reads as zeros until it is written."""
+    groups = rolled_back(tmp_path)
+    offsets = scan_events(groups.data.tobytes(), 4).offsets.tolist()
+    begin, insert, end = offsets[4], offsets[5], offsets[6]  # of the second transaction
+    for first, last in ((begin, begin + 19), (insert, end), (insert + 9, insert + 13), (end - 10, end - 8)):
+        data = groups.data.copy()
+        data[first:last] = 0
+        planned = plan_batches(replace(groups, data=data), len(groups.scan), has_rollbacks=True)
+        with pytest.raises(BinlogFormatError) as caught:
+            list(planned)
+        assert caught.value.errno in (1594, 1743)
+    for first in range(begin, offsets[7] - 12, 7):  # the whole tail, ROLLBACK with it
+        data = groups.data.copy()
+        data[first:] = 0
+        planned = list(plan_batches(replace(groups, data=data), len(groups.scan), has_rollbacks=True))
+        assert planned[-1].kind is BatchKind.SINGLE, "its turn comes, and it is met there"
+
+
+def test_a_length_that_leads_past_the_group_is_damage(tmp_path: Path) -> None:
+    groups = rolled_back(tmp_path)
+    insert = int(scan_events(groups.data.tobytes(), 4).offsets[5])
+    data = groups.data.copy()
+    data[insert + 9 : insert + 13] = np.frombuffer((1 << 20).to_bytes(4, "little"), np.uint8)
+    with pytest.raises(BinlogFormatError):
+        list(plan_batches(replace(groups, data=data), len(groups.scan), has_rollbacks=True))
