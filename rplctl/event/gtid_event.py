@@ -102,7 +102,6 @@ class MariadbGtid:
 
 
 Gtid: TypeAlias = MysqlGtid | MariadbGtid
-GTID_TYPES = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID})
 
 
 def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:

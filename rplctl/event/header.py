@@ -34,10 +34,6 @@ FLAG_SUPPRESS_USE: Final = 0x0008
 FLAG_ARTIFICIAL: Final = 0x0020  # made by the dump thread, in no file of the source
 FLAG_RELAY_LOG: Final = 0x0040  # written by the replica itself: its end_log_pos is none of the source's
 FLAG_IGNORABLE: Final = 0x0080
-FLAG_NO_FILTER: Final = 0x0100
-FLAG_MTS_ISOLATE: Final = 0x0200
-FLAG_ACCEPT_OWN: Final = 0x4000  # MariaDB
-FLAG_SKIP_REPLICATION: Final = 0x8000  # MariaDB: @@skip_replication was set
 
 _HEADER = struct.Struct("<IBIIIH")
 _DUMP_BYTES = 64

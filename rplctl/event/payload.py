@@ -10,20 +10,18 @@ without checksums.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import io
 from typing import BinaryIO, Final
 
 import zstandard
 
 from rplctl.event.cursor import EventCursor, open_event
-from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
-from rplctl.event.groups import GroupKind, scan_groups
+from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import HEADER_LENGTH, format_error
 from rplctl.event.inflate import MAX_INFLATED, inflate, inflated, plain_length
-from rplctl.event.jit import ByteArray
+from rplctl.event.jit import ByteArray, byte_view
 from rplctl.event.scan import scan_events
 from rplctl.event.types import COMPRESSED_ROWS, MARIADB_COMPRESSED, EventType
-from rplctl.position import BinlogPosition
 
 _ZSTD: Final = 0
 _NO_COMPRESSION: Final = 255
@@ -66,28 +64,14 @@ def unfold_event(event: ByteArray, description: FormatDescription, out: BinaryIO
 
 def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
     """The inner events of one TRANSACTION_PAYLOAD."""
-    body = open_event(event, description.checksum_length)
     if event[4] != EventType.TRANSACTION_PAYLOAD:
         raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
-    fields = _payload_fields(body)
-    size = fields.get(_SIZE_FIELD, -1)
-    if size != body.remaining:
-        raise body.error(f"The payload is {body.remaining} bytes but says {size}")
-    payload = body.rest()
-    plain_size = fields.get(_PLAIN_SIZE_FIELD, len(payload))
-    if plain_size > max_bytes:
-        raise body.error(f"A payload of {plain_size} plain bytes is larger than {max_bytes}")
-    compression = fields.get(_COMPRESSION_FIELD, -1)
-    if compression == _NO_COMPRESSION:
-        plain = payload
-    elif compression == _ZSTD:
-        plain = _unzstd(payload, plain_size, body)
-    else:
-        raise body.error(f"Unknown payload compression {compression}")
-    if len(plain) != plain_size:
-        raise body.error(f"The payload holds {len(plain)} plain bytes but says {plain_size}")
+    open_event(event, description.checksum_length)  # raises if it is not whole
+    out = io.BytesIO()
+    unfold_payload(byte_view(event), description, out, max_bytes)
+    plain = out.getvalue()
     if scan_events(plain).end != len(plain):  # else what follows would be read as its inside
-        raise body.error("The payload ends inside an event")
+        raise format_error("The payload ends inside an event", event)
     return plain
 
 
@@ -99,7 +83,7 @@ def payload_size(event: ByteArray, description: FormatDescription) -> int:
 
 
 def unfold_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
-    """Write the inner events of one TRANSACTION_PAYLOAD, piece by piece: for what is too large for `expand_event`."""
+    """Write the inner events of one TRANSACTION_PAYLOAD, piece by piece: also one that is too large for memory."""
     head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
     body = EventCursor(head, HEADER_LENGTH, len(head))
     fields = _payload_fields(body)
@@ -117,12 +101,12 @@ def unfold_payload(event: ByteArray, description: FormatDescription, out: Binary
             written += out.write(payload.data)
         else:
             with zstandard.ZstdDecompressor().stream_reader(payload.data, read_across_frames=True) as reader:
-                while written <= plain_size and (piece := reader.read(_PIECE_BYTES)):
+                while written <= plain_size and (piece := reader.read(min(_PIECE_BYTES, plain_size + 1 - written))):
                     written += out.write(piece)
     except zstandard.ZstdError as error:
         raise body.error(f"The payload is broken ({error})") from error
     if written != plain_size:
-        raise body.error(f"The payload holds {written} plain bytes or more but says {plain_size}")
+        raise body.error(f"The payload holds {written} plain bytes but says {plain_size}")
 
 
 def _payload_fields(body: EventCursor) -> dict[int, int]:
@@ -133,24 +117,6 @@ def _payload_fields(body: EventCursor) -> dict[int, int]:
             return fields
         value = body.sub(body.packed_length())
         fields[kind] = value.packed_length()
-
-
-def _unzstd(payload: bytes, plain_size: int, body: EventCursor) -> bytes:
-    """All frames of the payload, at most plain_size + 1 bytes."""
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(payload, read_across_frames=True) as reader:
-            return bytes(reader.read(plain_size + 1))
-    except zstandard.ZstdError as error:
-        raise body.error(f"The payload is broken ({error})") from error
-
-
-def payload_kind(plain: bytes, description: FormatDescription) -> GroupKind:
-    """What the transaction inside a payload is: most are ROWS, but savepoints and statements compress as well."""
-    plain_description = replace(description, checksum_algorithm=CHECKSUM_OFF)
-    scan = scan_groups(plain, 0, BinlogPosition("", 0), len(plain) + 1, plain_description)
-    if len(scan) != 1 or scan.complete_end != len(plain):
-        raise format_error("A payload does not hold exactly one transaction", plain)
-    return GroupKind(int(scan.kind[0]))
 
 
 def _header(event: bytes, type_code: EventType, body_length: int) -> bytes:

@@ -21,7 +21,6 @@ Compressed events of MariaDB (166-171) are expanded by `payload` before they com
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +29,10 @@ from rplctl.event.header import format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 
 Ints = npt.NDArray[np.int64]
-Kind = Literal["insert", "update", "delete"]
 
 INSERT, UPDATE, DELETE = 1, 2, 3
-KIND_NAMES: dict[int, Kind] = {INSERT: "insert", UPDATE: "update", DELETE: "delete"}
 
-STMT_END = 0x1
 NO_FOREIGN_KEY_CHECKS = 0x2
-RELAXED_UNIQUE_CHECKS = 0x4
-COMPLETE_ROWS = 0x8
 CASCADES_LOGGED = 0x10  # MySQL 9.6: foreign keys are the SQL layer's; what they cascade to is logged
 
 
@@ -71,21 +65,6 @@ class RowsEvents:
         return RowsEvents(self.data, *arrays)
 
 
-@dataclass(frozen=True, slots=True)
-class RowsEvent:
-    """One rows event; `before_columns` / `after_columns` are column numbers, None when there is no such image."""
-
-    kind: Kind
-    table_id: int
-    flags: int
-    column_count: int
-    before_columns: tuple[int, ...] | None
-    after_columns: tuple[int, ...] | None
-    data_start: int
-    data_end: int
-    is_partial_json: bool
-
-
 def parse_rows_events(
     data: Buffer, starts: Ints, lengths: Ints, type_codes: npt.NDArray[np.uint8], checksum_length: int
 ) -> RowsEvents:
@@ -106,33 +85,6 @@ def parse_rows_events(
         raise format_error("A rows event that cannot be read", view.data, int(starts[bad]))
     table_id, count, before, after, data_start, data_end = found
     return RowsEvents(view, begin, kind, table_id, flags, count, before, after, data_start, data_end, partial)
-
-
-def parse_rows_event(data: Buffer, offset: int, event_length: int, type_code: int, checksum_length: int) -> RowsEvent:
-    """One rows event that begins at `offset`; see `parse_rows_events` for many."""
-    one = parse_rows_events(
-        data, np.array([offset]), np.array([event_length]), np.array([type_code], np.uint8), checksum_length
-    )
-    count = int(one.column_count[0])
-    return RowsEvent(
-        KIND_NAMES[int(one.kind[0])],
-        int(one.table_id[0]),
-        int(one.flags[0]),
-        count,
-        bitmap_columns(one.data, int(one.before_bitmap[0]), count),
-        bitmap_columns(one.data, int(one.after_bitmap[0]), count),
-        int(one.data_start[0]),
-        int(one.data_end[0]),
-        bool(one.partial_json[0]),
-    )
-
-
-def bitmap_columns(data: ByteArray, offset: int, count: int) -> tuple[int, ...] | None:
-    """The column numbers whose bits are set in the bitmap at `offset`; None for offset -1."""
-    if offset < 0:
-        return None
-    bits = np.unpackbits(data[offset : offset + (count + 7) // 8], bitorder="little")[:count]
-    return tuple(int(column) for column in np.flatnonzero(bits))
 
 
 @lean_kernel

@@ -155,17 +155,6 @@ class RelayLogWriter:
             self._cut(old_name, boundary.offset)
         return self.end
 
-    def truncate_to(self, position: RelayLogPosition) -> None:
-        """Cut the open file back to a transaction end. Begin a new file after it.
-
-        Raises RelayLogError when the position is not inside the open file.
-        """
-        if position.log_name != self._name or not 0 < position.log_pos <= self._size:
-            raise RelayLogError(f"{position} is not inside {self._name}:{self._size}", channel=self._channel.name)
-        self._cut(self._name, position.log_pos)
-        self._size = self._synced_size = position.log_pos
-        self._boundary = None
-
     def close(self) -> None:
         """Close without syncing; call `sync` first."""
         if self._descriptor >= 0:

@@ -131,7 +131,8 @@ def test_damage_that_the_plan_meets_is_read_again_once(
 
     def damaged(groups: RelayGroups, stop: int, *args: Any, **kwargs: Any) -> Iterator[Batch]:
         batches = real(groups, stop, *args, **kwargs)
-        yield next(batches)
+        if not met:
+            yield next(batches)
         if len(met) < times:
             met.append(stop)
             raise BinlogFormatError("zeros", errno=1594)

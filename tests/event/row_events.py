@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from rplctl.event.column import ColumnFormat
 from rplctl.event.images import Images, walk_images
+from rplctl.event.jit import Buffer, ByteArray
 from rplctl.event.rows import RowsEvents, parse_rows_events
 from rplctl.event.table_map import ColumnType
 
@@ -51,3 +53,45 @@ def parsed(events: list[bytes]) -> RowsEvents:
 
 def walked(events: list[bytes], columns: int) -> Images:
     return walk_images(parsed(events), [VARCHAR] * columns)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsEvent:
+    """One rows event; `before_columns` / `after_columns` are column numbers, None when there is no such image."""
+
+    kind: str
+    table_id: int
+    flags: int
+    column_count: int
+    before_columns: tuple[int, ...] | None
+    after_columns: tuple[int, ...] | None
+    data_start: int
+    data_end: int
+    is_partial_json: bool
+
+
+def parse_rows_event(data: Buffer, offset: int, event_length: int, type_code: int, checksum_length: int) -> RowsEvent:
+    """One rows event that begins at `offset`; see `parse_rows_events` for many."""
+    one = parse_rows_events(
+        data, np.array([offset]), np.array([event_length]), np.array([type_code], np.uint8), checksum_length
+    )
+    count = int(one.column_count[0])
+    return RowsEvent(
+        {1: "insert", 2: "update", 3: "delete"}[int(one.kind[0])],
+        int(one.table_id[0]),
+        int(one.flags[0]),
+        count,
+        bitmap_columns(one.data, int(one.before_bitmap[0]), count),
+        bitmap_columns(one.data, int(one.after_bitmap[0]), count),
+        int(one.data_start[0]),
+        int(one.data_end[0]),
+        bool(one.partial_json[0]),
+    )
+
+
+def bitmap_columns(data: ByteArray, offset: int, count: int) -> tuple[int, ...] | None:
+    """The column numbers whose bits are set in the bitmap at `offset`; None for offset -1."""
+    if offset < 0:
+        return None
+    bits = np.unpackbits(data[offset : offset + (count + 7) // 8], bitorder="little")[:count]
+    return tuple(int(column) for column in np.flatnonzero(bits))

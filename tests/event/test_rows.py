@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rplctl.errors import BinlogFormatError
-from rplctl.event.rows import STMT_END, parse_rows_event, parse_rows_events
-from tests.event.row_events import Image, change_event, parsed, rows_event
+from rplctl.event.rows import parse_rows_events
+from tests.event.row_events import Image, change_event, parse_rows_event, parsed, rows_event
 
 
 def test_one_event_of_each_kind() -> None:
@@ -20,7 +20,7 @@ def test_one_event_of_each_kind() -> None:
     for before, after, kind in changes:
         event = change_event(3, before, after)
         rows = parse_rows_event(b"??" + event, 2, len(event), event[4], 4)
-        assert (rows.kind, rows.table_id, rows.flags, rows.column_count) == (kind, 9, STMT_END, 3)
+        assert (rows.kind, rows.table_id, rows.flags, rows.column_count) == (kind, 9, 1, 3)
         assert rows.before_columns == ((0, 2) if before else None)
         assert rows.after_columns == (tuple(after) if after else None)
         assert rows.data_end == 2 + len(event) - 4

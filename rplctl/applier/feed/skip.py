@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rplctl.applier.feed.gtids import is_within, numbers_by_source, unsigned
 from rplctl.event.gtid import MysqlGtidSet, is_executed
+from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.skip_list import read_gtids, write_count, write_gtids
 
@@ -29,7 +29,7 @@ class SkipList:
         offsets = groups.scan.gtid_offset[:stop]
         with_gtid = np.flatnonzero(offsets >= 0)
         found: list[int] = []
-        by_source = numbers_by_source(groups.data, offsets[with_gtid], groups.format_description)
+        by_source = numbers_by_source(groups.data, offsets[with_gtid], lambda _: groups.format_description)
         for source, (events, numbers) in by_source.items():
             if isinstance(source, tuple):
                 listed = is_within(numbers, mysql.intervals.get(source, ()))

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rplctl.applier.feed.gtids import is_within, numbers_by_source
 from rplctl.applier.options import Until
 from rplctl.event.gtid import MAX_SEQUENCE, Intervals, MariadbGtidState, MysqlGtidSet, Source
+from rplctl.event.gtid_arrays import is_within, numbers_by_source
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition, log_number
 from rplctl.relay_log.reader import RelayGroups
@@ -64,7 +64,7 @@ def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
     """BEFORE: up to the first listed group. AFTER: up to and with the group that completes the set."""
     scan = groups.scan
     with_gtid = np.flatnonzero(scan.gtid_offset >= 0)
-    found = numbers_by_source(groups.data, scan.gtid_offset[with_gtid], groups.format_description)
+    found = numbers_by_source(groups.data, scan.gtid_offset[with_gtid], lambda _: groups.format_description)
     places = []  # of each source: the group that begins or completes what is listed of it
     for source, intervals, count in _listed(until, executed):
         events, numbers = found.get(source, (with_gtid[:0], with_gtid[:0]))
