@@ -45,12 +45,13 @@ def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dic
     their numbers. Anonymous ones are left out.
     """
     found: dict[Source | int, tuple[Ints, Ints]] = {}
+    found.update(_mysql_numbers(data, offsets, describe).items())
     which = np.flatnonzero(data[offsets + 4] == EventType.MARIADB_GTID)
     domains = unsigned(data, offsets[which] + HEADER_LENGTH + 8, 4)
     for domain in np.unique(domains).tolist():
         mine = which[domains == domain]
         found[domain] = mine, unsigned(data, offsets[mine] + HEADER_LENGTH, 8)
-    return {**found, **_mysql_numbers(data, offsets, describe)}
+    return found
 
 
 def is_within(numbers: Ints, intervals: Intervals) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,7 @@ import pytest
 from rplctl.applier import job
 from rplctl.applier.feed import batch_size as pace
 from rplctl.applier.feed.commit_group_size import CommitGroupSize
-from rplctl.applier.feed.plan import Batch
+from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.spark.pipeline import Pipeline, Split
@@ -127,10 +127,10 @@ def test_damage_that_the_plan_meets_is_read_again_once(
     times: int, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As damage that a task meets: a recovery may have cut the file since; what stays is the error that is told."""
-    real, met = job.plan_batches, []
+    met: list[int] = []
 
     def damaged(groups: RelayGroups, stop: int, *args: Any, **kwargs: Any) -> Iterator[Batch]:
-        batches = real(groups, stop, *args, **kwargs)
+        batches = plan_batches(groups, stop, *args, **kwargs)
         if not met:
             yield next(batches)
         if len(met) < times:
