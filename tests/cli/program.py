@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rplctl.cli import run
+from rplctl.cli.app import command_for
+
+
+@cache
+def whole_program() -> Any:
+    """The program with every verb, built once for all tests that read its options: that takes a tenth of a second."""
+    return command_for([])
 
 
 @dataclass(frozen=True)

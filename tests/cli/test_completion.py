@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.cli import run
-from rplctl.cli.app import VERBS, command_for
-from tests.cli.program import Program
+from rplctl.cli.app import VERBS
+from tests.cli.program import Program, whole_program
 from tests.cli.test_start_up import HEAVY
 
 Tab = Callable[..., list[str]]
@@ -22,7 +22,7 @@ SHELLS = ["bash", "zsh", "fish"]
 CHOICES = [
     (verb, flag, parameter.metavar)
     for verb in VERBS
-    for parameter in command_for([]).commands[verb].params
+    for parameter in whole_program().commands[verb].params
     for flag in parameter.opts[:1]
     if re.fullmatch(r"[\w-]+(\|[\w-]+)+", getattr(parameter, "metavar", None) or "")
 ]

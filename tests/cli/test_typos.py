@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rplctl.cli.app import VERBS, command_for
-from tests.cli.program import Outcome, Program
+from rplctl.cli.app import VERBS
+from tests.cli.program import Outcome, Program, whole_program
 
 LONG = "x" * 5000
 MOVES = "\x1b[31mred\nand more"  # a terminal would obey
@@ -38,7 +38,7 @@ PARAMETERS: list[tuple[str, Any]] = [
     (verb, parameter)
     for verb in VERBS
     if verb not in NOT_HERE
-    for parameter in command_for([]).commands[verb].params
+    for parameter in whole_program().commands[verb].params
     if not getattr(parameter, "is_flag", False) and parameter.name not in ("command", "password_on_argv")
 ]
 

@@ -10,13 +10,14 @@ import ast
 import inspect
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from rplctl.cli.app import VERBS, command_for
+from rplctl.cli.app import VERBS
 from rplctl.command.channel.change_options import CHANGE_OPTIONS
 from rplctl.config import OPTIONS
+from tests.cli.program import whole_program
+from tests.house.code import tree
 
 PACKAGE = Path(__file__).parents[2] / "rplctl"
 # stores, moves, shows or checks records as a whole
@@ -26,11 +27,10 @@ KEEPERS = ("config.py", "info.py", "repository/", "command/change_", "command/sh
 BY_RECORD = {"sync_master_info", "sync_relay_log_info", "master_info_repository", "relay_log_info_repository"}
 # the read position is one property, and so is where the applier is
 BY_PROPERTY = {"master_log_name", "master_log_pos", "relay_log_name", "relay_log_pos", "target_password"}
-COMMANDS: Any = command_for([])
 
 
 def attributes(path: Path) -> set[str]:
-    return {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+    return {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
 
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -59,7 +59,7 @@ def test_every_option_of_change_master_is_read_or_refused(name: str) -> None:
 
 @pytest.mark.parametrize("verb", list(VERBS))
 def test_every_parameter_of_a_verb_is_used_in_its_function(verb: str) -> None:
-    function = inspect.unwrap(COMMANDS.commands[verb].callback)
+    function = inspect.unwrap(whole_program().commands[verb].callback)
     tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(tree, ast.FunctionDef)
     used = {node.id for part in tree.body for node in ast.walk(part) if isinstance(node, ast.Name)}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rplctl import errors
-from rplctl.cli.app import VERBS, command_for
+from rplctl.cli.app import VERBS
 from rplctl.command.show_status import COLUMNS
 from rplctl.config import OPTIONS
 from rplctl.schema.model import (
@@ -25,6 +25,7 @@ from rplctl.schema.model import (
 )
 from rplctl.target.postgresql.ddl_type import declared
 from rplctl.target.sqlite.ddl_type import affinity
+from tests.cli.program import whole_program
 
 ROOT = Path(__file__).parents[2]
 MAN = ROOT / "man"
@@ -57,7 +58,6 @@ def documented_flags(text: str) -> set[str]:
     return {flag for head in heads for flag in re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", head)}
 
 
-COMMANDS: Any = command_for([])
 SUBSECTIONS = sections(sections(plain("rplctl.1"), "SH")["COMMANDS"], "SS")
 
 
@@ -73,15 +73,15 @@ def test_every_verb_has_its_section_and_the_reverse() -> None:
 
 @pytest.mark.parametrize(("name", "aliases"), list(VERBS.items()))
 def test_every_option_and_alias_of_a_verb_is_documented_and_the_reverse(name: str, aliases: tuple[str, ...]) -> None:
-    assert documented_flags(SUBSECTIONS[name]) == flags_of(COMMANDS.commands[name])
+    assert documented_flags(SUBSECTIONS[name]) == flags_of(whole_program().commands[name])
     for alias in aliases:
-        assert f"{alias}" in SUBSECTIONS[name] and COMMANDS.commands[alias].hidden
+        assert f"{alias}" in SUBSECTIONS[name] and whole_program().commands[alias].hidden
 
 
 def test_global_options_are_documented_and_the_reverse() -> None:
     text = sections(plain("rplctl.1"), "SH")["OPTIONS"]
     found = documented_flags(text) - {"--help", "-h", "--install-completion", "--show-completion"}
-    assert found == flags_of(COMMANDS)
+    assert found == flags_of(whole_program())
 
 
 def test_exit_codes_are_those_of_the_error_tree() -> None:

@@ -39,7 +39,7 @@ def has_test_of_its_name(path: Path) -> bool:
 UNNAMED = [
     path
     for path in MODULES
-    if path.name != "__main__.py" and not nothing_runs(path) and not is_empty(path) and not has_test_of_its_name(path)
+    if path.name != "__main__.py" and not has_test_of_its_name(path) and not is_empty(path) and not nothing_runs(path)
 ]
 
 

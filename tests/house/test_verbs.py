@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import rplctl
-from rplctl.cli.app import VERBS, command_for
+from rplctl.cli.app import VERBS
+from tests.cli.program import whole_program
 
 PACKAGE = Path(rplctl.__file__).parent
 FOLDERS = {"check": "check/verb"}  # → a verb that is a package: its parts are used by others, too
@@ -20,7 +21,7 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize("verb", [name for name in command_for([]).commands if name in VERBS])
+@pytest.mark.parametrize("verb", [name for name in whole_program().commands if name in VERBS])
 def test_a_verb_is_a_file_on_either_side(verb: str) -> None:
     name = verb.replace("-", "_")
     assert [place for place in (f"cli/{name}.py", f"command/{FOLDERS.get(name, name)}.py") if not at(place)] == []
@@ -36,7 +37,7 @@ def functions_of(path: Path) -> set[str]:
 
 
 def test_each_command_is_a_verb_or_an_alias_of_one() -> None:
-    assert set(command_for([]).commands) == {name for verb, aliases in VERBS.items() for name in (verb, *aliases)}
+    assert set(whole_program().commands) == {name for verb, aliases in VERBS.items() for name in (verb, *aliases)}
 
 
 def test_each_file_is_a_verbs_or_lies_in_a_package() -> None:
