@@ -116,7 +116,7 @@ def test_a_row_transaction_of_many_batches(
 ) -> None:
     monkeypatch.setenv("RPLCTL_MAX_BATCH_BYTES", str(8 * MB))
     source = mariadb_factory()
-    one_transaction(source, 36_000, KILOBYTE)
+    one_transaction(source, 24_000, KILOBYTE)
     peak, _ = apply_measured(tmp_path, source)
     assert peak < 1_000 * MB
 

@@ -50,7 +50,7 @@ def assert_same(source: MariadbServer, url: str, replica: Replica) -> None:
 @pytest.mark.parametrize(
     ("repository", "kills"),
     [
-        pytest.param("table", 3, marks=pytest.mark.spark),
+        ("table", 3),  # a killed applier with its Spark: test_replication
         pytest.param("file", 3, marks=pytest.mark.torture),
         *(pytest.param(kind, 20, marks=[pytest.mark.spark, pytest.mark.torture]) for kind in ("table", "file")),
     ],

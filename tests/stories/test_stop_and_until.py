@@ -154,7 +154,7 @@ def test_stop_takes_at_most_two_seconds_while_mariadb_loads_and_says_what_it_sto
     local_infile: int, source: MariadbServer, target: MariadbServer, make: Make
 ) -> None:
     replica = make(source, target)
-    before, end = behind_a_large_transaction(source, replica, 200)
+    before, end = behind_a_large_transaction(source, replica, 120)
     target.sql(f"SET GLOBAL local_infile={local_infile}")
     stops_in_two_seconds(replica, lambda: loads(target))
     stopped = replica.run("stop", "--json")
