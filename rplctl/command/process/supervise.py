@@ -127,8 +127,12 @@ def _ending(run: Run) -> Ending | None:
 
 
 def _cannot_come(run: Run) -> bool:
-    """Nobody receives, and all that was received is applied."""
-    if RECEIVER in running(run.channel):
+    """Nobody receives, and all that was received is applied. A receiver of ours that is still ending has yet to say
+    by its exit code whether that is an error.
+    """
+    if RECEIVER in running(run.channel) or any(
+        child.role == RECEIVER and child.exit_code() is None for child in run.children
+    ):
         run.receiver_gone_at = 0.0
         return False
     run.receiver_gone_at = run.receiver_gone_at or time.time()

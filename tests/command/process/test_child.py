@@ -256,6 +256,17 @@ def test_a_thread_that_fails_ends_the_command_with_its_error_and_the_others_are_
     assert other.exit_code() == -signal.SIGTERM
 
 
+def test_a_receiver_that_is_still_ending_is_waited_for_as_its_exit_code_says_why(
+    config: Config, channel: Channel, children: list[Child]
+) -> None:
+    """Its lock is free before its process has ended, long before where the machine is busy."""
+    waits = ThreadStatus(is_waiting=True, worked=time.time() + 3600)
+    waits.write(channel.status_path("applier"))
+    with hold_lock(channel, "applier"), pytest.raises(SourceError, match="last words"):
+        failing = run(channel, f"import time; time.sleep(1.5); {DIES.format(code=6)}", children)
+        supervise.supervise(Run(config, channel, [failing], END), 180, None)
+
+
 def test_time_up_is_an_error_only_when_something_was_to_be_reached(
     config: Config, channel: Channel, children: list[Child]
 ) -> None:
