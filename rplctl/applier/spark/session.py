@@ -150,6 +150,7 @@ def open_session(config: Config, place: SparkOwner, java_options: str = "") -> S
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
+    _keep_quiet()
     settings = spark_settings(config, folder, place.name)
     if local_mode:
         settings |= _short_names(folder)
@@ -177,12 +178,14 @@ def open_session(config: Config, place: SparkOwner, java_options: str = "") -> S
     return context
 
 
-def _keep_to_ourselves(context: SparkContext) -> None:
-    """Its socket for counters, which is a file; and what pyspark and py4j would print, of each call that is cut off,
-    when the JVM has ended: who calls has the error.
-    """
+def _keep_quiet() -> None:
+    """Nothing of what py4j would print of each call that is cut off, from the first one on: who calls has the error."""
     logging.getLogger().addFilter(_is_told_by_us)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+
+def _keep_to_ourselves(context: SparkContext) -> None:
+    """Its socket for counters, which is a file; and what pyspark would print when the JVM has ended."""
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None
     if isinstance(server.server_address, str):
