@@ -231,7 +231,7 @@ def _make(channel: str) -> str:
 
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLine]:
-    from rplctl.command.check.source_end import folder_end
+    from rplctl.command.check.folder_end import folder_end
 
     if master.master_binlog_dir:
         yield DoctorLine(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")

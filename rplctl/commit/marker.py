@@ -14,11 +14,11 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from rplctl import mysql_errors as er
-from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.commit.step import CommitMode, taken_over
 from rplctl.durable import Guard
 from rplctl.errors import TargetError
@@ -27,6 +27,9 @@ from rplctl.own_tables.tables import commit_marker
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.target import dialect_of, mapped_errors
+
+if TYPE_CHECKING:
+    from rplctl.applied_log.binary_log import BinaryLog
 
 CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
 log = logging.getLogger(__name__)

@@ -12,12 +12,14 @@ UNKNOWN, which stops the channel (design D12).
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
 from rplctl.event import event_classes as c
-from rplctl.event.jit import ByteArray
+
+if TYPE_CHECKING:
+    from rplctl.event.jit import ByteArray
 
 
 class EventType(IntEnum):

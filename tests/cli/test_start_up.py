@@ -12,6 +12,7 @@ import pytest
 
 from rplctl.cli.app import VERBS
 from rplctl.cli.globals import hoist
+from rplctl.demo import BINLOG_FOLDER
 from tests.cli.program import Program
 
 HEAVY = ("pydantic", "pyspark", "sqlalchemy", "numba", "numpy", "pymysql", "cryptography", "rich.table")
@@ -53,6 +54,16 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 @pytest.mark.parametrize("verb", [["show-status"], ["show-channels"], ["stop"], ["show-status", "--json"]])
 def test_looking_at_file_repositories_loads_nothing_heavy(configured: Program, verb: list[str]) -> None:
     assert loaded("--datadir", str(configured.datadir), *verb) == set()
+
+
+@pytest.mark.slow
+def test_threads_are_started_without_the_compiler_that_they_load_themselves(program: Program) -> None:
+    """Numba takes longer to load than all that a start does; only the end of a folder of logs is looked for with it."""
+    program("change-master", "--master-binlog-dir", str(BINLOG_FOLDER))
+    try:
+        assert loaded("--datadir", str(program.datadir), "start", "--receiver") <= {"numpy", "sqlalchemy"}
+    finally:
+        program("stop")
 
 
 def test_completion_of_channels_loads_nothing_heavy_and_knows_them(configured: Program) -> None:

@@ -14,7 +14,7 @@ from rplctl.channel import Channel, lock_holder
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import all_channels, running
-from rplctl.command.check.source_end import folder_end
+from rplctl.command.check.folder_end import folder_end
 from rplctl.command.demo import demo as run_demo
 from rplctl.command.flush_relay_logs import flush_relay_logs
 from rplctl.command.process.start_request import StartRequest

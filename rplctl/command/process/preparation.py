@@ -34,6 +34,7 @@ from rplctl.command.instance.journal import append_journal
 from rplctl.command.load_schema import seed_models
 from rplctl.command.process.child import Child, spawn
 from rplctl.command.process.start_request import StartRequest, StartResult, variables_of
+from rplctl.commit.xid import instance_name
 from rplctl.config import Config
 from rplctl.durable import remove_leftovers
 from rplctl.errors import UsageError
@@ -133,10 +134,11 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     if not running(channel):
         for folder in (channel.datadir, channel.run_folder):
             remove_leftovers(folder)
-        from rplctl.commit.resolve import settle_prepared
-
         upgrade_tables(config, engine_of(config))
-        settle_prepared(config, channel, engine_of(config))
+        if instance_name(channel.datadir):
+            from rplctl.commit.resolve import settle_prepared
+
+            settle_prepared(config, channel, engine_of(config))
         refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
         config = settle_repositories(config, channel, engine_of(config))
     repositories = open_repositories(config, channel.name)
@@ -161,11 +163,12 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     if not target_has_table(repositories, "rplctl_commit_marker"):
         return ()
     from rplctl.commit.marker import has_gone_back
-    from rplctl.commit.position_store import settle
 
     before = stored.read()
     if not has_gone_back(channel.name, repositories.engine(), before):
         return ()
+    from rplctl.commit.position_store import settle
+
     settle(config, channel, repositories.engine())
     text = (
         f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.command.check.source_end import SourceEnd, folder_end, source_end
+from rplctl.command.check.folder_end import folder_end
+from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MysqlGtidSet

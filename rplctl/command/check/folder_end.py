@@ -1,0 +1,95 @@
+"""Where a folder of binary logs ends for a channel: behind the last complete transaction that it takes.
+
+What a killed server left behind and what the channel leaves out never counts: neither will ever be applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.types import EventType
+from rplctl.info import MasterInfo
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.receiver.retrieved_gtids import RetrievedGtids
+from rplctl.relay_log.log_file import Boundary, event_at, mapped_file, walk
+from rplctl.source.base import DumpStart, EventBatch
+from rplctl.source.binlog_folder import first_log_for_gtids, log_names, read_head
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rplctl.event.jit import ByteArray
+    from rplctl.event.scan import GroupScan
+
+_KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARIADB_GTID's
+
+
+class LeftOut:
+    """Which groups of a log the receiver leaves out: by server, and by MariaDB's domain."""
+
+    def __init__(self, master: MasterInfo) -> None:
+        self.servers = list(master.ignored_server_ids)
+        self._only, self._never = master.do_domain_ids, master.ignore_domain_ids
+
+    def of(self, data: ByteArray, scan: GroupScan) -> NDArray[np.bool_]:
+        """For each group of the scan."""
+        found = np.isin(_u32(data, scan.start + _SERVER_ID), self.servers)
+        if self._only or self._never:
+            has_gtid = np.flatnonzero(scan.gtid_offset >= 0)
+            has_domain = has_gtid[data[scan.gtid_offset[has_gtid] + _KIND] == EventType.MARIADB_GTID]
+            domains = _u32(data, scan.gtid_offset[has_domain] + _DOMAIN)
+            not_wanted = ~np.isin(domains, self._only) if self._only else np.isin(domains, self._never)
+            found[has_domain] |= not_wanted
+        return found
+
+
+def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(sum(data[at + byte].astype(np.int64) << 8 * byte for byte in range(4)), np.int64)
+
+
+def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
+    """The position after the last complete transaction of the newest log; log_name '' when there is no log yet."""
+    names = log_names(folder)
+    if not names:
+        return BinlogPosition("", FIRST_EVENT_POSITION)
+    end = BinlogPosition(names[-1], FIRST_EVENT_POSITION)
+    for data, scan, _ in _groups(folder / names[-1]):
+        taken = np.flatnonzero(~left_out.of(data, scan)) if left_out else np.arange(len(scan))
+        if len(taken):
+            end = scan.source_position(int(taken[-1]))
+    return end
+
+
+def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
+    """Its complete groups, each time with the boundary behind them. Raises SourceError for what is no binary log."""
+    read_head(log)  # says clearly what is wrong with an encrypted or foreign file
+    with mapped_file(log) as data:
+        at = Boundary(FIRST_EVENT_POSITION, BinlogPosition(log.name, FIRST_EVENT_POSITION))
+        for scan, boundary in walk(data, at):
+            yield data, scan, boundary
+
+
+def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: LeftOut) -> str:
+    """What is executed and what the folder has beyond that and the channel takes. Raises SourceError 1236."""
+    is_mariadb = not master.enabled_auto_position
+    names = log_names(folder)
+    if is_mariadb:
+        start = DumpStart(master.read_position, mariadb_gtid=executed)
+    else:
+        start = DumpStart(master.read_position, mysql_gtid_set=MysqlGtidSet.parse(executed))
+    found = RetrievedGtids(executed, is_mariadb=is_mariadb)
+    for name in names[names.index(first_log_for_gtids(folder, names, start)) :]:
+        for data, scan, _ in _groups(folder / name):
+            taken = scan.gtid_offset[(scan.gtid_offset >= 0) & ~left_out.of(data, scan)].tolist()
+            description = scan.description_at(taken[0]) if taken else None
+            if description is not None:
+                events = [event_at(data, at) for at in taken]
+                offsets = np.concatenate(([0], np.cumsum([len(event) for event in events])))
+                batch = EventBatch(np.frombuffer(b"".join(events), np.uint8), offsets)
+                found.add(batch, 0, len(events), description)
+    return found.text
