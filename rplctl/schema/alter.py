@@ -11,36 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
+from rplctl.schema import statement as ddl
 from rplctl.schema import structure
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, takes_charset
 from rplctl.schema.model import TEXT_BYTES, Column, ForeignKey, Key, KeyPart, Partitioning, TableModel
 from rplctl.schema.naming import index_name
-from rplctl.schema.statement import (
-    AddCheck,
-    AddColumn,
-    AddForeignKey,
-    AddKey,
-    AddPartitions,
-    AttachPartition,
-    ChangeColumn,
-    ConvertCharset,
-    DetachPartition,
-    DropCheck,
-    DropColumn,
-    DropForeignKey,
-    DropKey,
-    Operation,
-    RemovePartitionRows,
-    RenameColumn,
-    RenameKey,
-    ReorganizePartitions,
-    Repartition,
-    SetDefault,
-    SetVisibility,
-    SystemVersioning,
-    TableOptions,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +40,14 @@ class _Draft:
         return next((i for i, (column, _) in enumerate(self.columns) if column.name.casefold() == wanted), None)
 
 
-def alter(model: TableModel, operations: tuple[Operation, ...], context: DdlContext,
+def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext,
           database_charset: str) -> Altered:  # fmt: skip
     """Carry out the operations on a resolved model. Raises RplError for a column that the model does not have."""
-    options = next((op for op in operations if isinstance(op, TableOptions) and (op.charset or op.collation)), None)
+    options = next((op for op in operations if isinstance(op, ddl.TableOptions) and (op.charset or op.collation)), None)
     if options is not None:  # columns that are added get the new default
         model = replace(model, charset=options.charset or model.charset, collation=options.collation)
     for operation in operations:
-        if isinstance(operation, ConvertCharset):
+        if isinstance(operation, ddl.ConvertCharset):
             model = _convert_charset(model, operation, database_charset)
     draft = _place_columns(model, operations)
     columns = tuple(structure.resolve_column(c, model.charset or database_charset, model.collation)
@@ -88,7 +64,7 @@ def alter(model: TableModel, operations: tuple[Operation, ...], context: DdlCont
     return Altered(new, origins, (*draft.notes, *notes))
 
 
-def _convert_charset(model: TableModel, operation: ConvertCharset, database_charset: str) -> TableModel:
+def _convert_charset(model: TableModel, operation: ddl.ConvertCharset, database_charset: str) -> TableModel:
     """CONVERT TO CHARACTER SET: the table's default and every text column; TEXT grows so that no character is lost."""
     charset = operation.charset or database_charset
     columns = tuple(_converted(column, charset, operation.collation) for column in model.columns)
@@ -114,17 +90,17 @@ def _unknown_column(model: TableModel, name: str) -> RplError:
     )
 
 
-def _place_columns(model: TableModel, operations: tuple[Operation, ...]) -> _Draft:
+def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> _Draft:
     changes = _changes_by_column(model, operations)
     draft = _Draft(model, [])
     for column in model.columns:
         change = changes.get(column.name)
-        if isinstance(change, DropColumn):
+        if isinstance(change, ddl.DropColumn):
             continue
-        if isinstance(change, RenameColumn):
+        if isinstance(change, ddl.RenameColumn):
             draft.renamed[column.name] = change.new_name
             draft.columns.append((replace(column, name=change.new_name), column.name))
-        elif isinstance(change, ChangeColumn):
+        elif isinstance(change, ddl.ChangeColumn):
             draft.renamed[column.name] = change.column.name
             if change.position is None:
                 draft.columns.append((change.column, column.name))
@@ -136,11 +112,11 @@ def _place_columns(model: TableModel, operations: tuple[Operation, ...]) -> _Dra
 
 
 def _changes_by_column(
-    model: TableModel, operations: tuple[Operation, ...]
-) -> dict[str, DropColumn | RenameColumn | ChangeColumn]:
-    changes: dict[str, DropColumn | RenameColumn | ChangeColumn] = {}
+    model: TableModel, operations: tuple[ddl.Operation, ...]
+) -> dict[str, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn]:
+    changes: dict[str, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn] = {}
     for operation in operations:
-        if isinstance(operation, DropColumn | RenameColumn | ChangeColumn):
+        if isinstance(operation, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn):
             column = model.find(operation.name)
             if column is not None:
                 changes[column.name] = operation
@@ -149,21 +125,21 @@ def _changes_by_column(
     return changes
 
 
-def _place(draft: _Draft, operation: Operation) -> None:
+def _place(draft: _Draft, operation: ddl.Operation) -> None:
     """Put a new or moved column where it goes; change what ALTER COLUMN changes."""
-    if isinstance(operation, AddColumn):
+    if isinstance(operation, ddl.AddColumn):
         if operation.if_not_exists and draft.index(operation.column.name) is not None:
             return
         _insert(draft, operation.column, None, operation.position)
-    elif isinstance(operation, ChangeColumn) and operation.position is not None:
+    elif isinstance(operation, ddl.ChangeColumn) and operation.position is not None:
         if (old := draft.old.find(operation.name)) is not None:
             _insert(draft, operation.column, old.name, operation.position)
-    elif isinstance(operation, SetDefault | SetVisibility):
+    elif isinstance(operation, ddl.SetDefault | ddl.SetVisibility):
         index = draft.index(operation.name)
         if index is None:
             raise _unknown_column(draft.old, operation.name)
         column, origin = draft.columns[index]
-        if isinstance(operation, SetDefault):
+        if isinstance(operation, ddl.SetDefault):
             column = replace(column, default=operation.default)
         else:
             column = replace(column, invisible=operation.invisible)
@@ -225,30 +201,30 @@ def follow_renamed_columns(child: TableModel, parent: TableModel, altered: Alter
 
 
 def _constraints(
-    model: TableModel, operations: tuple[Operation, ...], context: DdlContext
+    model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext
 ) -> tuple[TableModel, list[str]]:
     """Drops before adds; what is dropped but unknown is noted."""
     notes: list[str] = []
     for operation in operations:
         before = model
-        if isinstance(operation, DropKey):
+        if isinstance(operation, ddl.DropKey):
             model = _without(model, operation.name, keys=True)
-        elif isinstance(operation, DropForeignKey):
+        elif isinstance(operation, ddl.DropForeignKey):
             model = _without(model, operation.name, foreign_keys=True)
-        elif isinstance(operation, DropCheck):
+        elif isinstance(operation, ddl.DropCheck):
             every = operation.any_constraint
             model = _without(model, operation.name, keys=every, foreign_keys=every, checks=True)
-        elif isinstance(operation, RenameKey):
+        elif isinstance(operation, ddl.RenameKey):
             model = replace(model, keys=tuple(_renamed_key(model, key, operation) for key in model.keys))
         else:
             continue
         if model == before:
             notes.append(f"{model.qualified_name} has no key or constraint '{operation.name}' in the stored model")
-    added = tuple(op for op in operations if isinstance(op, AddKey | AddForeignKey | AddCheck))
+    added = tuple(op for op in operations if isinstance(op, ddl.AddKey | ddl.AddForeignKey | ddl.AddCheck))
     return structure.add_constraints(model, added, context), notes
 
 
-def _renamed_key(model: TableModel, key: Key, operation: RenameKey) -> Key:
+def _renamed_key(model: TableModel, key: Key, operation: ddl.RenameKey) -> Key:
     if key.name.casefold() != operation.name.casefold():
         return key
     return replace(key, name=operation.new_name, stored_as=index_name(model, key))
@@ -268,34 +244,34 @@ def _without(
     return model
 
 
-def _table_level(model: TableModel, operation: Operation) -> TableModel:
+def _table_level(model: TableModel, operation: ddl.Operation) -> TableModel:
     """Options, partitions, system versioning."""
-    if isinstance(operation, TableOptions):
+    if isinstance(operation, ddl.TableOptions):
         engine = model.engine if operation.engine is None else operation.engine
         comment = model.comment if operation.comment is None else operation.comment
         return replace(model, engine=engine, comment=comment)
-    if isinstance(operation, Repartition):
+    if isinstance(operation, ddl.Repartition):
         return replace(model, partitioning=operation.partitioning)
-    if isinstance(operation, SystemVersioning):
+    if isinstance(operation, ddl.SystemVersioning):
         return structure.add_versioning(model) if operation.add else structure.drop_versioning(model)
     if model.partitioning is None:
         return model
     parts = model.partitioning.partitions
-    if isinstance(operation, AddPartitions):
+    if isinstance(operation, ddl.AddPartitions):
         parts += operation.partitioning.partitions
-    elif isinstance(operation, AttachPartition):
+    elif isinstance(operation, ddl.AttachPartition):
         parts += (operation.partition,)
-    elif isinstance(operation, DetachPartition):
+    elif isinstance(operation, ddl.DetachPartition):
         parts = tuple(p for p in parts if p.name.casefold() != operation.partition.casefold())
-    elif isinstance(operation, RemovePartitionRows) and operation.drop:
+    elif isinstance(operation, ddl.RemovePartitionRows) and operation.drop:
         gone = {name.casefold() for name in operation.names}
         parts = tuple(p for p in parts if p.name.casefold() not in gone)
-    elif isinstance(operation, ReorganizePartitions):
+    elif isinstance(operation, ddl.ReorganizePartitions):
         return replace(model, partitioning=_reorganized(model.partitioning, operation))
     return replace(model, partitioning=replace(model.partitioning, partitions=parts))
 
 
-def _reorganized(partitioning: Partitioning, operation: ReorganizePartitions) -> Partitioning:
+def _reorganized(partitioning: Partitioning, operation: ddl.ReorganizePartitions) -> Partitioning:
     gone = {name.casefold() for name in operation.names}
     first = next((i for i, p in enumerate(partitioning.partitions) if p.name.casefold() in gone), 0)
     kept = [p for p in partitioning.partitions if p.name.casefold() not in gone]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.data_type import accept_collation, charset_of, normalize, parse_data_type
 from rplctl.schema.model import Check, Column, ForeignKey, Key, KeyPart
 from rplctl.schema.statement import AddCheck, AddForeignKey, AddKey
+from rplctl.schema.token_stream import TokenStream
 
 Constraint = AddKey | AddForeignKey | AddCheck
 
@@ -15,9 +15,9 @@ _WITHOUT_VALUE = ("COMPRESSED", "WITHOUT SYSTEM VERSIONING", "WITH SYSTEM VERSIO
 _WITH_VALUE = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "SRID", "REF_SYSTEM_ID")
 
 
-def parse_column(cursor: Cursor, database: str, name: str) -> tuple[Column, tuple[Constraint, ...]]:
+def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column, tuple[Constraint, ...]]:
     """Read a definition from its type on. Raises RplError for an attribute rplctl does not know."""
-    parsed = parse_data_type(cursor, name)
+    parsed = parse_data_type(tokens, name)
     column, constraints = parsed.column, list[Constraint]()
     if parsed.is_serial:
         constraints.append(_key(column, "unique"))
@@ -25,17 +25,17 @@ def parse_column(cursor: Cursor, database: str, name: str) -> tuple[Column, tupl
         constraints.append(AddCheck(Check(name, f"json_valid(`{name}`)")))
     said_null = False
     while True:
-        if cursor.accept("NULL"):
+        if tokens.accept("NULL"):
             said_null = True
-        elif (changed := _attribute(cursor, column)) is not None:
+        elif (changed := _attribute(tokens, column)) is not None:
             column = changed
-        elif (constraint := _inline_constraint(cursor, database, column)) is not None:
+        elif (constraint := _inline_constraint(tokens, database, column)) is not None:
             constraints.append(constraint)
         else:
             break
     if any(isinstance(constraint, AddKey) and constraint.key.kind == "primary" for constraint in constraints):
         column = replace(column, nullable=False)
-    if column.type == "timestamp" and not said_null and not cursor.context.explicit_defaults_for_timestamp:
+    if column.type == "timestamp" and not said_null and not tokens.context.explicit_defaults_for_timestamp:
         column = replace(column, nullable=False)
     return column, tuple(constraints)
 
@@ -45,126 +45,125 @@ def _key(column: Column, kind: str) -> AddKey:
     return AddKey(Key("PRIMARY" if primary else "", "primary" if primary else "unique", (KeyPart(column.name),)))
 
 
-def _attribute(cursor: Cursor, column: Column) -> Column | None:
+def _attribute(tokens: TokenStream, column: Column) -> Column | None:
     """One attribute that changes the column itself; None when none comes next."""
-    if cursor.accept("NOT NULL"):
+    if tokens.accept("NOT NULL"):
         return replace(column, nullable=False)
-    if cursor.accept("DEFAULT"):
-        return replace(column, default=parse_default(cursor))
-    if cursor.accept("AUTO_INCREMENT"):
+    if tokens.accept("DEFAULT"):
+        return replace(column, default=parse_default(tokens))
+    if tokens.accept("AUTO_INCREMENT"):
         return replace(column, auto_increment=True, nullable=False)
-    if cursor.accept("COMMENT"):
-        return replace(column, comment=cursor.string())
-    if (collation := accept_collation(cursor)) is not None:
+    if tokens.accept("COMMENT"):
+        return replace(column, comment=tokens.string())
+    if (collation := accept_collation(tokens)) is not None:
         charset = column.charset or charset_of(collation)
         return normalize(replace(column, collation=collation, charset=charset))
-    if cursor.accept("INVISIBLE"):
+    if tokens.accept("INVISIBLE"):
         return replace(column, invisible=True)
-    if cursor.accept("VISIBLE"):
+    if tokens.accept("VISIBLE"):
         return replace(column, invisible=False)
-    if cursor.accept("ON UPDATE"):  # no meaning on a replica: the row images carry what it made
-        parse_default(cursor)
+    if tokens.accept("ON UPDATE"):  # no meaning on a replica: the row images carry what it made
+        parse_default(tokens)
         return column
-    if cursor.accept("GENERATED ALWAYS AS") or cursor.accept("AS"):
-        return _generated(cursor, column)
-    if any(cursor.accept(phrase) for phrase in _WITHOUT_VALUE):
-        if cursor.accept_symbol("="):
-            cursor.next()
+    if tokens.accept("GENERATED ALWAYS AS") or tokens.accept("AS"):
+        return _generated(tokens, column)
+    if any(tokens.accept(phrase) for phrase in _WITHOUT_VALUE):
+        if tokens.accept_symbol("="):
+            tokens.next()
         return column
-    if any(cursor.accept(phrase) for phrase in _WITH_VALUE):
-        cursor.accept_symbol("=")
-        cursor.next()
+    if any(tokens.accept(phrase) for phrase in _WITH_VALUE):
+        tokens.skip_value()
         return column
     return None
 
 
-def _generated(cursor: Cursor, column: Column) -> Column:
+def _generated(tokens: TokenStream, column: Column) -> Column:
     for phrase in ("ROW START", "ROW END"):  # MariaDB's explicit columns of a system period
-        if cursor.accept(phrase):
+        if tokens.accept(phrase):
             return replace(column, nullable=False, default=f"({phrase})")
-    expression = cursor.skip_group()
-    stored = cursor.accept_any("STORED", "PERSISTENT") is not None
+    expression = tokens.skip_group()
+    stored = tokens.accept_any("STORED", "PERSISTENT") is not None
     return replace(column, generated=expression, stored=stored)
 
 
-def _inline_constraint(cursor: Cursor, database: str, column: Column) -> Constraint | None:
+def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Constraint | None:
     """A key, check or reference written with the column; None when none comes next."""
-    if cursor.accept("SERIAL DEFAULT VALUE"):
+    if tokens.accept("SERIAL DEFAULT VALUE"):
         return _key(column, "unique")
-    if cursor.accept("PRIMARY KEY") or cursor.accept("PRIMARY"):
+    if tokens.accept("PRIMARY KEY") or tokens.accept("PRIMARY"):
         return _key(column, "primary")
-    if cursor.accept("UNIQUE"):
-        cursor.accept("KEY")
+    if tokens.accept("UNIQUE"):
+        tokens.accept("KEY")
         return _key(column, "unique")
-    if cursor.accept("KEY"):
+    if tokens.accept("KEY"):
         return _key(column, "primary")
-    if cursor.is_word("CONSTRAINT") or cursor.is_word("CHECK"):
+    if tokens.is_word("CONSTRAINT") or tokens.is_word("CHECK"):
         symbol = ""
-        if cursor.accept("CONSTRAINT") and not cursor.is_word("CHECK"):
-            symbol = cursor.identifier()
-        return parse_check(cursor, symbol or (column.name if cursor.context.is_mariadb else ""))
-    if cursor.is_word("REFERENCES"):
-        return AddForeignKey(parse_references(cursor, database, ForeignKey("", (column.name,), "", "", ())))
+        if tokens.accept("CONSTRAINT") and not tokens.is_word("CHECK"):
+            symbol = tokens.identifier()
+        return parse_check(tokens, symbol or (column.name if tokens.context.is_mariadb else ""))
+    if tokens.is_word("REFERENCES"):
+        return AddForeignKey(parse_references(tokens, database, ForeignKey("", (column.name,), "", "", ())))
     return None
 
 
-def parse_check(cursor: Cursor, name: str) -> AddCheck:
+def parse_check(tokens: TokenStream, name: str) -> AddCheck:
     """`CHECK (expression) [[NOT] ENFORCED]`: kept in the model only, the source has checked the rows."""
-    cursor.expect("CHECK")
-    check = AddCheck(Check(name, cursor.skip_group()))
-    _ = cursor.accept("NOT ENFORCED") or cursor.accept("ENFORCED")
+    tokens.expect("CHECK")
+    check = AddCheck(Check(name, tokens.skip_group()))
+    _ = tokens.accept("NOT ENFORCED") or tokens.accept("ENFORCED")
     return check
 
 
-def parse_references(cursor: Cursor, database: str, key: ForeignKey) -> ForeignKey:
+def parse_references(tokens: TokenStream, database: str, key: ForeignKey) -> ForeignKey:
     """`REFERENCES t (a, b) [MATCH …] [ON DELETE …] [ON UPDATE …]`; without columns those of the primary key."""
-    cursor.expect("REFERENCES")
-    ref_database, ref_table = cursor.table_name(database)
-    ref_columns = cursor.names_in_parentheses() if cursor.is_symbol("(") else ()
+    tokens.expect("REFERENCES")
+    ref_database, ref_table = tokens.table_name(database)
+    ref_columns = tokens.in_parentheses(tokens.identifier) if tokens.is_symbol("(") else ()
     key = replace(key, ref_database=ref_database, ref_table=ref_table, ref_columns=ref_columns)
     while True:
-        if cursor.accept("MATCH"):
-            cursor.next()
-        elif cursor.accept("ON DELETE"):
-            key = replace(key, on_delete=_reference_option(cursor))
-        elif cursor.accept("ON UPDATE"):
-            key = replace(key, on_update=_reference_option(cursor))
+        if tokens.accept("MATCH"):
+            tokens.next()
+        elif tokens.accept("ON DELETE"):
+            key = replace(key, on_delete=_reference_option(tokens))
+        elif tokens.accept("ON UPDATE"):
+            key = replace(key, on_update=_reference_option(tokens))
         else:
             return key
 
 
-def _reference_option(cursor: Cursor) -> str:
+def _reference_option(tokens: TokenStream) -> str:
     for option in ("CASCADE", "SET NULL", "SET DEFAULT", "RESTRICT", "NO ACTION"):
-        if cursor.accept(option):
+        if tokens.accept(option):
             return option
-    cursor.refuse()
+    tokens.refuse()
 
 
-def parse_default(cursor: Cursor) -> str:
+def parse_default(tokens: TokenStream) -> str:
     """The text of a DEFAULT: a literal, `(expression)`, a function call, `NEXT VALUE FOR s`."""
-    start = cursor.token.start
+    start = tokens.token.start
     end = start
-    if cursor.is_symbol("("):
-        return f"({cursor.skip_group()})"
-    _ = cursor.accept_symbol("-") or cursor.accept_symbol("+")
-    if cursor.token.kind == "string" or cursor.ahead().kind == "string":
-        introducer = cursor.token.kind == "word"
-        if introducer and not cursor.token.value.startswith("_"):
+    if tokens.is_symbol("("):
+        return f"({tokens.skip_group()})"
+    _ = tokens.accept_symbol("-") or tokens.accept_symbol("+")
+    if tokens.token.kind == "string" or tokens.ahead().kind == "string":
+        introducer = tokens.token.kind == "word"
+        if introducer and not tokens.token.value.startswith("_"):
             # a keyword value (DEFAULT NULL COMMENT 'x' has the string two tokens on; TRUE 'x' does not occur)
-            token = cursor.next()
-            return cursor.text[start : token.end]
-        while cursor.token.kind == "string" or introducer:
+            token = tokens.next()
+            return tokens.text[start : token.end]
+        while tokens.token.kind == "string" or introducer:
             introducer = False
-            end = cursor.next().end
-        return cursor.text[start:end]
-    if cursor.accept("NEXT VALUE FOR"):
-        cursor.table_name("-")
+            end = tokens.next().end
+        return tokens.text[start:end]
+    if tokens.accept("NEXT VALUE FOR"):
+        tokens.table_name("-")
         return "(NEXT VALUE FOR a sequence)"
-    end = cursor.next().end
-    while cursor.is_symbol("."):  # a function of a database, or a sequence
-        cursor.next()
-        end = cursor.next().end
-    if cursor.is_symbol("("):
-        body = cursor.skip_group()
-        return f"{cursor.text[start:end]}({body})"
-    return cursor.text[start:end]
+    end = tokens.next().end
+    while tokens.is_symbol("."):  # a function of a database, or a sequence
+        tokens.next()
+        end = tokens.next().end
+    if tokens.is_symbol("("):
+        body = tokens.skip_group()
+        return f"{tokens.text[start:end]}({body})"
+    return tokens.text[start:end]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rplctl.schema.context import REAL_AS_FLOAT
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.model import (
     BLOB_BYTES,
     CHARACTER_TYPES,
@@ -18,6 +17,7 @@ from rplctl.schema.model import (
     TEXT_BYTES,
     Column,
 )
+from rplctl.schema.token_stream import TokenStream
 
 _ALIASES = {
     "INTEGER": "int", "INT1": "tinyint", "INT2": "smallint", "INT3": "mediumint", "MIDDLEINT": "mediumint",
@@ -48,29 +48,29 @@ class ParsedType:
     is_mariadb_json: bool = False
 
 
-def parse_data_type(cursor: Cursor, name: str) -> ParsedType:
+def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
     """Read a type and its UNSIGNED, ZEROFILL, CHARACTER SET … words. Raises RplError for an unknown type."""
-    if cursor.accept("SERIAL"):
+    if tokens.accept("SERIAL"):
         return ParsedType(Column(name, "bigint", unsigned=True, nullable=False, auto_increment=True), is_serial=True)
-    type_word, column_charset = _type_word(cursor)
+    type_word, column_charset = _type_word(tokens)
     column = Column(name, type_word, charset=column_charset)
     if type_word in ("enum", "set"):
-        column = replace(column, labels=_labels(cursor))
+        column = replace(column, labels=_labels(tokens))
     elif type_word == "boolean":
         column = replace(column, type="tinyint", length=1)
-    elif cursor.is_symbol("("):
-        column = _with_length(cursor, column)
-    column = _with_attributes(cursor, column)
-    if type_word == "json" and cursor.context.is_mariadb:
+    elif tokens.is_symbol("("):
+        column = _with_length(tokens, column)
+    column = _with_attributes(tokens, column)
+    if type_word == "json" and tokens.context.is_mariadb:
         column = replace(column, type="longtext", charset="utf8mb4", collation=column.collation or "utf8mb4_bin")
         return ParsedType(column, is_mariadb_json=True)
     return ParsedType(normalize(column))
 
 
-def _type_word(cursor: Cursor) -> tuple[str, str | None]:
+def _type_word(tokens: TokenStream) -> tuple[str, str | None]:
     """The type's own word, and the charset that a spelling such as NCHAR brings."""
-    national = "utf8mb3" if cursor.accept("NATIONAL") else None
-    word = cursor.original(cursor.next()).upper()
+    national = "utf8mb3" if tokens.accept("NATIONAL") else None
+    word = tokens.original(tokens.next()).upper()
     match word:
         case "NCHAR" | "NVARCHAR":
             national = "utf8mb3"
@@ -78,82 +78,77 @@ def _type_word(cursor: Cursor) -> tuple[str, str | None]:
         case "BOOL" | "BOOLEAN":
             return "boolean", None
         case "LONG":
-            if cursor.accept("VARBINARY"):
+            if tokens.accept("VARBINARY"):
                 return "mediumblob", None
-            _ = cursor.accept("VARCHAR") or cursor.accept("CHAR VARYING") or cursor.accept("VARCHARACTER")
+            _ = tokens.accept("VARCHAR") or tokens.accept("CHAR VARYING") or tokens.accept("VARCHARACTER")
             return "mediumtext", None
         case "DOUBLE":
-            cursor.accept("PRECISION")
+            tokens.accept("PRECISION")
         case "REAL":
-            word = "FLOAT" if cursor.context.sql_mode & REAL_AS_FLOAT else "DOUBLE"
+            word = "FLOAT" if tokens.context.sql_mode & REAL_AS_FLOAT else "DOUBLE"
     word = _ALIASES.get(word, word.lower())
-    if word == "char" and cursor.accept("VARYING"):
+    if word == "char" and tokens.accept("VARYING"):
         word = "varchar"
     if national:
-        word = "varchar" if cursor.accept("VARCHAR") or cursor.accept("VARCHARACTER") else word
+        word = "varchar" if tokens.accept("VARCHAR") or tokens.accept("VARCHARACTER") else word
     if word not in _PLAIN:
-        cursor.refuse(f"rplctl does not know the column type '{word}'")
+        tokens.refuse(f"rplctl does not know the column type '{word}'")
     return word, national
 
 
-def _labels(cursor: Cursor) -> tuple[str, ...]:
-    cursor.expect_symbol("(")
-    labels = [cursor.string()]
-    while cursor.accept_symbol(","):
-        labels.append(cursor.string())
-    cursor.expect_symbol(")")
-    return tuple(label.rstrip(" ") for label in labels)  # the server drops trailing blanks
+def _labels(tokens: TokenStream) -> tuple[str, ...]:
+    return tuple(label.rstrip(" ") for label in tokens.in_parentheses(tokens.string))  # as the server
 
 
-def _with_length(cursor: Cursor, column: Column) -> Column:
-    cursor.expect_symbol("(")
-    length = cursor.integer()
-    scale = cursor.integer() if cursor.accept_symbol(",") else None
-    cursor.expect_symbol(")")
+def _with_length(tokens: TokenStream, column: Column) -> Column:
+    tokens.expect_symbol("(")
+    length = tokens.integer()
+    scale = tokens.integer() if tokens.accept_symbol(",") else None
+    tokens.expect_symbol(")")
     return replace(column, length=length, scale=scale)
 
 
-def _with_attributes(cursor: Cursor, column: Column) -> Column:
+def _with_attributes(tokens: TokenStream, column: Column) -> Column:
     while True:
-        if cursor.accept("UNSIGNED"):
+        if tokens.accept("UNSIGNED"):
             column = replace(column, unsigned=True)
-        elif cursor.accept("SIGNED"):
+        elif tokens.accept("SIGNED"):
             column = replace(column, unsigned=False)
-        elif cursor.accept("ZEROFILL"):
+        elif tokens.accept("ZEROFILL"):
             column = replace(column, unsigned=True, zerofill=True)
-        elif cursor.accept("COMPRESSED"):  # MariaDB's, with or without a method; rows are logged as without
-            if cursor.accept_symbol("="):
-                cursor.next()
-        elif cursor.accept("ASCII"):
+        elif tokens.accept("COMPRESSED"):  # MariaDB's, with or without a method; rows are logged as without
+            if tokens.accept_symbol("="):
+                tokens.next()
+        elif tokens.accept("ASCII"):
             column = replace(column, charset="latin1")
-        elif cursor.accept("UNICODE"):
+        elif tokens.accept("UNICODE"):
             column = replace(column, charset="ucs2")
-        elif cursor.accept("BYTE"):
+        elif tokens.accept("BYTE"):
             column = replace(column, charset="binary")
-        elif cursor.accept("BINARY"):
+        elif tokens.accept("BINARY"):
             column = replace(column, collation="_bin")  # of a charset that is known later
-        elif (charset := accept_charset(cursor)) is not None:
+        elif (charset := accept_charset(tokens)) is not None:
             column = replace(column, charset=charset)
-        elif (collation := accept_collation(cursor)) is not None:
+        elif (collation := accept_collation(tokens)) is not None:
             column = replace(column, collation=collation, charset=column.charset or charset_of(collation))
         else:
             return column
 
 
-def accept_charset(cursor: Cursor) -> str | None:
+def accept_charset(tokens: TokenStream) -> str | None:
     """`CHARACTER SET x`, `CHARSET = x`; the name in lower case, `utf8` as utf8mb3, 'default' for DEFAULT."""
-    if not (cursor.accept("CHARACTER SET") or cursor.accept("CHARSET") or cursor.accept("CHAR SET")):
+    if not (tokens.accept("CHARACTER SET") or tokens.accept("CHARSET") or tokens.accept("CHAR SET")):
         return None
-    cursor.accept_symbol("=")
-    name = (cursor.string() if cursor.token.kind == "string" else cursor.identifier()).lower()
+    tokens.accept_symbol("=")
+    name = (tokens.string() if tokens.token.kind == "string" else tokens.identifier()).lower()
     return "utf8mb3" if name == "utf8" else name
 
 
-def accept_collation(cursor: Cursor) -> str | None:
-    if not cursor.accept("COLLATE"):
+def accept_collation(tokens: TokenStream) -> str | None:
+    if not tokens.accept("COLLATE"):
         return None
-    cursor.accept_symbol("=")
-    name = (cursor.string() if cursor.token.kind == "string" else cursor.identifier()).lower()
+    tokens.accept_symbol("=")
+    name = (tokens.string() if tokens.token.kind == "string" else tokens.identifier()).lower()
     return "utf8mb3" + name.removeprefix("utf8") if name.startswith("utf8_") else name
 
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column
+from rplctl.schema.token_stream import TokenStream
 
 Value = int | float | str | bytes | None
 
@@ -39,12 +39,12 @@ def default_value(column: Column, context: DdlContext) -> Value:
     if column.default is None:
         return None if column.nullable else implicit_default(column)
     text = column.default
-    while text.startswith("(") and text.endswith(")") and Cursor(text, context).skip_group() == text[1:-1].strip():
+    while text.startswith("(") and text.endswith(")") and TokenStream(text, context).skip_group() == text[1:-1].strip():
         text = text[1:-1].strip()
-    cursor = Cursor(text, context)
-    if cursor.accept("NULL") and cursor.at_end:
+    tokens = TokenStream(text, context)
+    if tokens.accept("NULL") and tokens.at_end:
         return None if column.nullable else implicit_default(column)
-    return _constant(column, cursor, context)
+    return _constant(column, tokens, context)
 
 
 def implicit_default(column: Column) -> Value:
@@ -73,29 +73,29 @@ def implicit_default(column: Column) -> Value:
     raise NotComputable(f"type {kind} has no implicit default")
 
 
-def _constant(column: Column, cursor: Cursor, context: DdlContext) -> Value:
-    negative = cursor.accept_symbol("-")
-    cursor.accept_symbol("+")
-    token = cursor.token
+def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value:
+    negative = tokens.accept_symbol("-")
+    tokens.accept_symbol("+")
+    token = tokens.token
     if token.kind == "string" or (token.kind == "word" and token.value.startswith("_")):
-        value = cursor.string()
-        if cursor.at_end and not negative:
+        value = tokens.string()
+        if tokens.at_end and not negative:
             return from_text(column, value, context)
     elif token.kind == "number":
-        cursor.next()
-        if cursor.at_end:
+        tokens.next()
+        if tokens.at_end:
             number = Decimal(token.value)
             return _from_number(column, number.copy_negate() if negative else number, context)
     elif token.kind == "bits":
-        cursor.next()
-        if cursor.at_end:
+        tokens.next()
+        if tokens.at_end:
             return _from_bits(column, token.value)
     elif token.kind == "word" and token.value in ("TRUE", "FALSE"):
         return _from_number(column, Decimal(int(token.value == "TRUE")), context)
     elif token.kind == "word" and token.value in _NOW:
-        cursor.next()
-        argument = cursor.skip_group().strip() if cursor.is_symbol("(") else ""
-        if cursor.at_end and not negative and (not argument or argument.isdecimal()):
+        tokens.next()
+        argument = tokens.skip_group().strip() if tokens.is_symbol("(") else ""
+        if tokens.at_end and not negative and (not argument or argument.isdecimal()):
             return _now(column, token.value, int(argument) if argument else None, context)
     raise NotComputable(f"DEFAULT {column.default} is an expression")
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from rplctl.errors import UsageError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel, load_table, plan_ddl
 from rplctl.schema.statement import TableName
+from rplctl.schema.token_stream import TokenStream
 
 _VERSION = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)
 _VIEW = re.compile(r"/\*!50001 (?:CREATE VIEW|VIEW) `((?:[^`]|``)+)`")
@@ -42,13 +42,13 @@ def load_catalog(text: str, database: str = "", context: DdlContext | None = Non
     tables: dict[TableName, TableModel] = {}
     views = {name.replace("``", "`") for name in _VIEW.findall(text)}
     for statement in split_statements(text):
-        cursor = Cursor(statement, context)
-        if cursor.accept("USE"):
-            database = context.fold_name(cursor.identifier())
-        elif cursor.is_word("CREATE") and cursor.ahead().value in ("DATABASE", "SCHEMA"):
+        tokens = TokenStream(statement, context)
+        if tokens.accept("USE"):
+            database = context.fold_name(tokens.identifier())
+        elif tokens.is_word("CREATE") and tokens.ahead().value in ("DATABASE", "SCHEMA"):
             catalog = catalog.after(plan_ddl(statement, "", context, catalog))
-        elif _makes_a_table(cursor):
-            if not database and not _names_its_database(cursor):
+        elif _makes_a_table(tokens):
+            if not database and not _names_its_database(tokens):
                 raise UsageError("The dump names no database; write --database NAME, or dump with --databases")
             defaults = catalog.databases.get(database) or DatabaseModel(database, context.charset, context.collation)
             model = load_table(statement, defaults, context)
@@ -56,17 +56,17 @@ def load_catalog(text: str, database: str = "", context: DdlContext | None = Non
     return replace(catalog, tables={name: model for name, model in tables.items() if not _stands_in(model, views)})
 
 
-def _makes_a_table(cursor: Cursor) -> bool:
-    if not cursor.accept("CREATE"):
+def _makes_a_table(tokens: TokenStream) -> bool:
+    if not tokens.accept("CREATE"):
         return False
-    cursor.accept("OR REPLACE")
-    return cursor.is_word("TABLE", "SEQUENCE")
+    tokens.accept("OR REPLACE")
+    return tokens.is_word("TABLE", "SEQUENCE")
 
 
-def _names_its_database(cursor: Cursor) -> bool:
-    cursor.next()
-    cursor.accept("IF NOT EXISTS")
-    return cursor.ahead().value == "."
+def _names_its_database(tokens: TokenStream) -> bool:
+    tokens.next()
+    tokens.accept("IF NOT EXISTS")
+    return tokens.ahead().value == "."
 
 
 def _stands_in(model: TableModel, views: set[str]) -> bool:

@@ -11,27 +11,11 @@ from dataclasses import replace
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.mask import masked
+from rplctl.schema import statement as ddl
 from rplctl.schema.alter_clause import parse_alter_table
 from rplctl.schema.context import ORACLE, DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.data_type import accept_charset, accept_collation, charset_of
 from rplctl.schema.model import TableModel
-from rplctl.schema.statement import (
-    ACCOUNT,
-    AlterDatabase,
-    AlterTable,
-    CreateDatabase,
-    CreateTable,
-    CreateTableLike,
-    DdlAction,
-    DropDatabase,
-    DropKey,
-    DropTable,
-    NoOperation,
-    RenameTable,
-    TruncateTable,
-    Unreplicated,
-)
 from rplctl.schema.structure import build_table, sequence_model
 from rplctl.schema.table_definition import (
     accept_key_kind,
@@ -40,6 +24,7 @@ from rplctl.schema.table_definition import (
     parse_options,
     parse_partitioning,
 )
+from rplctl.schema.token_stream import TokenStream
 
 _NO_EFFECT = {
     "ANALYZE": "statistics", "OPTIMIZE": "storage", "REPAIR": "storage", "CHECK": "storage", "CHECKSUM": "reading",
@@ -51,251 +36,247 @@ _USERS = frozenset({"GRANT", "REVOKE"})
 _ROW_STATEMENTS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "WITH", "SELECT", "VALUES"})
 _OBJECTS = {
     "VIEW": "view", "TRIGGER": "trigger", "PROCEDURE": "routine", "FUNCTION": "routine", "PACKAGE": "routine",
-    "EVENT": "event", "USER": ACCOUNT, "ROLE": ACCOUNT, "SERVER": "server", "TABLESPACE": "tablespace",
+    "EVENT": "event", "USER": ddl.ACCOUNT, "ROLE": ddl.ACCOUNT, "SERVER": "server", "TABLESPACE": "tablespace",
     "LOGFILE": "tablespace", "UNDO": "tablespace", "INSTANCE": "server", "SPATIAL": "spatial reference system",
     "RESOURCE": "resource group", "LIBRARY": "routine", "CATALOG": "catalog",
 }  # fmt: skip
 
 
-def parse_ddl(sql: str, database: str, context: DdlContext) -> list[DdlAction]:
+def parse_ddl(sql: str, database: str, context: DdlContext) -> list[ddl.DdlAction]:
     """The actions of one statement as a QUERY event carries it; [] for an empty one.
 
     Raises RplError (errno 1064) with the statement when rplctl does not understand it.
     """
-    cursor = Cursor(sql, context)
-    if cursor.at_end:
+    tokens = TokenStream(sql, context)
+    if tokens.at_end:
         return []
-    if cursor.accept("SET STATEMENT"):  # MariaDB: SET STATEMENT variable=value, … FOR statement
-        while not cursor.accept("FOR"):
-            cursor.next()
-    verb = cursor.next()
+    if tokens.accept("SET STATEMENT"):  # MariaDB: SET STATEMENT variable=value, … FOR statement
+        while not tokens.accept("FOR"):
+            tokens.next()
+    verb = tokens.next()
     if verb.kind != "word":
-        cursor.refuse()
+        tokens.refuse()
     match verb.value:
         case "CREATE":
-            return [_create(cursor, database)]
+            return [_create(tokens, database)]
         case "DROP":
-            return [_drop(cursor, database)]
+            return [_drop(tokens, database)]
         case "ALTER":
-            return [_alter(cursor, database)]
+            return [_alter(tokens, database)]
         case "RENAME":
-            return [_rename(cursor, database)]
+            return [_rename(tokens, database)]
         case "TRUNCATE":
-            cursor.accept("TABLE")
-            action = TruncateTable(cursor.table_name(database))
-            _skip_wait(cursor)
-            cursor.expect_end()
+            tokens.accept("TABLE")
+            action = ddl.TruncateTable(tokens.table_name(database))
+            _skip_wait(tokens)
+            tokens.expect_end()
             return [action]
         case "INSTALL" | "UNINSTALL":
-            return [Unreplicated("plugin", cursor.text.strip())]
+            return [ddl.Unreplicated("plugin", tokens.text.strip())]
         case word if word in _USERS:
-            return [Unreplicated(ACCOUNT, cursor.text.strip())]
+            return [ddl.Unreplicated(ddl.ACCOUNT, tokens.text.strip())]
         case word if word in _NO_EFFECT:
-            return [NoOperation(f"{word}: {_NO_EFFECT[word]}")]
+            return [ddl.NoOperation(f"{word}: {_NO_EFFECT[word]}")]
         case word if word in _ROW_STATEMENTS:
             raise RplError(
-                f"This is a statement, not row events: {cursor.text.strip()[:1000]}",
+                f"This is a statement, not row events: {tokens.text.strip()[:1000]}",
                 errno=er.BINLOG_UNSAFE_STATEMENT,
                 hint="set binlog_format=ROW on the source, load the tables again: `rplctl skip` leaves the "
                 "whole transaction out",
             )
-    cursor.refuse()
+    tokens.refuse()
 
 
-def _skip_wait(cursor: Cursor) -> None:
-    if cursor.accept("WAIT"):
-        cursor.integer()
-    cursor.accept("NOWAIT")
+def _skip_wait(tokens: TokenStream) -> None:
+    if tokens.accept("WAIT"):
+        tokens.integer()
+    tokens.accept("NOWAIT")
 
 
-def _skip_definer(cursor: Cursor) -> None:
+def _skip_definer(tokens: TokenStream) -> None:
     """`ALGORITHM = … DEFINER = user@host SQL SECURITY … AGGREGATE` before the kind of object."""
-    while not cursor.is_word("VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "PACKAGE", "EVENT"):
-        cursor.next()
+    while not tokens.is_word("VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "PACKAGE", "EVENT"):
+        tokens.next()
 
 
-def _create(cursor: Cursor, database: str) -> DdlAction:
-    or_replace = cursor.accept("OR REPLACE")
-    if cursor.accept("TEMPORARY"):
-        return NoOperation("temporary tables are not in row events")
-    if cursor.accept("TABLE"):
-        return _create_table(cursor, database, or_replace=or_replace)
-    if cursor.accept_any("DATABASE", "SCHEMA"):
-        if_not_exists = cursor.accept("IF NOT EXISTS")
-        name = cursor.context.fold_name(cursor.identifier())
-        return CreateDatabase(name, *_database_options(cursor), if_not_exists, or_replace)
-    if cursor.is_word("INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE", "OFFLINE", "VECTOR"):
-        if not (cursor.is_word("SPATIAL") and cursor.ahead().value == "REFERENCE"):
-            return _create_index(cursor, database, or_replace=or_replace)
-    if cursor.accept("SEQUENCE"):
-        if_not_exists = cursor.accept("IF NOT EXISTS")
-        model = sequence_model(*cursor.table_name(database))
-        return CreateTable(model, if_not_exists, or_replace)
-    return _other_object(cursor)
+def _create(tokens: TokenStream, database: str) -> ddl.DdlAction:
+    or_replace = tokens.accept("OR REPLACE")
+    if tokens.accept("TEMPORARY"):
+        return ddl.NoOperation("temporary tables are not in row events")
+    if tokens.accept("TABLE"):
+        return _create_table(tokens, database, or_replace=or_replace)
+    if tokens.accept_any("DATABASE", "SCHEMA"):
+        if_not_exists = tokens.accept("IF NOT EXISTS")
+        name = tokens.context.fold_name(tokens.identifier())
+        return ddl.CreateDatabase(name, *_database_options(tokens), if_not_exists, or_replace)
+    if tokens.is_word("INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE", "OFFLINE", "VECTOR"):
+        if not (tokens.is_word("SPATIAL") and tokens.ahead().value == "REFERENCE"):
+            return _create_index(tokens, database, or_replace=or_replace)
+    if tokens.accept("SEQUENCE"):
+        if_not_exists = tokens.accept("IF NOT EXISTS")
+        model = sequence_model(*tokens.table_name(database))
+        return ddl.CreateTable(model, if_not_exists, or_replace)
+    return _other_object(tokens)
 
 
-def _other_object(cursor: Cursor) -> Unreplicated:
+def _other_object(tokens: TokenStream) -> ddl.Unreplicated:
     """Views, routines, users, …: named, not carried out."""
-    text = cursor.text.strip()
-    if cursor.is_word("ALGORITHM", "DEFINER", "SQL", "AGGREGATE"):
-        _skip_definer(cursor)
-    kind = _OBJECTS.get(cursor.token.value) if cursor.token.kind == "word" else None
+    text = tokens.text.strip()
+    if tokens.is_word("ALGORITHM", "DEFINER", "SQL", "AGGREGATE"):
+        _skip_definer(tokens)
+    kind = _OBJECTS.get(tokens.token.value) if tokens.token.kind == "word" else None
     if kind is None:
-        cursor.refuse()
-    return Unreplicated(kind, text)
+        tokens.refuse()
+    return ddl.Unreplicated(kind, text)
 
 
-def _create_table(cursor: Cursor, database: str, *, or_replace: bool) -> DdlAction:
-    if cursor.context.sql_mode & ORACLE:
-        cursor.refuse("rplctl does not read DDL written under sql_mode=ORACLE")
-    if_not_exists = cursor.accept("IF NOT EXISTS")
-    name = cursor.table_name(database)
-    parenthesis = cursor.is_symbol("(") and cursor.ahead().kind == "word" and cursor.ahead().value == "LIKE"
+def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> ddl.DdlAction:
+    if tokens.context.sql_mode & ORACLE:
+        tokens.refuse("rplctl does not read DDL written under sql_mode=ORACLE")
+    if_not_exists = tokens.accept("IF NOT EXISTS")
+    name = tokens.table_name(database)
+    parenthesis = tokens.is_symbol("(") and tokens.ahead().kind == "word" and tokens.ahead().value == "LIKE"
     if parenthesis:
-        cursor.next()
-    if cursor.accept("LIKE"):
-        like = cursor.table_name(database)
+        tokens.next()
+    if tokens.accept("LIKE"):
+        like = tokens.table_name(database)
         if parenthesis:
-            cursor.expect_symbol(")")
-        cursor.expect_end()
-        return CreateTableLike(name, like, if_not_exists, or_replace)
-    if not cursor.is_symbol("(") or cursor.ahead().value == "SELECT":
-        _refuse_select(cursor)
-    definitions = parse_definitions(cursor, name[0])
-    options, versioned = parse_options(cursor)
-    partitioning = parse_partitioning(cursor) if cursor.accept("PARTITION BY") else None
-    cursor.accept("START TRANSACTION")  # MySQL 8: CREATE TABLE … SELECT, its rows follow as row events
-    if not cursor.at_end:
-        _refuse_select(cursor)
-    model = build_table(name, definitions, options, cursor.context)
+            tokens.expect_symbol(")")
+        tokens.expect_end()
+        return ddl.CreateTableLike(name, like, if_not_exists, or_replace)
+    if not tokens.is_symbol("(") or tokens.ahead().value == "SELECT":
+        _refuse_select(tokens)
+    definitions = parse_definitions(tokens, name[0])
+    options, versioned = parse_options(tokens)
+    partitioning = parse_partitioning(tokens) if tokens.accept("PARTITION BY") else None
+    tokens.accept("START TRANSACTION")  # MySQL 8: CREATE TABLE … SELECT, its rows follow as row events
+    if not tokens.at_end:
+        _refuse_select(tokens)
+    model = build_table(name, definitions, options, tokens.context)
     model = replace(model, partitioning=partitioning, system_versioned=versioned or model.system_versioned)
-    return CreateTable(model, if_not_exists, or_replace)
+    return ddl.CreateTable(model, if_not_exists, or_replace)
 
 
-def _refuse_select(cursor: Cursor) -> None:
-    if cursor.is_word("AS", "SELECT", "IGNORE", "REPLACE", "WITH", "TABLE", "VALUES") or cursor.is_symbol("("):
+def _refuse_select(tokens: TokenStream) -> None:
+    if tokens.is_word("AS", "SELECT", "IGNORE", "REPLACE", "WITH", "TABLE", "VALUES") or tokens.is_symbol("("):
         raise RplError(
-            f"CREATE TABLE … SELECT came as a statement, not as row events: {cursor.text.strip()[:1000]}",
+            f"CREATE TABLE … SELECT came as a statement, not as row events: {tokens.text.strip()[:1000]}",
             errno=er.BINLOG_UNSAFE_STATEMENT,
             hint="set binlog_format=ROW on the source; then `rplctl skip`, which leaves the whole transaction "
             "out, and load the table again",
         )
-    cursor.refuse()
+    tokens.refuse()
 
 
-def _database_options(cursor: Cursor) -> tuple[str | None, str | None]:
+def _database_options(tokens: TokenStream) -> tuple[str | None, str | None]:
     charset = collation = None
-    while not cursor.at_end:
-        cursor.accept("DEFAULT")
-        if (found := accept_charset(cursor)) is not None:
+    while not tokens.at_end:
+        tokens.accept("DEFAULT")
+        if (found := accept_charset(tokens)) is not None:
             charset = found
-        elif (found := accept_collation(cursor)) is not None:
+        elif (found := accept_collation(tokens)) is not None:
             collation, charset = found, charset or charset_of(found)
-        elif cursor.accept_any("ENCRYPTION", "COMMENT", "READ"):
-            cursor.accept("ONLY")
-            cursor.accept_symbol("=")
-            cursor.next()
+        elif tokens.accept_any("ENCRYPTION", "COMMENT", "READ"):
+            tokens.accept("ONLY")
+            tokens.skip_value()
         else:
-            cursor.refuse()
+            tokens.refuse()
     return charset, collation
 
 
-def _create_index(cursor: Cursor, database: str, *, or_replace: bool) -> AlterTable:
-    cursor.accept_any("ONLINE", "OFFLINE")
-    kind = accept_key_kind(cursor)
-    cursor.expect("INDEX")
-    if_not_exists = cursor.accept("IF NOT EXISTS")
-    name = cursor.identifier()
-    if cursor.accept_any("USING", "TYPE"):
-        cursor.next()
-    cursor.expect("ON")
-    table = cursor.table_name(database)
-    operation = replace(parse_key(cursor, kind, ""), if_not_exists=if_not_exists)
+def _create_index(tokens: TokenStream, database: str, *, or_replace: bool) -> ddl.AlterTable:
+    tokens.accept_any("ONLINE", "OFFLINE")
+    kind = accept_key_kind(tokens)
+    tokens.expect("INDEX")
+    if_not_exists = tokens.accept("IF NOT EXISTS")
+    name = tokens.identifier()
+    if tokens.accept_any("USING", "TYPE"):
+        tokens.next()
+    tokens.expect("ON")
+    table = tokens.table_name(database)
+    operation = replace(parse_key(tokens, kind, ""), if_not_exists=if_not_exists)
     operation = replace(operation, key=replace(operation.key, name=name))
-    _skip_algorithm(cursor)
-    return AlterTable(table, (DropKey(name), operation) if or_replace else (operation,))
+    _skip_algorithm(tokens)
+    return ddl.AlterTable(table, (ddl.DropKey(name), operation) if or_replace else (operation,))
 
 
-def _skip_algorithm(cursor: Cursor) -> None:
-    while not cursor.at_end:
-        if cursor.accept_any("ALGORITHM", "LOCK"):
-            cursor.accept_symbol("=")
-            cursor.next()
-        elif cursor.is_word("WAIT", "NOWAIT"):
-            _skip_wait(cursor)
+def _skip_algorithm(tokens: TokenStream) -> None:
+    while not tokens.at_end:
+        if tokens.accept_any("ALGORITHM", "LOCK"):
+            tokens.skip_value()
+        elif tokens.is_word("WAIT", "NOWAIT"):
+            _skip_wait(tokens)
         else:
-            cursor.refuse()
+            tokens.refuse()
 
 
-def _drop(cursor: Cursor, database: str) -> DdlAction:
-    if cursor.accept("TEMPORARY"):
-        return NoOperation("temporary tables are not in row events")
-    if cursor.accept_any("TABLE", "TABLES", "SEQUENCE"):
-        if_exists = cursor.accept("IF EXISTS")
-        names = [cursor.table_name(database)]
-        while cursor.accept_symbol(","):
-            names.append(cursor.table_name(database))
-        _skip_wait(cursor)
-        cursor.accept_any("RESTRICT", "CASCADE")
-        cursor.expect_end()
-        return DropTable(tuple(names), if_exists)
-    if cursor.accept_any("DATABASE", "SCHEMA"):
-        if_exists = cursor.accept("IF EXISTS")
-        return DropDatabase(cursor.context.fold_name(cursor.identifier()), if_exists)
-    cursor.accept_any("ONLINE", "OFFLINE")
-    if cursor.accept("INDEX"):
-        cursor.accept("IF EXISTS")
-        name = cursor.identifier()
-        cursor.expect("ON")
-        table = cursor.table_name(database)
-        _skip_algorithm(cursor)
-        return AlterTable(table, (DropKey(name),))
-    if cursor.accept("PREPARE"):
-        return NoOperation("session state")
-    return _other_object(cursor)
+def _drop(tokens: TokenStream, database: str) -> ddl.DdlAction:
+    if tokens.accept("TEMPORARY"):
+        return ddl.NoOperation("temporary tables are not in row events")
+    if tokens.accept_any("TABLE", "TABLES", "SEQUENCE"):
+        if_exists = tokens.accept("IF EXISTS")
+        names = tokens.each(lambda: tokens.table_name(database))
+        _skip_wait(tokens)
+        tokens.accept_any("RESTRICT", "CASCADE")
+        tokens.expect_end()
+        return ddl.DropTable(names, if_exists)
+    if tokens.accept_any("DATABASE", "SCHEMA"):
+        if_exists = tokens.accept("IF EXISTS")
+        return ddl.DropDatabase(tokens.context.fold_name(tokens.identifier()), if_exists)
+    tokens.accept_any("ONLINE", "OFFLINE")
+    if tokens.accept("INDEX"):
+        tokens.accept("IF EXISTS")
+        name = tokens.identifier()
+        tokens.expect("ON")
+        table = tokens.table_name(database)
+        _skip_algorithm(tokens)
+        return ddl.AlterTable(table, (ddl.DropKey(name),))
+    if tokens.accept("PREPARE"):
+        return ddl.NoOperation("session state")
+    return _other_object(tokens)
 
 
-def _alter(cursor: Cursor, database: str) -> DdlAction:
-    if cursor.is_word("ONLINE", "OFFLINE", "IGNORE", "TABLE"):
+def _alter(tokens: TokenStream, database: str) -> ddl.DdlAction:
+    if tokens.is_word("ONLINE", "OFFLINE", "IGNORE", "TABLE"):
         ignore = False
-        while word := cursor.accept_any("ONLINE", "OFFLINE", "IGNORE"):
+        while word := tokens.accept_any("ONLINE", "OFFLINE", "IGNORE"):
             ignore = ignore or word == "IGNORE"
-        cursor.expect("TABLE")
-        if cursor.context.sql_mode & ORACLE:
-            cursor.refuse("rplctl does not read DDL written under sql_mode=ORACLE")
-        return replace(parse_alter_table(cursor, database), ignore=ignore)
-    if cursor.accept_any("DATABASE", "SCHEMA"):
-        named = not cursor.is_word("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
-        name = cursor.context.fold_name(cursor.identifier()) if named else database
-        if cursor.accept("UPGRADE DATA DIRECTORY NAME"):
-            return NoOperation("storage")
-        return AlterDatabase(name, *_database_options(cursor))
-    if cursor.is_word("SEQUENCE"):
-        return NoOperation("sequences have no rows on this target")
-    return _other_object(cursor)
+        tokens.expect("TABLE")
+        if tokens.context.sql_mode & ORACLE:
+            tokens.refuse("rplctl does not read DDL written under sql_mode=ORACLE")
+        return replace(parse_alter_table(tokens, database), ignore=ignore)
+    if tokens.accept_any("DATABASE", "SCHEMA"):
+        named = not tokens.is_word("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
+        name = tokens.context.fold_name(tokens.identifier()) if named else database
+        if tokens.accept("UPGRADE DATA DIRECTORY NAME"):
+            return ddl.NoOperation("storage")
+        return ddl.AlterDatabase(name, *_database_options(tokens))
+    if tokens.is_word("SEQUENCE"):
+        return ddl.NoOperation("sequences have no rows on this target")
+    return _other_object(tokens)
 
 
-def _rename(cursor: Cursor, database: str) -> DdlAction:
-    if cursor.is_word("USER"):
-        return _other_object(cursor)
-    if cursor.accept_any("TABLE", "TABLES") is None:
-        cursor.refuse()
-    if_exists = cursor.accept("IF EXISTS")
-    pairs = []
-    while True:
-        old = cursor.table_name(database)
-        _skip_wait(cursor)
-        cursor.expect("TO")
-        pairs.append((old, cursor.table_name(database)))
-        if not cursor.accept_symbol(","):
-            break
-    cursor.expect_end()
-    return RenameTable(tuple(pairs), if_exists)
+def _rename(tokens: TokenStream, database: str) -> ddl.DdlAction:
+    if tokens.is_word("USER"):
+        return _other_object(tokens)
+    if tokens.accept_any("TABLE", "TABLES") is None:
+        tokens.refuse()
+    if_exists = tokens.accept("IF EXISTS")
+
+    def pair() -> tuple[ddl.TableName, ddl.TableName]:
+        old = tokens.table_name(database)
+        _skip_wait(tokens)
+        tokens.expect("TO")
+        return old, tokens.table_name(database)
+
+    pairs = tokens.each(pair)
+    tokens.expect_end()
+    return ddl.RenameTable(pairs, if_exists)
 
 
 def parse_create_table(sql: str, database: str, context: DdlContext) -> TableModel:
     """The model of a CREATE TABLE text such as SHOW CREATE TABLE gives. Raises RplError for anything else."""
     for action in parse_ddl(sql, database, context):
-        if isinstance(action, CreateTable):
+        if isinstance(action, ddl.CreateTable):
             return action.model
     raise RplError(f"This is no CREATE TABLE: {masked(sql.strip())[:200]}")

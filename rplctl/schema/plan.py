@@ -11,33 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
+from rplctl.schema import statement as ddl
 from rplctl.schema import structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
 from rplctl.schema.parse import parse_create_table, parse_ddl
-from rplctl.schema.statement import (
-    AlterDatabase,
-    AlterTable,
-    AttachPartition,
-    CreateDatabase,
-    CreateTable,
-    CreateTableLike,
-    DdlAction,
-    DetachPartition,
-    DropDatabase,
-    DropTable,
-    ExchangePartition,
-    Move,
-    RemovePartitionRows,
-    RenameTable,
-    RenameTo,
-    SystemVersioning,
-    TableName,
-    TruncateTable,
-    Unreplicated,
-)
 
 _EXCHANGED = "rplctl exchanges"
 LOAD_HINT = (
@@ -59,7 +39,7 @@ class DatabaseModel:
 class Catalog:
     """Every replicated table's model and every known database's defaults, at one position."""
 
-    tables: Mapping[TableName, TableModel] = field(default_factory=dict)
+    tables: Mapping[ddl.TableName, TableModel] = field(default_factory=dict)
     databases: Mapping[str, DatabaseModel] = field(default_factory=dict)
 
     def after(self, plan: DdlPlan) -> Catalog:
@@ -138,15 +118,15 @@ Step = (CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePa
 class DdlPlan:
     """`model_changes`: (database, table) → its model from now on, None = gone. `notes`: for the operator to read."""
 
-    actions: tuple[DdlAction, ...]
+    actions: tuple[ddl.DdlAction, ...]
     context: DdlContext
     steps: tuple[Step, ...] = ()
-    model_changes: dict[TableName, TableModel | None] = field(default_factory=dict)
+    model_changes: dict[ddl.TableName, TableModel | None] = field(default_factory=dict)
     database_changes: dict[str, DatabaseModel | None] = field(default_factory=dict)
-    unreplicated: tuple[Unreplicated, ...] = ()
+    unreplicated: tuple[ddl.Unreplicated, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def moves(self) -> Iterator[Move]:
+    def moves(self) -> Iterator[ddl.Move]:
         """Where tables go with all their rows, in order."""
         for step in self.steps:
             match step:
@@ -161,7 +141,7 @@ def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
     database: str,
     context: DdlContext,
     catalog: Catalog,
-    accepts: Callable[[TableName], bool] | None = None,
+    accepts: Callable[[ddl.TableName], bool] | None = None,
     *,
     may_drop_unknown: bool = False,
 ) -> DdlPlan:
@@ -174,14 +154,14 @@ def plan_ddl(  # noqa: PLR0913 - what may be left out, by keyword
     1592 for a statement that only statement-based replication can carry out.
     """
     actions = tuple(parse_ddl(sql, database, context))
-    if any(isinstance(action, AlterTable) and action.ignore for action in actions):
+    if any(isinstance(action, ddl.AlterTable) and action.ignore for action in actions):
         context = replace(context, sql_mode=context.sql_mode & ~(STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
     planner = _Planner(context, catalog, accepts)
     for action in actions:
-        if isinstance(action, DropTable) and may_drop_unknown:
+        if isinstance(action, ddl.DropTable) and may_drop_unknown:
             action = replace(action, if_exists=True)
         planner.carry_out(action)
-    unreplicated = tuple(action for action in actions if isinstance(action, Unreplicated))
+    unreplicated = tuple(action for action in actions if isinstance(action, ddl.Unreplicated))
     return DdlPlan(actions, context, tuple(planner.steps), planner.models, planner.databases, unreplicated,
                    tuple(planner.notes))  # fmt: skip
 
@@ -204,26 +184,26 @@ _DROP_HINT = (
 class _Planner:
     """The catalog as it changes while a statement's actions are carried out one after another."""
 
-    def __init__(self, context: DdlContext, catalog: Catalog, accepts: Callable[[TableName], bool] | None) -> None:
+    def __init__(self, context: DdlContext, catalog: Catalog, accepts: Callable[[ddl.TableName], bool] | None) -> None:
         self.context = context
         self.catalog = catalog
         self.accepts = accepts
-        self.models: dict[TableName, TableModel | None] = {}
+        self.models: dict[ddl.TableName, TableModel | None] = {}
         self.databases: dict[str, DatabaseModel | None] = {}
         self.steps: list[Step] = []
         self.notes: list[str] = []
 
-    def find(self, name: TableName) -> TableModel | None:
+    def find(self, name: ddl.TableName) -> TableModel | None:
         return self.models[name] if name in self.models else self.catalog.tables.get(name)
 
-    def get(self, name: TableName) -> TableModel:
+    def get(self, name: ddl.TableName) -> TableModel:
         model = self.find(name)
         if model is None:
             what = f"Table '{name[0]}.{name[1]}' doesn't exist"
             raise RplError(what, errno=er.NO_SUCH_TABLE, hint=LOAD_HINT)
         return model
 
-    def leaves_out(self, *names: TableName) -> bool:
+    def leaves_out(self, *names: ddl.TableName) -> bool:
         """True, and noted, when the filters accept none of the tables."""
         if self.accepts is None or any(self.accepts(name) for name in names):
             return False
@@ -239,23 +219,23 @@ class _Planner:
         known = self.databases.get(database) or self.catalog.databases.get(database)
         return known or DatabaseModel(database, self.context.charset, self.context.collation)
 
-    def carry_out(self, action: DdlAction) -> None:
+    def carry_out(self, action: ddl.DdlAction) -> None:
         match action:
-            case CreateTable():
+            case ddl.CreateTable():
                 self.create(action.model, if_not_exists=action.if_not_exists, or_replace=action.or_replace)
-            case CreateTableLike():
+            case ddl.CreateTableLike():
                 self.create_like(action)
-            case DropTable():
+            case ddl.DropTable():
                 self.drop(action)
-            case AlterTable():
+            case ddl.AlterTable():
                 self.alter(action)
-            case RenameTable():
+            case ddl.RenameTable():
                 self.rename_all(action)
-            case TruncateTable():
+            case ddl.TruncateTable():
                 self.steps.append(TruncateStep(self.get(action.name)))
-            case CreateDatabase() | AlterDatabase():
+            case ddl.CreateDatabase() | ddl.AlterDatabase():
                 self.set_defaults(action)
-            case DropDatabase():
+            case ddl.DropDatabase():
                 self.drop_database(action)
             case _:
                 pass  # Unreplicated and NoOperation touch no model
@@ -288,7 +268,7 @@ class _Planner:
             keys.append(foreign_key)
         return replace(model, foreign_keys=tuple(keys))
 
-    def create_like(self, action: CreateTableLike) -> None:
+    def create_like(self, action: ddl.CreateTableLike) -> None:
         source = self.get(action.like)
         keys = tuple(replace(key, stored_as="") for key in source.keys)  # foreign keys are not copied
         model = replace(source, database=action.name[0], name=action.name[1], keys=keys, foreign_keys=())
@@ -298,7 +278,7 @@ class _Planner:
         self.models[model.database, model.name] = None
         self.steps.append(DropStep(model))
 
-    def drop(self, action: DropTable) -> None:
+    def drop(self, action: ddl.DropTable) -> None:
         tolerant = action.if_exists or self.context.error_code in _DROPPED_IN_PART
         for name in action.names:
             if self.leaves_out(name):
@@ -312,19 +292,19 @@ class _Planner:
                 what = f"Unknown table '{name[0]}.{name[1]}'"
                 raise RplError(what, errno=er.BAD_TABLE_ERROR, hint=_DROP_HINT)
 
-    def alter(self, action: AlterTable) -> None:
+    def alter(self, action: ddl.AlterTable) -> None:
         if action.if_exists and self.find(action.name) is None:
             self.notes.append(f"Table '{action.name[0]}.{action.name[1]}' doesn't exist")
             return
         old = self.get(action.name)
         for operation in action.operations:
-            if isinstance(operation, RemovePartitionRows):
+            if isinstance(operation, ddl.RemovePartitionRows):
                 self.steps.append(DeletePartitionsStep(old, operation.names))
-            elif isinstance(operation, SystemVersioning) and not operation.add:
+            elif isinstance(operation, ddl.SystemVersioning) and not operation.add:
                 self.steps.append(DeleteHistoryStep(old))
-            elif isinstance(operation, ExchangePartition):
+            elif isinstance(operation, ddl.ExchangePartition):
                 self.exchange(old, operation)
-            elif isinstance(operation, DetachPartition):
+            elif isinstance(operation, ddl.DetachPartition):
                 self.detach(old, operation)
         altered = alter(old, action.operations, self.context, self.defaults(old.database).charset)
         self.notes += altered.notes
@@ -333,14 +313,14 @@ class _Planner:
         self.steps.append(AlterStep(old, new, altered.origins))
         self._children_follow(old, altered)
         for operation in action.operations:
-            if isinstance(operation, AttachPartition):
+            if isinstance(operation, ddl.AttachPartition):
                 attached = self.get(operation.table)
                 self.steps.append(MoveRowsStep(attached, new, must_fit=operation.partition.name))
                 self.forget(attached)
-            if isinstance(operation, RenameTo) and operation.name != action.name:
+            if isinstance(operation, ddl.RenameTo) and operation.name != action.name:
                 self.rename(action.name, operation.name)
 
-    def exchange(self, model: TableModel, operation: ExchangePartition) -> None:
+    def exchange(self, model: TableModel, operation: ddl.ExchangePartition) -> None:
         """By way of a table that is there for these steps only."""
         other, names = self.get(operation.table), (operation.partition,)
         between = replace(model, name=_EXCHANGED, keys=(), foreign_keys=(), partitioning=None)
@@ -352,7 +332,7 @@ class _Planner:
             DropStep(between),
         ]
 
-    def detach(self, model: TableModel, operation: DetachPartition) -> None:
+    def detach(self, model: TableModel, operation: ddl.DetachPartition) -> None:
         keys = tuple(replace(key, stored_as="") for key in model.keys)
         database, name = operation.table
         single = replace(model, database=database, name=name, keys=keys, partitioning=None)
@@ -369,7 +349,7 @@ class _Planner:
             if followed != child:
                 self.models[child.database, child.name] = followed
 
-    def rename_all(self, action: RenameTable) -> None:
+    def rename_all(self, action: ddl.RenameTable) -> None:
         for old, new in action.pairs:
             if self.leaves_out(old, new):
                 continue
@@ -378,7 +358,7 @@ class _Planner:
             else:
                 self.rename(old, new)
 
-    def rename(self, old_name: TableName, new_name: TableName) -> None:
+    def rename(self, old_name: ddl.TableName, new_name: ddl.TableName) -> None:
         old = self.get(old_name)
         if self.find(new_name) is not None:
             raise RplError(f"Table '{new_name[0]}.{new_name[1]}' already exists", errno=er.TABLE_EXISTS_ERROR)
@@ -396,12 +376,12 @@ class _Planner:
             if keys != child.foreign_keys:
                 self.models[child.database, child.name] = replace(child, foreign_keys=keys)
 
-    def set_defaults(self, action: CreateDatabase | AlterDatabase) -> None:
-        if isinstance(action, CreateDatabase):
+    def set_defaults(self, action: ddl.CreateDatabase | ddl.AlterDatabase) -> None:
+        if isinstance(action, ddl.CreateDatabase):
             if action.if_not_exists and action.name in self.catalog.databases:
                 return
             if action.or_replace:
-                self.drop_database(DropDatabase(action.name))
+                self.drop_database(ddl.DropDatabase(action.name))
             known = DatabaseModel(action.name, self.context.charset, self.context.collation)
         else:
             known = self.defaults(action.name)
@@ -412,7 +392,7 @@ class _Planner:
             charset, collation = action.charset or known.charset, action.collation
         self.databases[action.name] = DatabaseModel(action.name, charset, collation)
 
-    def drop_database(self, action: DropDatabase) -> None:
+    def drop_database(self, action: ddl.DropDatabase) -> None:
         for model in list(self.everything()):
             if model.database == action.name:
                 self.forget(model)

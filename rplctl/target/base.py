@@ -167,11 +167,9 @@ class Target(Protocol):
     @property
     def connection(self) -> Connection:
         """The connection that holds the open transaction; repositories write through it."""
-        ...
 
     def begin(self, *, foreign_keys: bool) -> None:
         """Start a transaction. `foreign_keys=False` is the source's foreign_key_checks=0."""
-        ...
 
     def commit(self) -> None: ...
 
@@ -179,54 +177,43 @@ class Target(Protocol):
 
     def fence(self, channel: str) -> None:
         """Be the channel's only committer for as long as the connection lives (D4). Raises LockBusy, TargetError."""
-        ...
 
     def reconnect(self) -> None:
         """Throw the connection away and open another (after an error whose outcome is not known)."""
-        ...
 
     def interrupt(self) -> None:
         """From another thread: make the statement in work fail at once. The transaction must be rolled back after it,
         which is not waited for.
         """
-        ...
 
     def sever(self) -> None:
         """From another thread: for the target as if this process had died. What waits for it ends, with an error."""
-        ...
 
     def is_idle(self) -> bool:
         """After `interrupt` and `rollback`: whether what was in work is undone and holds no lock any more."""
-        ...
 
     def check_table(self, model: TableModel) -> None:
         """Raises TargetError 1146 when the table is missing, 1677 when a column of the model is."""
-        ...
 
     def takes_bags(self, model: TableModel) -> bool:
         """Whether a row of the table, which has no key, is as good as one that is equal: nothing of the target's own
         hangs on it (a column, a trigger, a foreign key) that would be lost when it is deleted and inserted again.
         """
-        ...
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         """Apply net changes: per chunk sequence all deletes, then updates, then inserts.
 
         Raises CountMismatch, BagMismatch, TargetError.
         """
-        ...
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         """Apply one change exactly. Raises TargetError 1062, 1032, 1452 …"""
-        ...
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         """One column of the row that an image identifies. Raises TargetError 1032."""
-        ...
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         """Carry out a parsed DDL statement in the open transaction."""
-        ...
 
     def close(self) -> None: ...
 
@@ -252,51 +239,40 @@ class StatementTarget(Target, Protocol):
 
     def run_statement(self, statement: Statement) -> None:
         """Execute under the statement's session. An error the source met too is expected, another one raises."""
-        ...
 
     def judge_primary_keys(self, policy: str) -> None:
         """REQUIRE_TABLE_PRIMARY_KEY_CHECK of the statements to come. Raises TargetError 1235: the target has no such
         thing.
         """
-        ...
 
     def roll_back_to(self, savepoint: str) -> None:
         """ROLLBACK TO SAVEPOINT; where DDL has committed since and taken the savepoint away, back to that commit."""
-        ...
 
     def check_foreign_keys(self, wanted: bool) -> None:
         """For the row changes that follow in this transaction, as their event says."""
-        ...
 
     def introduce(self, description: FormatDescription) -> None:
         """Before a transaction that may call `replay_rows`: whose events they are."""
-        ...
 
     def can_replay(self, description: FormatDescription) -> bool:
         """False for events of the other vendor, or when it is too late to introduce them."""
-        ...
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
         """A rows event as the server's own applier would do it, triggers not fired. Raises TargetError."""
-        ...
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         """The table as it is now; None when there is none."""
-        ...
 
     def wants_replay(self, model: TableModel) -> bool:
         """True when only the server itself can apply the table's rows: it has triggers or keeps its own history."""
-        ...
 
     def prefers_replay(self, model: TableModel) -> bool:
         """True when the server itself is more exact with some rows: typed values in JSON have no text of their own."""
-        ...
 
     def is_transactional(self, model: TableModel) -> bool: ...
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         """Tables that a foreign key with an action points at: deleting or updating them changes other rows."""
-        ...
 
 
 class TwoPhaseTarget(Target, Protocol):
@@ -304,7 +280,6 @@ class TwoPhaseTarget(Target, Protocol):
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
         """As Target.begin; a name makes it one branch of a transaction in two phases."""
-        ...
 
 
 class TwoPhaseVerbs(Protocol):
@@ -338,7 +313,6 @@ class ForeignKeyTarget(Protocol):
         """Whether changes make the foreign keys of `models` act from here on, in a transaction that began without
         them. False when that cannot be.
         """
-        ...
 
 
 def key_of(model: TableModel) -> tuple[int, ...]:

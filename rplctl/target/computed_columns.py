@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.generated import integer_terms
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.schema.plan import AlterStep
+from rplctl.schema.token_stream import TokenStream
 from rplctl.target.conversion import family, integer_range
 from rplctl.target.ddl_parts import quote, text_literal
 
@@ -97,34 +97,34 @@ def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) 
 
 def _joined(column: Column, text: str, operands: Operands, context: DdlContext) -> Computed | None:
     """CONCAT; NULL when a part is."""
-    cursor = Cursor(text, context)
+    tokens = TokenStream(text, context)
     brackets = 0
-    while cursor.accept_symbol("("):
+    while tokens.accept_symbol("("):
         brackets += 1
-    if not cursor.accept("CONCAT") or not cursor.accept_symbol("("):
+    if not tokens.accept("CONCAT") or not tokens.accept_symbol("("):
         return None
     parts: list[str] = []
     while True:
         try:
-            part = _part(column, cursor, operands)
+            part = _part(column, tokens, operands)
         except RplError:
             return None
         if part is None:
             return None
         parts.append(part)
-        if not cursor.accept_symbol(","):
+        if not tokens.accept_symbol(","):
             break
-    if not all(cursor.accept_symbol(")") for _ in range(brackets + 1)) or not cursor.at_end:
+    if not all(tokens.accept_symbol(")") for _ in range(brackets + 1)) or not tokens.at_end:
         return None
     expression = f"({' || '.join(parts)})"
     return Computed(expression, f"length({expression}) > {column.length}")
 
 
-def _part(column: Column, cursor: Cursor, operands: Operands) -> str | None:
-    if cursor.token.kind == "string" or cursor.ahead().kind == "string":
-        literal = cursor.string()
+def _part(column: Column, tokens: TokenStream, operands: Operands) -> str | None:
+    if tokens.token.kind == "string" or tokens.ahead().kind == "string":
+        literal = tokens.string()
         return text_literal(literal) if literal.isascii() and "\0" not in literal else None
-    operand, sql = operands.get(cursor.identifier().casefold(), (None, ""))
+    operand, sql = operands.get(tokens.identifier().casefold(), (None, ""))
     if operand is None or operand.zerofill or operand.is_unsigned_64:
         return None
     if family(operand) == "text" and (operand.charset in (column.charset, "ascii") or column.charset == "utf8mb4"):

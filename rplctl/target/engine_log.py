@@ -41,11 +41,9 @@ class EngineLog(Protocol):
 
     def collect(self) -> Figures:
         """Raises TargetError."""
-        ...
 
     def copy_to(self, path: Path) -> bool:
         """Copy the database as it was when the log was locked; False for one that is no file of ours."""
-        ...
 
     def unlock(self) -> None: ...
 

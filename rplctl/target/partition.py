@@ -14,9 +14,9 @@ from typing import Protocol
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.default_value import NotComputable, Value, from_text
 from rplctl.schema.model import Column, Partition, Partitioning, TableModel
+from rplctl.schema.token_stream import TokenStream
 
 
 class ValueSql(Protocol):
@@ -81,27 +81,27 @@ class _ValueReader:
 
     def read(self, partition: Partition) -> list[str] | None:
         """`LESS THAN (10)` → ['10']; MAXVALUE and NULL stay words; None when a value is not a constant."""
-        cursor = Cursor(partition.values, self.context)
-        _ = cursor.accept("LESS THAN") or cursor.accept("IN")
-        cursor.expect_symbol("(")
+        tokens = TokenStream(partition.values, self.context)
+        _ = tokens.accept("LESS THAN") or tokens.accept("IN")
+        tokens.expect_symbol("(")
         found = []
         while True:
-            value = self._one(cursor)
+            value = self._one(tokens)
             if value is None:
                 return None
             found.append(value)
-            if not cursor.accept_symbol(","):
-                return found if cursor.accept_symbol(")") and cursor.at_end else None
+            if not tokens.accept_symbol(","):
+                return found if tokens.accept_symbol(")") and tokens.at_end else None
 
-    def _one(self, cursor: Cursor) -> str | None:
-        if word := cursor.accept_any("MAXVALUE", "NULL"):
+    def _one(self, tokens: TokenStream) -> str | None:
+        if word := tokens.accept_any("MAXVALUE", "NULL"):
             return word
-        sign = "-" if cursor.accept_symbol("-") else ""
-        if cursor.token.kind == "number" and cursor.token.value.isdecimal():
-            return sign + cursor.next().value
-        if cursor.token.kind == "string" and self.column is not None:
+        sign = "-" if tokens.accept_symbol("-") else ""
+        if tokens.token.kind == "number" and tokens.token.value.isdecimal():
+            return sign + tokens.next().value
+        if tokens.token.kind == "string" and self.column is not None:
             try:
-                return self.to_sql(from_text(self.column, cursor.string(), self.context), self.column)
+                return self.to_sql(from_text(self.column, tokens.string(), self.context), self.column)
             except NotComputable:
                 return None
         return None

@@ -8,15 +8,15 @@ import pytest
 
 from rplctl.schema.column_definition import parse_column
 from rplctl.schema.context import DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.default_value import NotComputable, Value, default_value, implicit_default
 from rplctl.schema.model import Column
+from rplctl.schema.token_stream import TokenStream
 
 NEW_YEAR = DdlContext(timestamp=1767225600, microseconds=123456, time_zone="+02:00")
 
 
 def column(definition: str) -> Column:
-    return parse_column(Cursor(definition, DdlContext()), "d", "c")[0]
+    return parse_column(TokenStream(definition, DdlContext()), "d", "c")[0]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from sqlglot import exp
 from rplctl.errors import RplError
 from rplctl.schema.alter_clause import parse_alter_table
 from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE, DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.model import Column, KeyPart, TableModel
 from rplctl.schema.parse import parse_create_table, parse_ddl
 from rplctl.schema.plan import Catalog, plan_ddl
@@ -31,6 +30,7 @@ from rplctl.schema.statement import (
     TruncateTable,
     Unreplicated,
 )
+from rplctl.schema.token_stream import TokenStream
 from tests.schema.recorded_ddl import recorded
 
 MYSQL, MARIADB = DdlContext(server_version="9.7.4"), DdlContext(server_version="10.11.19-MariaDB")
@@ -226,9 +226,9 @@ def test_sysbench_and_dump_options_are_read_over() -> None:
     ],
 )
 def test_clauses_of_alter_table_are_read_to_their_end(clause: str) -> None:
-    cursor = Cursor(f"t {clause}", MYSQL)
-    assert parse_alter_table(cursor, "d").name == ("d", "t")
-    assert cursor.at_end
+    tokens = TokenStream(f"t {clause}", MYSQL)
+    assert parse_alter_table(tokens, "d").name == ("d", "t")
+    assert tokens.at_end
 
 
 def test_ghost_table_swaps_and_other_forms() -> None:

@@ -8,7 +8,6 @@ from rplctl.errors import RplError
 from rplctl.schema.alter import alter
 from rplctl.schema.column_definition import parse_column
 from rplctl.schema.context import DdlContext
-from rplctl.schema.cursor import Cursor
 from rplctl.schema.data_type import charset_of, normalize, parse_data_type
 from rplctl.schema.lexer import expand, tokenize
 from rplctl.schema.model import Column, TableModel
@@ -16,6 +15,7 @@ from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
 from rplctl.schema.statement import AddColumn, DropColumn
 from rplctl.schema.structure import END_OF_TIME, add_versioning, resolve_charsets
 from rplctl.schema.table_definition import parse_definitions, parse_partitioning
+from rplctl.schema.token_stream import TokenStream
 
 
 def after(*statements: str, context: DdlContext | None = None) -> Catalog:
@@ -212,11 +212,11 @@ def test_parts_of_the_grammar_stand_alone() -> None:
     context = DdlContext()
     kinds = [token.kind for token in tokenize(expand("a /*!1*/ `b` 'c' x'41' 1.5e3 ->> -- d", context), context)]
     assert kinds == ["word", "number", "quoted", "string", "bits", "number", "symbol", "end"]
-    column, constraints = parse_column(Cursor("INT UNIQUE CHECK (a > 1)", context), "d", "a")
+    column, constraints = parse_column(TokenStream("INT UNIQUE CHECK (a > 1)", context), "d", "a")
     assert (column.type, len(constraints)) == ("int", 2)
-    assert parse_data_type(Cursor("ENUM('a')", context), "e").column.labels == ("a",)
-    assert len(parse_definitions(Cursor("(a INT, KEY (a))", context), "d").constraints) == 1
-    assert parse_partitioning(Cursor("HASH (a) PARTITIONS 4", context)).method == "HASH"
+    assert parse_data_type(TokenStream("ENUM('a')", context), "e").column.labels == ("a",)
+    assert len(parse_definitions(TokenStream("(a INT, KEY (a))", context), "d").constraints) == 1
+    assert parse_partitioning(TokenStream("HASH (a) PARTITIONS 4", context)).method == "HASH"
     assert normalize(Column("a", "char")).length == 1
     assert (charset_of("utf8mb3_bin"), charset_of("uca1400_ai_ci")) == ("utf8mb3", None)
     table = resolve_charsets(TableModel("d", "t", (Column("a", "char", 1),)), "latin1", None)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import Token, expand, refuse, tokenize
 
+T = TypeVar("T")
 
-class Cursor:
+
+class TokenStream:
     """Reads tokens in order; `accept` takes what fits or nothing, `expect` takes or refuses the statement."""
 
     def __init__(self, sql: str, context: DdlContext) -> None:
@@ -148,10 +151,21 @@ class Cursor:
         self._index = len(self._tokens) - 1
         return text
 
-    def names_in_parentheses(self) -> tuple[str, ...]:
-        self.expect_symbol("(")
-        names = [self.identifier()]
+    def skip_value(self) -> None:
+        """Take `= value`; the sign may be missing."""
+        self.accept_symbol("=")
+        self.next()
+
+    def each(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """What `read` takes, again after each comma."""
+        found = [read()]
         while self.accept_symbol(","):
-            names.append(self.identifier())
+            found.append(read())
+        return tuple(found)
+
+    def in_parentheses(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """`( a, b )`."""
+        self.expect_symbol("(")
+        found = self.each(read)
         self.expect_symbol(")")
-        return tuple(names)
+        return found
