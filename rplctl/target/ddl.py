@@ -6,7 +6,7 @@ A new table's columns are filled over the old names (guards, before columns are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -29,6 +29,7 @@ class Ddl(ABC):
     row_number: ClassVar[str]
     differs: ClassVar[str] = "IS DISTINCT FROM"
     zone: ClassVar[str] = ""  # behind the text of a TIMESTAMP, that it is in UTC
+    partition_functions: ClassVar[Mapping[str, str]]  # function of partitions → its SQL of the column {0}
     unknown_constant: ClassVar[str | None] = None  # `constant` of a column whose values only the source knows
 
     @abstractmethod
@@ -43,10 +44,6 @@ class Ddl(ABC):
 
     @abstractmethod
     def literal(self, value: Value, column: Column) -> str: ...
-
-    @abstractmethod
-    def partition_value(self, function: str, column: Column, *, by_columns: bool) -> str | None:
-        """See `partition.ValueSql`."""
 
     @abstractmethod
     def convert(self, old: Column, new: Column, value: str, context: DdlContext) -> Conversion: ...
@@ -79,7 +76,7 @@ class Ddl(ABC):
             yield Guard(query, f"ALTER TABLE {step.new.qualified_name}: {why}")
 
     def partition_condition(self, model: TableModel, names: tuple[str, ...], context: DdlContext) -> str:
-        return partition_condition(model, names, context, self.partition_value, self.literal)
+        return partition_condition(model, names, context, self.partition_functions, self.literal)
 
     def rows_gone(
         self, step: DeletePartitionsStep | DeleteHistoryStep | MoveRowsStep, context: DdlContext

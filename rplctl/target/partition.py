@@ -8,31 +8,29 @@ A NULL is in the lowest RANGE partition, or in the LIST partition that names it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, Value, from_text
-from rplctl.schema.model import Column, Partition, Partitioning, TableModel
+from rplctl.schema.lexer import WAY_OUT
+from rplctl.schema.model import INTEGER_BITS, Column, Partition, Partitioning, TableModel
 from rplctl.schema.token_stream import TokenStream
+from rplctl.target.ddl_parts import quote
 
-
-class ValueSql(Protocol):
-    """SQL of what partitions are told apart by, in a target's dialect; None when it is not one that it knows."""
-
-    def __call__(self, function: str, column: Column, *, by_columns: bool) -> str | None: ...
+_DAYS = ("date", "datetime")
+_TYPES = {"YEAR": _DAYS, "TO_DAYS": _DAYS, "TO_SECONDS": ("datetime",), "UNIX_TIMESTAMP": ("timestamp",)}
 
 
 def partition_condition(
     model: TableModel,
     names: tuple[str, ...],
     context: DdlContext,
-    value_sql: ValueSql,
+    functions: Mapping[str, str],
     to_sql: Callable[[Value, Column], str],
 ) -> str:
-    """A condition for the rows of these partitions; '' for all rows.
+    """A condition for the rows of these partitions; '' for all rows. `functions`: see `Ddl.partition_functions`.
 
     Raises RplError when it cannot be told.
     """
@@ -44,7 +42,7 @@ def partition_condition(
         function, name = _column_name(partitioning)
         column = model.find(name)
         by_columns = partitioning.method.endswith("COLUMNS")
-        value = value_sql(function, column, by_columns=by_columns) if column is not None else None
+        value = _value_sql(function, column, functions, by_columns=by_columns) if column is not None else None
         if value is not None and wanted <= {p.name.casefold() for p in partitioning.partitions}:
             reader = _ValueReader(column if not function else None, context, to_sql)
             conditions = [
@@ -57,9 +55,17 @@ def partition_condition(
     raise RplError(
         f"rplctl cannot tell which rows of {model.qualified_name} are in partition {', '.join(names)}",
         errno=er.PARSE_ERROR,
-        hint="do on the target by hand what the statement does to the rows, then `rplctl skip`, which leaves "
-        "the whole transaction out",
+        hint=WAY_OUT,
     )
+
+
+def _value_sql(function: str, column: Column, functions: Mapping[str, str], *, by_columns: bool) -> str | None:
+    """What partitions are told apart by; None when it is not one that is known."""
+    name, kind = quote(column.name), column.type
+    if function:
+        return functions[function].format(name) if kind in _TYPES.get(function, ()) else None
+    is_plain = kind in INTEGER_BITS and not column.is_unsigned_64
+    return name if is_plain or (kind in _DAYS and by_columns) else None
 
 
 def _column_name(partitioning: Partitioning) -> tuple[str, str]:

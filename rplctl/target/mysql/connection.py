@@ -27,19 +27,11 @@ from rplctl.target.base import watch_connections
 from rplctl.target.mysql.security import connection_options
 
 # at the door: an account that is repaired, or a server with room again, lets us in (as a replica waits for its source)
-REFUSALS = frozenset(
-    {
-        er.ACCESS_DENIED_ERROR,
-        er.HOST_IS_BLOCKED,
-        er.HOST_NOT_PRIVILEGED,
-        er.TOO_MANY_USER_CONNECTIONS,
-        er.USER_LIMIT_REACHED,
-        er.ACCESS_DENIED_NO_PASSWORD_ERROR,
-        er.MUST_CHANGE_PASSWORD_LOGIN,
-        er.ACCOUNT_HAS_BEEN_LOCKED,
-    }
-)
-KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})
+REFUSALS = frozenset({
+    er.ACCESS_DENIED_ERROR, er.HOST_IS_BLOCKED, er.HOST_NOT_PRIVILEGED, er.TOO_MANY_USER_CONNECTIONS,
+    er.USER_LIMIT_REACHED, er.ACCESS_DENIED_NO_PASSWORD_ERROR, er.MUST_CHANGE_PASSWORD_LOGIN,
+    er.ACCOUNT_HAS_BEEN_LOCKED,
+})  # fmt: skip
 # in two: the literals of the second are read in the charset that the first has set, whatever init_connect says
 SESSION = (
     "SET character_set_client=utf8mb4, collation_connection=utf8mb4_general_ci; "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, text
@@ -13,8 +11,6 @@ from rplctl.errors import LockBusy
 from rplctl.handshake import Protection
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
-from rplctl.target.doctor_line import DoctorLine
-from rplctl.target.engine_log import EngineLog
 from rplctl.target.mysql import two_phase
 from rplctl.target.mysql.connection import mapped_errors, open_engine, protection
 from rplctl.target.mysql.doctor import power_cut, rights
@@ -42,26 +38,17 @@ class MysqlDialect(Dialect):
     verified_by = "ssl_ca=FILE"
     view_security = "SQL SECURITY INVOKER "
 
-    def open_engine(self, url: str) -> Engine:
-        return open_engine(url)
+    open_engine = staticmethod(open_engine)
+    mapped_errors = staticmethod(mapped_errors)
+    open_log = staticmethod(open_mysql_log)
+    rights = staticmethod(rights)
+    power_cut = staticmethod(power_cut)
 
     def open_target(self, engine: Engine) -> MysqlTarget:
         return MysqlTarget(engine)
 
-    def mapped_errors(self) -> AbstractContextManager[None]:
-        return mapped_errors()
-
-    def open_log(self, engine: Engine) -> EngineLog | None:
-        return open_mysql_log(engine)
-
     def protection(self, connection: Connection) -> Protection | None:
         return protection(connection)
-
-    def rights(self, connection: Connection) -> Iterable[DoctorLine]:
-        return rights(connection)
-
-    def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        return power_cut(connection, lost)
 
     def log_syncs(self, target: Target) -> int:
         with target.engine.connect() as connection:

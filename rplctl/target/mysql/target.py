@@ -71,15 +71,10 @@ _ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
 _STMT_END = 1
 _NO_TABLE = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABLE_IN_ENGINE})
 # out of range, truncated, incorrect, too long
-_VALUE_ERRORS = frozenset(
-    {
-        er.WARN_DATA_OUT_OF_RANGE,
-        er.WARN_DATA_TRUNCATED,
-        er.TRUNCATED_WRONG_VALUE,
-        er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-        er.DATA_TOO_LONG,
-    }
-)
+_VALUE_ERRORS = frozenset({
+    er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE, er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+    er.DATA_TOO_LONG,
+})  # fmt: skip
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
 
 

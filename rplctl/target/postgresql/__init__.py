@@ -4,6 +4,6 @@ dialect                             what it says of itself
 connection, target                  one connection: rows, DDL; `rows`, `bulk`, `large`
 form, values                        the values that it wants
 ddl, ddl_alter, ddl_table           plan → statements; ALTER TABLE; what a table is made of
-ddl_type, conversion, partition     how values are kept, what MODIFY makes of them, which rows a partition holds
+ddl_type, conversion                how values are kept, what MODIFY makes of them
 two_phase, errors, engine_log, doctor
 """

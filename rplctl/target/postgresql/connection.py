@@ -50,6 +50,8 @@ _VERIFYING = ("verify-ca", "verify-full")
 _GRANT = "grant the target's user the right; see PRIVILEGES in rplctl(1)"
 _DATE = "PostgreSQL has no such date: correct it on the source, or give the column the type text on the target"
 _LONG_KEY = "drop that index on the target, then rplctl start: rplctl goes on without it"
+_IN_USE = (er.NOT_SUPPORTED_YET, False, "something of the target's own hangs on it (a view?): drop that, then rplctl "
+           "start")  # fmt: skip
 
 # SQLSTATE, or its class → (MySQL's number, worth trying again, hint)
 _STATES: dict[str, tuple[int, bool, str]] = {
@@ -65,29 +67,17 @@ _STATES: dict[str, tuple[int, bool, str]] = {
     "3F000": (er.BAD_DB_ERROR, False, ""),
     "3D000": (er.BAD_DB_ERROR, False, "make the database: createdb -E UTF8 NAME"),
     "42703": (er.BAD_FIELD_ERROR, False, ""),
-    "42P07": (
-        er.TABLE_EXISTS_ERROR,
-        False,
-        "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
-    ),
+    "42P07": (er.TABLE_EXISTS_ERROR, False, "drop the table, begin with an empty target, or `rplctl skip`, which"
+              " leaves the whole transaction out"),
     "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
-    "25006": (
-        er.OPTION_PREVENTS_STATEMENT,
-        False,
-        "the target is a standby or read-only: make it writable, then rplctl start",
-    ),
+    "25006": (er.OPTION_PREVENTS_STATEMENT, False, "the target is a standby or read-only: make it writable, then"
+              " rplctl start"),
     "53100": (er.DISK_FULL, True, "free space on the target's disk; the channel goes on where it stopped"),
     "53300": (er.CON_COUNT_ERROR, True, "raise max_connections on the target"),
-    "28P01": (
-        er.ACCESS_DENIED_ERROR,
-        False,
-        "check the target's user and password: rplctl init --target-password-file FILE",
-    ),
-    "28000": (
-        er.ACCESS_DENIED_ERROR,
-        False,
-        "check the target's user and pg_hba.conf; a readable password needs sslmode=verify-full",
-    ),
+    "28P01": (er.ACCESS_DENIED_ERROR, False, "check the target's user and password: rplctl init"
+              " --target-password-file FILE"),
+    "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a readable password needs"
+              " sslmode=verify-full"),
     "54000": (er.TOO_LONG_KEY, False, _LONG_KEY),
     "54011": (er.TOO_MANY_FIELDS, False, "leave the table out (replicate_ignore_table) or use another kind of target"),
     "22001": (er.DATA_TOO_LONG, False, ""),
@@ -96,17 +86,9 @@ _STATES: dict[str, tuple[int, bool, str]] = {
     "22008": (er.TRUNCATED_WRONG_VALUE, False, _DATE),
     "22021": (er.TRUNCATED_WRONG_VALUE_FOR_FIELD, False, ""),
     "22P02": (er.TRUNCATED_WRONG_VALUE_FOR_FIELD, False, ""),
-    "2BP01": (
-        er.NOT_SUPPORTED_YET,
-        False,
-        "something of the target's own hangs on it (a view?): drop that, then rplctl start",
-    ),
-    "0A000": (
-        er.NOT_SUPPORTED_YET,
-        False,
-        "something of the target's own hangs on it (a view?): drop that, then rplctl start",
-    ),
-}
+    "2BP01": _IN_USE,
+    "0A000": _IN_USE,
+}  # fmt: skip
 _REFUSALS = {
     "authentication failed": "28P01",
     "no pg_hba.conf": "28000",

@@ -34,7 +34,9 @@ from rplctl.target.postgresql.conversion import convert
 from rplctl.target.postgresql.ddl_alter import alter_table
 from rplctl.target.postgresql.ddl_table import children, create_schema, create_table, rename_table, without_children
 from rplctl.target.postgresql.ddl_type import check_names, declared, is_odd_date, literal, table
-from rplctl.target.postgresql.partition import value_sql
+
+# TO_DAYS. Zero dates are -infinity here: TO_DAYS of one is NULL on the source, UNIX_TIMESTAMP 0, YEAR below all others
+_DAY = "({0}::date - DATE '0001-01-01' + 366)"
 
 
 class PostgresqlDdl(Ddl):
@@ -44,7 +46,13 @@ class PostgresqlDdl(Ddl):
     zone = "+00"
     unknown_constant = "NULL"
     table = staticmethod(table)
-    partition_value = staticmethod(value_sql)
+    partition_functions = {
+        "YEAR": "EXTRACT(year FROM {0})",
+        "TO_DAYS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} END",
+        "TO_SECONDS": f"CASE WHEN isfinite({{0}}) THEN {_DAY} * 86400::bigint"
+        " + floor(EXTRACT(epoch FROM {0}::time)) END",
+        "UNIX_TIMESTAMP": "CASE WHEN isfinite({0}) THEN floor(EXTRACT(epoch FROM {0})) ELSE 0 END",
+    }
     convert = staticmethod(convert)
     literal = staticmethod(literal)
 

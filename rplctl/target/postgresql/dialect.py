@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, text
 
 from rplctl.errors import RplError
-from rplctl.handshake import Protection
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
-from rplctl.target.doctor_line import DoctorLine
-from rplctl.target.engine_log import EngineLog
 from rplctl.target.own_types import OwnTypes
 from rplctl.target.postgresql import two_phase
 from rplctl.target.postgresql.connection import mapped_errors, open_engine, protection
@@ -35,26 +31,15 @@ class PostgresqlDialect(Dialect):
     cascade = " CASCADE"
     verified_by = "sslmode=verify-full"
 
-    def open_engine(self, url: str) -> Engine:
-        return open_engine(url)
+    open_engine = staticmethod(open_engine)
+    mapped_errors = staticmethod(mapped_errors)
+    open_log = staticmethod(open_postgresql_log)
+    protection = staticmethod(protection)
+    rights = staticmethod(rights)
+    power_cut = staticmethod(power_cut)
 
     def open_target(self, engine: Engine) -> PostgresqlTarget:
         return PostgresqlTarget(engine)
-
-    def mapped_errors(self) -> AbstractContextManager[None]:
-        return mapped_errors()
-
-    def open_log(self, engine: Engine) -> EngineLog | None:
-        return open_postgresql_log(engine)
-
-    def protection(self, connection: Connection) -> Protection | None:
-        return protection(connection)
-
-    def rights(self, connection: Connection) -> Iterable[DoctorLine]:
-        return rights(connection)
-
-    def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        return power_cut(connection)
 
     def log_syncs(self, target: Target) -> int:
         """For its whole log. A backend tells what it did when it is asked to, on its own connection."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from sqlalchemy import Connection, text
 
@@ -34,16 +34,9 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
     yield DoctorLine("target foreign keys", OK if may_rest else WARN, detail, hint)
 
 
-def power_cut(connection: Connection) -> Iterator[DoctorLine]:
-    rows = connection.exec_driver_sql(
-        "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes')"
-    )
-    return judge_postgresql({row[0]: row[1] for row in rows})
-
-
-def judge_postgresql(settings: Mapping[str, str]) -> Iterator[DoctorLine]:
-    if settings.get("fsync") == "off":
+def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
+    if connection.exec_driver_sql("SHOW fsync").scalar() == "off":
         yield DoctorLine(POWER_CUT, WARN, f"fsync is off: {RESTORE}", "ALTER SYSTEM SET fsync = on; reload")
-    if settings.get("full_page_writes") == "off":
+    if connection.exec_driver_sql("SHOW full_page_writes").scalar() == "off":
         text = f"full_page_writes is off: a page that is written half stays so; {RESTORE}"
         yield DoctorLine(POWER_CUT, WARN, text, "ALTER SYSTEM SET full_page_writes = on; reload")

@@ -45,9 +45,9 @@ from rplctl.target.ddl_parts import (
 )
 from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
-from rplctl.target.sqlite.partition import value_sql
 
 _REBUILT = "rplctl rebuild"  # no MySQL table can have this name here: it lacks the double underscore
+_DAY = "CAST(julianday(substr({0}, 1, 10)) - 1721059.5 AS INTEGER)"  # TO_DAYS
 
 
 def table(model: TableModel) -> str:
@@ -61,7 +61,12 @@ class SqliteDdl(Ddl):
     row_number = "ROW_NUMBER()"
     differs = "IS NOT"
     table = staticmethod(table)
-    partition_value = staticmethod(value_sql)
+    partition_functions = {
+        "YEAR": "CAST(substr({0}, 1, 4) AS INTEGER)",
+        "TO_DAYS": _DAY,
+        "TO_SECONDS": f"({_DAY} * 86400 + strftime('%s', '1970-01-01 ' || substr({{0}}, 12, 8)))",
+        "UNIX_TIMESTAMP": "CAST(strftime('%s', substr({0}, 1, 19)) AS INTEGER)",
+    }
     convert = staticmethod(convert)
 
     def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:

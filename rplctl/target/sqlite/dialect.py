@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
 from rplctl.target.dialect import Dialect
-from rplctl.target.doctor_line import DoctorLine
-from rplctl.target.engine_log import EngineLog
+from rplctl.target.doctor_line import POWER_CUT, WARN, DoctorLine
 from rplctl.target.own_types import OwnTypes
 from rplctl.target.sqlite.ddl import DDL
-from rplctl.target.sqlite.doctor import power_cut
 from rplctl.target.sqlite.engine_log import open_sqlite_log
 from rplctl.target.sqlite.errors import mapped_errors
 from rplctl.target.sqlite.target import SqliteTarget, open_engine
@@ -25,20 +22,19 @@ class SqliteDialect(Dialect):
     is_one_file = True
     ddl = DDL
 
-    def open_engine(self, url: str) -> Engine:
-        return open_engine(url)
+    open_engine = staticmethod(open_engine)
+    mapped_errors = staticmethod(mapped_errors)
+    open_log = staticmethod(open_sqlite_log)
 
     def open_target(self, engine: Engine) -> SqliteTarget:
         return SqliteTarget(engine)
 
-    def mapped_errors(self) -> AbstractContextManager[None]:
-        return mapped_errors()
-
-    def open_log(self, engine: Engine) -> EngineLog | None:
-        return open_sqlite_log(engine)
-
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        return power_cut(connection)
+        """0 OFF, 1 NORMAL, 2 FULL, 3 EXTRA. With a write-ahead log FULL syncs at each commit."""
+        synchronous = str(connection.exec_driver_sql("PRAGMA synchronous").scalar())
+        if synchronous not in ("2", "3"):
+            text = f"synchronous is {synchronous}: takes the last commits"
+            yield DoctorLine(POWER_CUT, WARN, text, "PRAGMA synchronous=FULL")
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:
         return OwnTypes(no_case="NOCASE")

@@ -16,13 +16,25 @@ from rplctl.target.base import RowChange, RowSet, describe_key
 
 _TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
 _TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
-
-
+_LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock")
 GONE = "check that the target's file system is mounted and its folder writable; the channel goes on by itself"
 _AS_CODE = {
     sqlite3.SQLITE_IOERR_SHMSIZE: sqlite3.SQLITE_FULL,  # no room for -shm
     sqlite3.SQLITE_READONLY_DBMOVED: sqlite3.SQLITE_CANTOPEN,  # our descriptor's file is no longer there by its name
 }
+# SQLite's code → (MySQL's number, worth trying again, hint)
+_KNOWN: dict[int, tuple[int, bool, str]] = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_FULL: (er.DISK_FULL, True, "free space on the target's disk; the channel goes on where it stopped"),
+    sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder writable"),
+    sqlite3.SQLITE_IOERR: (er.GET_ERRNO, True, "look at the disk of the target's file; the channel goes on by itself"),
+    sqlite3.SQLITE_CORRUPT: (er.CRASHED_ON_USAGE, False, "restore the target from a backup; its position comes "
+                             "with it"),
+    sqlite3.SQLITE_NOTADB: (er.CRASHED_ON_USAGE, False, "the target is not a SQLite file"),
+    sqlite3.SQLITE_TOOBIG: (er.DATA_TOO_LONG, False, _TOO_BIG),
+    sqlite3.SQLITE_CANTOPEN: (er.FILE_NOT_FOUND, True, GONE),
+}  # fmt: skip
 
 
 def target_error(error: sqlite3.Error) -> TargetError:
@@ -30,32 +42,9 @@ def target_error(error: sqlite3.Error) -> TargetError:
     text = str(error)
     extended = getattr(error, "sqlite_errorcode", 0)
     code = _AS_CODE.get(extended, extended & 0xFF)
-    known: dict[int, tuple[int, bool, str]] = {
-        sqlite3.SQLITE_BUSY: (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock"),
-        sqlite3.SQLITE_LOCKED: (er.LOCK_WAIT_TIMEOUT, True, "another program holds the target's write lock"),
-        sqlite3.SQLITE_FULL: (
-            er.DISK_FULL,
-            True,
-            "free space on the target's disk; the channel goes on where it stopped",
-        ),
-        sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder writable"),
-        sqlite3.SQLITE_IOERR: (
-            er.GET_ERRNO,
-            True,
-            "look at the disk of the target's file; the channel goes on by itself",
-        ),
-        sqlite3.SQLITE_CORRUPT: (
-            er.CRASHED_ON_USAGE,
-            False,
-            "restore the target from a backup; its position comes with it",
-        ),
-        sqlite3.SQLITE_NOTADB: (er.CRASHED_ON_USAGE, False, "the target is not a SQLite file"),
-        sqlite3.SQLITE_TOOBIG: (er.DATA_TOO_LONG, False, _TOO_BIG),
-        sqlite3.SQLITE_CANTOPEN: (er.FILE_NOT_FOUND, True, GONE),
-    }
     if text.startswith("too many columns"):
         return TargetError(f"Too many columns: {text}", errno=er.TOO_MANY_FIELDS, hint=_TOO_WIDE)
-    errno, transient, hint = known.get(code, (er.UNKNOWN_ERROR, False, ""))
+    errno, transient, hint = _KNOWN.get(code, (er.UNKNOWN_ERROR, False, ""))
     if text.startswith("no such table"):
         errno = er.NO_SUCH_TABLE
     elif text.startswith("table ") and text.endswith(" already exists"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rplctl.target.registry import value_form
-from rplctl.target.sqlite.values import LARGEST_INTEGER, storable
+from rplctl.target.sqlite.ddl_type import LARGEST_INTEGER
+from rplctl.target.sqlite.form import storable
 
 
 @pytest.mark.parametrize(
