@@ -408,6 +408,12 @@ def no_such_table(database: str, table: str) -> TargetError:
     )
 
 
+def no_record(image: RowSet | None, model: TableModel) -> TargetError:
+    return TargetError(
+        f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND, position=describe_key(image, model)
+    )
+
+
 def watch_connections(engine: Engine) -> None:
     """So that `sever` finds them. Caller has just made the engine and listens to nothing yet."""
     from sqlalchemy import event

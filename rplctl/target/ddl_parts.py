@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from rplctl.schema.context import DdlContext
+from rplctl.schema.default_value import NotComputable, Value, default_value
+from rplctl.schema.generated import integer_expressions
 from rplctl.schema.lexer import WAY_OUT_OF_ALTER
 from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, Key, TableModel
 from rplctl.schema.naming import keep_index_names
@@ -39,6 +42,40 @@ class FilledColumn:
     why: str = ""
     constant: str | None = None
     is_unchanged: bool = False
+
+
+def column_line(column: Column, kind: str, default: str) -> str:
+    """A column of CREATE and ADD; `kind` and `default` may be empty."""
+    required = "NOT NULL" if is_required(column) else ""
+    return " ".join(filter(None, (quote(column.name), kind, required, default and f"DEFAULT {default}")))
+
+
+def is_required(column: Column) -> bool:
+    """A generated column is filled behind the row that it belongs to."""
+    return not column.nullable and column.generated is None
+
+
+def rename_column(table: str, name: str, new_name: str) -> str:
+    return f"ALTER TABLE {table} RENAME COLUMN {quote(name)} TO {quote(new_name)}"
+
+
+def constant_default(column: Column) -> Value:
+    """The default that hangs on nothing but the column; None for none, and for NULL."""
+    if column.default is None or "CURRENT" in column.default.upper() or column.type == "timestamp":
+        return None
+    try:
+        return default_value(column, DdlContext(time_zone="?"))
+    except NotComputable:
+        return None
+
+
+def computed_values(model: TableModel, given: Mapping[int, str], name_of: Callable[[int], str]) -> dict[int, str]:
+    """Generated columns that are not `given`, of columns that are → their expressions; `name_of` a column's SQL."""
+    return {
+        column: f"({' '.join(part if isinstance(part, str) else name_of(part) for part in expression)})"
+        for column, expression in integer_expressions(model).items()
+        if column not in given and not given.keys().isdisjoint(expression)
+    }
 
 
 def model_of(step: Step) -> TableModel:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Engine
 
 LONGEST_WAIT_S = 2
 _DENIED_TEXT = "Access denied; you need (at least one of) the BACKUP_ADMIN privilege(s) for this operation"
@@ -87,6 +87,20 @@ class ServerLog:
 
         result = self._connection.execute(text(sql))
         return result.first() if result.returns_rows else None
+
+
+def open_server_log(
+    engine: Engine, errors: Callable[[], AbstractContextManager[None]], make: Callable[[Connection], EngineLog]
+) -> EngineLog:
+    """Raises TargetError: 1227 without the privilege, and what connecting raises."""
+    with log_errors(errors):
+        connection = engine.connect()
+    try:
+        with log_errors(errors):
+            return make(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 @contextmanager

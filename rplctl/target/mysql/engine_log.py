@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, text
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, log_errors
+from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, open_server_log
 from rplctl.target.mysql.connection import mapped_errors
 
 _NO_TABLE: Final = frozenset({er.BAD_DB_ERROR, er.NO_SUCH_TABLE})  # MySQL 5.7 has no performance_schema.log_status
@@ -18,15 +18,7 @@ _BACKUP_RIGHTS: Final = re.compile(r"\b(?:ALL PRIVILEGES|RELOAD|SUPER)\b.* ON \*
 
 
 def open_mysql_log(engine: Engine) -> EngineLog:
-    """Raises TargetError: 1227 without the privilege, and what connecting raises."""
-    with log_errors(mapped_errors):
-        connection = engine.connect()
-    try:
-        with log_errors(mapped_errors):
-            return _of_server(connection)
-    except BaseException:
-        connection.close()
-        raise
+    return open_server_log(engine, mapped_errors, _of_server)
 
 
 def _of_server(connection: Connection) -> EngineLog:

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.schema.model import Column, ForeignKey, TableModel
+from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import AlterStep, Catalog
-from rplctl.target.ddl_parts import FilledColumn, is_enforceable, quote, with_renamed_columns
+from rplctl.target.ddl_parts import (
+    FilledColumn,
+    is_enforceable,
+    is_required,
+    quote,
+    rename_column,
+    with_renamed_columns,
+)
 from rplctl.target.postgresql.ddl_table import (
     add_foreign_key,
     children,
@@ -123,16 +130,12 @@ def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
     for number, (name, new_name) in enumerate(pairs):
         if new_name in taken:
             parked = f"{_PARKED} {number}"
-            first.append(_rename_column(old, name, parked))
-            second.append(_rename_column(old, parked, new_name))
+            first.append(rename_column(table(old), name, parked))
+            second.append(rename_column(table(old), parked, new_name))
         else:
-            first.append(_rename_column(old, name, new_name))
+            first.append(rename_column(table(old), name, new_name))
     final = dict(pairs)
     return first + second, with_renamed_columns(old, final)
-
-
-def _rename_column(model: TableModel, name: str, new_name: str) -> str:
-    return f"ALTER TABLE {table(model)} RENAME COLUMN {quote(name)} TO {quote(new_name)}"
 
 
 def _as_commented(old: TableModel, columns: list[FilledColumn]) -> TableModel:
@@ -152,7 +155,7 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
             changes.append(_add_column(filled))
             if filled.constant is None:
                 numbering.append(_number_rows(new, filled))
-            if not column.nullable and column.generated is None:
+            if is_required(column):
                 last.append(f"ALTER COLUMN {name} SET NOT NULL")
             last.append(f"ALTER COLUMN {name} {f'SET DEFAULT {default}' if default else 'DROP DEFAULT'}")
             continue
@@ -160,9 +163,9 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
         if is_converted or default_sql(was) != default:
             drops.append(f"ALTER COLUMN {name} DROP DEFAULT")
             last += [f"ALTER COLUMN {name} SET DEFAULT {default}"] if default else []
-        if _is_required(was) and not _is_required(column):
+        if is_required(was) and not is_required(column):
             drops.append(f"ALTER COLUMN {name} DROP NOT NULL")
-        elif _is_required(column) and not _is_required(was):
+        elif is_required(column) and not is_required(was):
             last.append(f"ALTER COLUMN {name} SET NOT NULL")
         if is_converted:
             using = "" if filled.is_unchanged else f" USING ({filled.expression})::{declared(column)}"
@@ -170,10 +173,6 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
     head = f"ALTER TABLE {table(new)} "
     found = [head + ", ".join(part) for part in (drops, changes) if part] + numbering
     return found + ([head + ", ".join(last)] if last else [])
-
-
-def _is_required(column: Column) -> bool:
-    return not column.nullable and column.generated is None
 
 
 def _add_column(filled: FilledColumn) -> str:

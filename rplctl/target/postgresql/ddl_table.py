@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, default_value
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
 from rplctl.schema.plan import Catalog
-from rplctl.target.ddl_parts import actions, is_enforceable, is_indexed, quote
+from rplctl.target.ddl_parts import actions, column_line, constant_default, is_enforceable, is_indexed, quote
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.postgresql.ddl_type import (
     check_names,
@@ -51,20 +49,11 @@ def _only_if(condition: str, statement: str) -> str:
 def create_table(model: TableModel, catalog: Catalog) -> list[str]:
     """CREATE TABLE, its indexes and comments, and the foreign keys that it makes possible."""
     check_names(model)
-    lines = [column_sql(column) for column in model.columns]
+    lines = [column_line(column, declared(column), default_sql(column)) for column in model.columns]
     if (primary := model.primary_key) is not None and not has_prefix(primary):
         lines.append(primary_key_sql(primary))
     found = [f"CREATE TABLE {table(model)} (\n  " + ",\n  ".join(lines) + "\n)"]
     return [*found, *indexes(model).values(), *comments(model), *foreign_keys(model, catalog)]
-
-
-def column_sql(column: Column) -> str:
-    words = [quote(column.name), declared(column)]
-    if not column.nullable and column.generated is None:
-        words.append("NOT NULL")
-    if default := default_sql(column):
-        words.append(f"DEFAULT {default}")
-    return " ".join(words)
 
 
 def default_sql(column: Column) -> str:
@@ -73,12 +62,10 @@ def default_sql(column: Column) -> str:
     if text.startswith(_NOW) and column.type in ("datetime", "timestamp"):
         word = "CURRENT_TIMESTAMP" if column.type == "timestamp" else "LOCALTIMESTAMP"
         return f"{word}({column.fraction_digits})"
-    if not text or "CURRENT" in text or column.type == "timestamp" or column.generated is not None:
-        return ""
+    value = constant_default(column)
     try:
-        value = default_value(column, DdlContext(time_zone="?"))
         return "" if value is None or is_odd_date(value, column) else literal(value, column)
-    except (NotComputable, TargetError):  # a text that PostgreSQL has not: rows that hold it will say so
+    except TargetError:  # a text that PostgreSQL has not: rows that hold it will say so
         return ""
 
 

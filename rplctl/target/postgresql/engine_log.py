@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 
 from sqlalchemy import Connection, Engine, text
 
-from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, log_errors
+from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, open_server_log
 
 
 def open_postgresql_log(engine: Engine) -> EngineLog:
-    """Raises TargetError: 1227 without the privilege, and what connecting raises."""
-    with log_errors(_plain):
-        connection = engine.connect()
-    try:
-        with log_errors(_plain):
-            return PostgresqlLog(connection)
-    except BaseException:
-        connection.close()
-        raise
-
-
-def _plain() -> AbstractContextManager[None]:
-    return nullcontext()
+    return open_server_log(engine, nullcontext, PostgresqlLog)
 
 
 class PostgresqlLog(ServerLog):
     name = "PostgreSQL"
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(connection, _plain)
+        super().__init__(connection, nullcontext)
         wait = LONGEST_WAIT_S * 1000
         connection.execute(text(f"SET statement_timeout = {wait}"))
         connection.execute(text(f"SET lock_timeout = {wait}"))

@@ -16,12 +16,6 @@ from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, table
 
 
-def no_record(image: RowSet | None, model: TableModel) -> TargetError:
-    return TargetError(
-        f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND, position=describe_key(image, model)
-    )
-
-
 def change_error(error: psycopg.Error | TargetError, change: RowChange, model: TableModel) -> TargetError:
     """The error of one change, with the row it is about."""
     image = change.after or change.before

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
 from rplctl.target.base import COPIES, key_of
-from rplctl.target.ddl_parts import quote
+from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.postgresql.ddl_type import declared, table
 
 ROWS_BY_PARAMETER = 50  # as many changes of a table go without COPY
@@ -146,11 +145,4 @@ def _joined(model: TableModel, first: int) -> str:
 
 def _computed(model: TableModel, given: dict[int, str], typed: dict[int, str], *, prefix: str) -> dict[int, str]:
     """Generated column → its expression over the given values and the row's own."""
-    found = {}
-    for column, expression in integer_expressions(model).items():
-        if column not in given and not given.keys().isdisjoint(expression):
-            parts = [
-                p if isinstance(p, str) else typed.get(p, prefix + quote(model.columns[p].name)) for p in expression
-            ]
-            found[column] = f"({' '.join(parts)})"
-    return found
+    return computed_values(model, given, lambda c: typed.get(c, prefix + quote(model.columns[c].name)))

@@ -33,6 +33,7 @@ from rplctl.target.base import (
     inserts_together,
     is_severed,
     key_of,
+    no_record,
     sever,
 )
 from rplctl.target.ddl_parts import quote
@@ -41,7 +42,7 @@ from rplctl.target.postgresql.bulk import RowWriter
 from rplctl.target.postgresql.connection import mapped_errors, target_error
 from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import table
-from rplctl.target.postgresql.errors import change_error, ddl_error, no_record
+from rplctl.target.postgresql.errors import change_error, ddl_error
 
 LOCK_WAIT = "10s"  # a server notices a client killed a moment ago
 BULK_ROWS = 200  # net changes of a table that are worth encoding in the tasks

@@ -15,7 +15,7 @@ from typing import Final
 
 from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, Value, default_value
+from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column, ForeignKey, TableModel
 from rplctl.schema.naming import fold, index_name, physical_name
 from rplctl.schema.plan import (
@@ -36,11 +36,14 @@ from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import (
     FilledColumn,
     actions,
+    column_line,
+    constant_default,
     is_enforceable,
     is_in_order,
     is_indexed,
     model_of,
     quote,
+    rename_column,
     with_renamed_columns,
 )
 from rplctl.target.sqlite.conversion import convert
@@ -137,30 +140,16 @@ def create_table(model: TableModel, catalog: Catalog) -> list[str]:
 
 
 def _create_sql(model: TableModel, name: str, catalog: Catalog, *, defaults: bool = True) -> str:
-    lines = [column_sql(column, default=_constant_default(column) if defaults else "") for column in model.columns]
+    lines = [column_line(column, affinity(column), _default(column) if defaults else "") for column in model.columns]
     if (primary := model.primary_key) is not None:
         lines.append(f"PRIMARY KEY ({', '.join(quote(part.column) for part in primary.parts)})")
     lines += [_foreign_key_sql(key) for key in model.foreign_keys if is_enforceable(key, model, catalog)]
     return f"CREATE TABLE {quote(name)} (\n  " + ",\n  ".join(lines) + "\n)"
 
 
-def column_sql(column: Column, *, default: str = "") -> str:
-    words = [quote(column.name), affinity(column)]
-    if not column.nullable and column.generated is None:
-        words.append("NOT NULL")
-    if default:
-        words.append(f"DEFAULT {default}")
-    return " ".join(word for word in words if word)
-
-
-def _constant_default(column: Column) -> str:
-    """The default that hangs on nothing but the column; '' for none. Kept for who reads the target's schema."""
-    if column.default is None or "CURRENT" in column.default.upper() or column.type == "timestamp":
-        return ""
-    try:
-        value = default_value(column, DdlContext(time_zone="?"))
-    except NotComputable:
-        return ""
+def _default(column: Column) -> str:
+    """Kept for who reads the target's schema; '' for none."""
+    value = constant_default(column)
     return "" if value is None else literal(stored_value(column, value))
 
 
@@ -208,22 +197,18 @@ def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
     reused = {new_name.casefold() for _, new_name in pairs}
     out_of_the_way = [(name, f"{_REBUILT} {name}") for name in sorted(dropped) if name.casefold() in reused]
     taken = {column.name.casefold() for column in old.columns}
-    statements = [_rename_column(old, name, parked) for name, parked in out_of_the_way]
+    statements = [rename_column(table(old), name, parked) for name, parked in out_of_the_way]
     waiting = []
     for number, (name, new_name) in enumerate(pairs):
         if new_name.casefold() in taken:
             parked = f"{_REBUILT} {number}"
-            statements.append(_rename_column(old, name, parked))
+            statements.append(rename_column(table(old), name, parked))
             waiting.append((parked, new_name))
         else:
-            statements.append(_rename_column(old, name, new_name))
-    statements += [_rename_column(old, parked, new_name) for parked, new_name in waiting]
+            statements.append(rename_column(table(old), name, new_name))
+    statements += [rename_column(table(old), parked, new_name) for parked, new_name in waiting]
     final = dict(pairs + out_of_the_way)
     return statements, with_renamed_columns(old, final)
-
-
-def _rename_column(model: TableModel, name: str, new_name: str) -> str:
-    return f"ALTER TABLE {table(model)} RENAME COLUMN {quote(name)} TO {quote(new_name)}"
 
 
 def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[str] | None:
@@ -239,8 +224,9 @@ def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn
         return None
     statements = []
     for filled in added:
-        default = filled.constant if filled.constant != "NULL" else ""
-        statements.append(f"ALTER TABLE {table(old)} ADD COLUMN {column_sql(filled.column, default=default or '')}")
+        default = "" if filled.constant in (None, "NULL") else str(filled.constant)
+        line = column_line(filled.column, affinity(filled.column), default)
+        statements.append(f"ALTER TABLE {table(old)} ADD COLUMN {line}")
     return statements
 
 

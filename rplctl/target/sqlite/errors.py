@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
-from rplctl.target.base import RowChange, RowSet, describe_key
+from rplctl.target.base import RowChange
 
 _TOO_WIDE = "SQLite takes 2000 columns: leave the table out (replicate_ignore_table) or use another kind of target"
 _TOO_BIG = "SQLite takes rows up to 1,000,000,000 bytes: leave the table out or use another kind of target"
@@ -53,12 +53,6 @@ def target_error(error: sqlite3.Error) -> TargetError:
             "drop the table, begin with an empty target, or `rplctl skip`, which leaves the whole transaction out",
         )
     return TargetError(f"the target says: {text}", errno=errno, transient=transient, hint=hint)
-
-
-def no_record(image: RowSet | None, model: TableModel) -> TargetError:
-    return TargetError(
-        f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND, position=describe_key(image, model)
-    )
 
 
 def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: TableModel) -> TargetError:

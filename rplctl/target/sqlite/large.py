@@ -35,7 +35,7 @@ sqlite3.register_adapter(LargeText, str)  # where it is bound
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BoundColumns:
     """What the parameters ?1 … of a statement are: values of `columns`; in an UPDATE those of the `key` are behind."""
 
     model: TableModel
@@ -43,15 +43,15 @@ class Place:
     key: tuple[int, ...] = ()
 
 
-def execute_rows(driver: sqlite3.Connection, sql: str, rows: Sequence[Row], place: Place | None) -> int:
+def execute_rows(driver: sqlite3.Connection, sql: str, rows: Sequence[Row], bound: BoundColumns | None) -> int:
     """An INSERT, UPDATE or DELETE for each of the rows; how many it hit."""
-    if place is None or set(place.columns) & set(place.key) or not any(_is_large(v) for row in rows for v in row):
+    if bound is None or set(bound.columns) & set(bound.key) or not any(_is_large(v) for row in rows for v in row):
         return driver.executemany(sql, rows).rowcount
-    return sum(_execute(driver, sql, row, place) for row in rows)
+    return sum(_execute(driver, sql, row, bound) for row in rows)
 
 
-def _execute(driver: sqlite3.Connection, sql: str, row: Row, place: Place) -> int:
-    model, columns = place.model, place.columns
+def _execute(driver: sqlite3.Connection, sql: str, row: Row, bound: BoundColumns) -> int:
+    model, columns = bound.model, bound.columns
     name = physical_name(model.database, model.name)
     large: dict[int, memoryview | LargeText] = {}
     for number, (column, value) in enumerate(zip(columns, row, strict=False)):
@@ -67,8 +67,8 @@ def _execute(driver: sqlite3.Connection, sql: str, row: Row, place: Place) -> in
     if not large or cursor.rowcount != 1:
         return cursor.rowcount
     rowid = cursor.lastrowid
-    if place.key:
-        where = " AND ".join(f"{quote(model.columns[c].name)}=?" for c in place.key)
+    if bound.key:
+        where = " AND ".join(f"{quote(model.columns[c].name)}=?" for c in bound.key)
         found = f"SELECT {row_number(model.columns)} FROM {quote(name)} WHERE {where}"
         (rowid,) = driver.execute(found, row[len(columns) :]).fetchone()
     assert rowid is not None

@@ -20,7 +20,6 @@ from sqlalchemy.engine import make_url
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.schema.generated import integer_expressions
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
@@ -37,14 +36,15 @@ from rplctl.target.base import (
     has_one_unique_key,
     inserts_together,
     key_of,
+    no_record,
 )
-from rplctl.target.ddl_parts import quote
+from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.sqlite.bag import is_all_there_is, remove_copies
 from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
 from rplctl.target.sqlite.ddl import DDL, table
 from rplctl.target.sqlite.ddl_type import row_number
-from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, no_record, target_error
-from rplctl.target.sqlite.large import Place, execute_rows
+from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, target_error
+from rplctl.target.sqlite.large import BoundColumns, execute_rows
 from rplctl.target.sqlite.lock import BEGIN, begin_when_unlocked
 
 CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
@@ -222,24 +222,24 @@ class SqliteTarget:
                 self.apply_change(change, model)
 
     def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
-        place = Place(model, rows.columns) if has_views else None
-        self._expect(self._insert(model, rows.columns), rows.rows, len(rows.rows), place)
+        bound = BoundColumns(model, rows.columns) if has_views else None
+        self._expect(self._insert(model, rows.columns), rows.rows, len(rows.rows), bound)
 
-    def _expect(self, sql: str, rows: Sequence[Row], count: int, place: Place | None = None) -> None:
-        if rows and (found := execute_rows(self._driver, sql, rows, place)) != count:
+    def _expect(self, sql: str, rows: Sequence[Row], count: int, bound: BoundColumns | None = None) -> None:
+        if rows and (found := execute_rows(self._driver, sql, rows, bound)) != count:
             raise CountMismatch(f"{sql}: {found} rows, expected {count}")
 
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
         driver, key = self._driver, key_of(model)
-        place = Place(model, update.columns, key) if has_views else None
+        bound = BoundColumns(model, update.columns, key) if has_views else None
         sql, count = self._update_by_key(model, update.columns), len(update.rows)
         if has_one_unique_key(model):
-            self._expect(sql, update.rows, count, place)
+            self._expect(sql, update.rows, count, bound)
             return
         driver.execute("SAVEPOINT rplctl_update")  # SQLite keeps a copy of every page that changes in it
         try:
-            self._expect(sql, update.rows, count, place)
+            self._expect(sql, update.rows, count, bound)
         except sqlite3.IntegrityError:
             if len(update.columns) + len(key) != len(model.columns):
                 raise  # not whole rows, or rows that move: the applier goes on one transaction at a time
@@ -261,8 +261,8 @@ class SqliteTarget:
     def _run_change(self, change: RowChange, model: TableModel) -> int:
         if change.kind is ChangeKind.INSERT:
             assert change.after is not None
-            place = Place(model, change.after.columns)
-            return execute_rows(self._driver, self._insert(model, place.columns), change.after.rows, place)
+            bound = BoundColumns(model, change.after.columns)
+            return execute_rows(self._driver, self._insert(model, bound.columns), change.after.rows, bound)
         assert change.before is not None
         where, parameters = self._where(model, change.before)
         name = table(model)
@@ -340,12 +340,7 @@ class SqliteTarget:
 def _values(model: TableModel, columns: Sequence[int]) -> dict[int, str]:
     """Column → its parameter, or the expression of a generated column that the source left out of the image."""
     given = {column: f"?{number}" for number, column in enumerate(columns, 1)}
-    computed = {}
-    for column, expression in integer_expressions(model).items():
-        if column not in given and not given.keys().isdisjoint(expression):
-            parts = (p if isinstance(p, str) else given.get(p, quote(model.columns[p].name)) for p in expression)
-            computed[column] = f"({' '.join(parts)})"
-    return given | computed
+    return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)))
 
 
 def _assignments(model: TableModel, columns: Sequence[int]) -> str:
