@@ -1,0 +1,31 @@
+"""Index names: kept when a table is renamed, never taken twice, compared as the strictest target does."""
+
+from __future__ import annotations
+
+from rplctl.schema.model import Column, Key, KeyPart, TableModel
+from rplctl.schema.naming import choose_index_names, fold, index_name, keep_index_names, physical_name
+
+KEYS = (Key("PRIMARY", "primary", (KeyPart("a"),)), Key("K", "index", (KeyPart("a"),)))
+TABLE = TableModel("d", "t", (Column("a", "int"),), KEYS)
+
+
+def test_only_ascii_letters_have_no_case() -> None:
+    assert fold("AbÉ") == "abÉ"
+    assert fold("ABC") == "abc"
+    assert fold("İ") == "İ"
+
+
+def test_an_index_is_named_after_its_table_until_that_is_renamed() -> None:
+    assert physical_name("d", "t") == "d__t"
+    assert index_name(TABLE, KEYS[1]) == "d__t::K"
+    kept = keep_index_names(TABLE)
+    assert [key.stored_as for key in kept.keys] == ["", "d__t::K"]
+    assert index_name(kept, kept.keys[1]) == "d__t::K"
+
+
+def test_a_name_that_a_renamed_table_took_along_is_not_used_again() -> None:
+    away = TableModel("d", "old", TABLE.columns, (Key("k", "index", (KeyPart("a"),), stored_as="D__T::k"),))
+    again = TableModel("d", "x", TABLE.columns, (Key("k", "index", (KeyPart("a"),), stored_as="d__t::K~2"),))
+    chosen = choose_index_names(TABLE, [away, again])
+    assert [key.stored_as for key in chosen.keys] == ["", "d__t::K~3"]
+    assert choose_index_names(TABLE, []) == TABLE

@@ -1,0 +1,98 @@
+"""What a server is sent of a source's statement, and which answers are the ones the source had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rplctl.errors import RplError, TargetError
+from rplctl.event.query import Query, QueryContext
+from rplctl.target.mysql.statement import (
+    changes_only_rows,
+    drop_of_those_there,
+    exchanges,
+    judge,
+    names_a_database,
+    text_of,
+)
+
+
+def query(sql: bytes, error: int = 0) -> Query:
+    return Query(1_700_000_000, 7, 0, error, "shop", sql, QueryContext(flags2=0, sql_mode=0), False, False)
+
+
+@pytest.mark.parametrize(
+    ("sql", "only_rows"),
+    [
+        (b"insert t values (1)", True),
+        (b" /* a */ -- b\n#c\nUPDATE t SET a=1", True),
+        (b"SET STATEMENT x=1 FOR ALTER TABLE t ADD b INT", False),
+        (b"SET PASSWORD FOR a = 'x'", False),
+        (b"SET @a = 1", True),
+        (b"/*!50000 INSERT t VALUES (1)*/", False),
+        (b"CREATE TABLE t (a INT)", False),
+        (b"INSERTED", False),
+        (b"TRUNCATE t", False),
+    ],
+)
+def test_statements_that_leave_every_definition_as_it_is(sql: bytes, only_rows: bool) -> None:
+    assert changes_only_rows(sql) is only_rows
+
+
+def test_exchanges_and_databases() -> None:
+    assert exchanges(b"ALTER ONLINE TABLE t\nEXCHANGE PARTITION p WITH TABLE u")
+    assert not exchanges(b"ALTER TABLE t ADD exchanged INT") and not exchanges(b"DROP TABLE exchange")
+    assert names_a_database(b"CREATE OR REPLACE SCHEMA d") and not names_a_database(b"CREATE TABLE database_ (a INT)")
+
+
+@pytest.mark.parametrize(
+    ("sql", "sent"),
+    [
+        (b"CREATE TABLE t (a INT) START TRANSACTION", b"CREATE TABLE t (a INT)"),
+        (
+            b"CREATE EVENT e ON SCHEDULE EVERY 1 DAY ENABLE DO DELETE FROM t",
+            b"CREATE EVENT e ON SCHEDULE EVERY 1 DAY\nDISABLE ON SLAVE DO DELETE FROM t",
+        ),
+        (
+            b"CREATE DEFINER=`a`@`b` EVENT IF NOT EXISTS `d`.`e` ON SCHEDULE AT '2030 DO' COMMENT 'ENABLE' DO SET @a=1",
+            b"CREATE DEFINER=`a`@`b` EVENT IF NOT EXISTS `d`.`e` ON SCHEDULE AT '2030 DO'"
+            b"\nDISABLE ON SLAVE COMMENT 'ENABLE' DO SET @a=1",
+        ),
+        (b"ALTER EVENT e ENABLE", b"ALTER EVENT e\nDISABLE ON SLAVE "),
+        (b"DROP EVENT e", b"DROP EVENT e"),
+        (b"INSERT t VALUES ('CREATE EVENT e DO x')", b"INSERT t VALUES ('CREATE EVENT e DO x')"),
+    ],
+)
+def test_what_is_sent(sql: bytes, sent: bytes) -> None:
+    assert text_of(query(sql)) == sent
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "wanted", "sent"),
+    [
+        (b"DROP TABLE a, b", 1051, False, b"DROP TABLE IF EXISTS a, b"),
+        (b"/* x */DROP TEMPORARY TABLES a", 0, True, b"/* x */DROP TEMPORARY TABLES IF EXISTS a"),
+        (b"DROP VIEW v", 4092, False, b"DROP VIEW IF EXISTS v"),
+        (b"DROP VIEW v", 0, True, None),
+        (b"DROP TABLE a", 0, False, None),
+        (b"DROP TABLE IF EXISTS a", 1051, True, None),
+        (b"DROP DATABASE d", 1051, True, None),
+    ],
+)
+def test_a_list_of_which_a_part_is_gone(sql: bytes, error: int, wanted: bool, sent: bytes | None) -> None:
+    assert drop_of_those_there(query(sql, error), wanted=wanted) == sent
+
+
+def test_an_error_that_the_source_had_too_is_none() -> None:
+    failed = query(b"DROP TABLE a", 1051)
+    judge(failed, TargetError("Unknown table", errno=1051))
+    judge(replace(failed, error_code=0), None)
+    with pytest.raises(RplError, match=r"different errors.*source: 1051; on the replica: no error") as different:
+        judge(failed, None)
+    assert different.value.errno == 3002
+    with pytest.raises(RplError, match=r"source: 1051; on the replica: 'gone' \(2013\)"):
+        judge(failed, TargetError("gone", errno=2013))
+    with pytest.raises(TargetError, match="Error 'gone' on query") as alone:
+        judge(query(b"DROP TABLE a"), TargetError("gone", errno=2013, transient=True))
+    assert (alone.value.errno, alone.value.transient) == (2013, True)
