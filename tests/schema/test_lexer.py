@@ -12,7 +12,7 @@ MYSQL, MARIADB = DdlContext(server_version="8.0.40"), DdlContext(server_version=
 
 
 def kinds(sql: str, context: DdlContext = MYSQL) -> list[tuple[str, str]]:
-    return [(token.kind, token.value) for token in tokenize(expand(sql, context), context)][:-1]
+    return [(str(token.kind), token.value) for token in tokenize(expand(sql, context), context)][:-1]
 
 
 @pytest.mark.parametrize(
