@@ -74,6 +74,10 @@ class MasterInfo:
         return bool(self.host or self.master_binlog_dir)
 
     @property
+    def has_password(self) -> bool:
+        return bool(self.user_password)
+
+    @property
     def uses_gtid(self) -> bool:
         """The receiver asks by GTID: the source may change, and its coordinates with it."""
         return self.enabled_auto_position or self.using_gtid != 0

@@ -9,7 +9,13 @@ import typer
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import seconds
 from rplctl.cli.output import say
-from rplctl.command.instance.backup_lock import HOLDER_TIMEOUT_S, BackupLock, lock_detached, run_under_lock
+from rplctl.command.instance.backup_lock import (
+    HOLDER_TIMEOUT_S,
+    BackupLock,
+    ReleasedLock,
+    lock_detached,
+    run_under_lock,
+)
 from rplctl.errors import UsageError
 
 Wait = Annotated[str, typer.Option("--wait", metavar="S", help="Wait for the lock at most so many seconds.")]
@@ -32,5 +38,5 @@ def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: 
     say(options, text, held)
 
 
-def say_unlocked(options: Globals, kind: str, pid: int | None) -> None:
-    say(options, "unlocked" if pid is not None else "was not locked", {"Lock": kind, "Pid": pid})
+def say_unlocked(options: Globals, released: ReleasedLock) -> None:
+    say(options, "unlocked" if released.pid is not None else "was not locked", released)

@@ -29,8 +29,4 @@ def change_filter(context: typer.Context, channel: str | None, dry_run: bool, **
     rules = {name: given[name] for name in OPTIONS if given.get(name) is not None}
     result = run(config, name, rules, dry_run=dry_run)
     shown = "; ".join(f"{rule}: {text}" for rule, text in result.filters.items() if text) or "everything is applied"
-    say(
-        options,
-        f"{'would change: ' if dry_run else ''}channel '{name}': {shown}",
-        {"Channel_Name": name, **result.filters, "Dry_Run": dry_run},
-    )
+    say(options, f"{'would change: ' if dry_run else ''}channel '{name}': {shown}", result)

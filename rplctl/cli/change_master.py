@@ -71,19 +71,4 @@ def change_master(context: typer.Context, channel: str | None, dry_run: bool, **
     start = result.master_info.read_position
     text = f"channel '{name}' reads from {where}, {start if start.log_name else 'the first binary log'}"
     purge = "; relay logs are removed" if result.purges_relay_logs and not result.created else ""
-    say(
-        options,
-        f"{'would change: ' if dry_run else ''}{text}{purge}",
-        {
-            "Channel_Name": name,
-            "Master_Host": result.master_info.host,
-            "Master_Port": result.master_info.port,
-            "Master_Binlog_Dir": result.master_info.master_binlog_dir,
-            "Master_Log_File": start.log_name,
-            "Read_Master_Log_Pos": start.log_pos,
-            "Password_Set": bool(result.master_info.user_password),
-            "Created": result.created,
-            "Purges_Relay_Logs": result.purges_relay_logs,
-            "Dry_Run": dry_run,
-        },
-    )
+    say(options, f"{'would change: ' if dry_run else ''}{text}{purge}", result)

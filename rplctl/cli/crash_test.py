@@ -42,9 +42,7 @@ def crash_test(
         from rplctl.command.crash_test import arm as run_arm
 
         name, config = the_channel(options, channel)
-        run_arm(config, name, arm)
-        say(options, f"channel '{name}': {arm or 'nothing'} armed", {"Channel_Name": name, "Armed": arm})
-        return
+        return say(options, f"channel '{name}': {arm or 'nothing'} armed", run_arm(config, name, arm))
     from rplctl.command.crash_test import CrashLine
     from rplctl.command.crash_test import crash_test as run
 

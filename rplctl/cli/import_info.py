@@ -58,19 +58,4 @@ def import_info(
     say_notes(options, result.notes)
     info = result.master_info
     text = f"channel '{name}' reads from {info.host}:{info.port}, {info.read_position}"
-    say(
-        options,
-        f"{'would change: ' if dry_run else ''}{text}",
-        {
-            "Channel_Name": name,
-            "Imported": kind,
-            "Master_Host": info.host,
-            "Master_Port": info.port,
-            "Master_Log_File": info.master_log_name,
-            "Read_Master_Log_Pos": info.master_log_pos,
-            "Executed_Gtid_Set": result.relay_log_info.gtid_executed,
-            "Password_Set": bool(info.user_password),
-            "Created": result.created,
-            "Dry_Run": dry_run,
-        },
-    )
+    say(options, f"{'would change: ' if dry_run else ''}{text}", result)

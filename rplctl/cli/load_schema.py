@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -39,8 +38,8 @@ def load_schema(
     if loaded is not None:
         if file is not None or from_source or dry_run:
             raise UsageError("--rows-loaded goes with no other option but --channel")
-        names = rows_loaded(config, name, loaded)
-        return say(options, f"channel '{name}': rows of {', '.join(names) or 'no table'} are loaded", {"loaded": names})
+        done = rows_loaded(config, name, loaded)
+        return say(options, f"channel '{name}': rows of {', '.join(done.loaded) or 'no table'} are loaded", done)
     result = run(config, name, file, from_source=from_source, dry_run=dry_run)
     known = f"{many(len(result.tables), 'table')} {'would be ' if dry_run else ''}known from {result.position} on"
     text = f"channel '{name}': {known}"
@@ -50,4 +49,4 @@ def load_schema(
             f"are not there ({', '.join(result.empty)}); copy them (INITIAL COPY in rplctl(1)), then "
             "rplctl load-schema --rows-loaded all\n"
         )
-    say(options, text, {**asdict(result), "position": str(result.position), "tables": list(result.tables)})
+    say(options, text, result)

@@ -9,7 +9,7 @@ json       the same everywhere: a list of objects, keyed by column
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -135,13 +135,17 @@ def one_list(options: Globals) -> Iterator[None]:
 
 def row_of(result: Any) -> dict[str, object]:
     """The columns of a command's result. A column is called as its field, each word with a capital, or as the field's
-    metadata says ("column"; '' = it is none); `channel` is Channel_Name, and notes are told elsewhere.
+    metadata says ("column"; '' = it is none; of a record or a mapping inside: attribute or key → column); `channel` is
+    Channel_Name, and notes are told elsewhere.
     """
     row: dict[str, object] = {}
     for known in fields(result):
         usual = _USUAL.get(known.name, "_".join(word.capitalize() for word in known.name.split("_")))
-        if name := known.metadata.get("column", usual):
-            value = getattr(result, known.name)
+        name, value = known.metadata.get("column", usual), getattr(result, known.name)
+        if isinstance(name, Mapping):
+            inside = value if isinstance(value, Mapping) else {inner: getattr(value, inner) for inner in name}
+            row |= {column: inside[inner] for inner, column in name.items()}
+        elif name:
             row[name] = str(value) if isinstance(value, Path | BinlogPosition) else value
     return row
 
@@ -150,9 +154,9 @@ _USUAL = {"channel": "Channel_Name", "notes": ""}
 
 
 def say(options: Globals, text: str, result: Any) -> None:
-    """What a changing command did: one line, or with json the whole result, a record or what a row has."""
+    """What a changing command did: one line, or with json the whole result."""
     if options.format == "json":
-        said = result if isinstance(result, dict) else row_of(result)
+        said = row_of(result)
         write(to_json([said])) if _gathered is None else _gathered.append(said)
     elif not options.quiet:
         write(clean(text) + "\n")

@@ -120,7 +120,7 @@ def start(
 
     def start_one(name: str, config: Config) -> None:
         mine = turn.of(name)
-        with progress_unless(options.quiet or not until_synced) as progress, turn.watched():
+        with turn.watched(), progress_unless(options.quiet or not until_synced) as progress:
             result = run(config, name, mine, progress, lambda begun: _say_begun(options, begun, foreground))
         _say_started(options, result)
 
@@ -149,10 +149,15 @@ class Turns:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
+        """A signal is kept for the channels to come; Ctrl-C, which ends all, tells how far this one came."""
         try:
             yield
         except StoppedEarly as error:
             self._is_over = "SIGTERM" in error.message
+            raise
+        except KeyboardInterrupt as interrupt:
+            if isinstance(interrupt.__cause__, RplError):
+                report(interrupt.__cause__)
             raise
 
 

@@ -13,4 +13,4 @@ def unlock_instance(context: typer.Context) -> None:
     from rplctl.command.unlock_instance import unlock_instance as run
 
     options = options_of(context)
-    say_unlocked(options, "instance", run(options.config()))
+    say_unlocked(options, run(options.config()))

@@ -13,4 +13,4 @@ def unlock_tables(context: typer.Context) -> None:
     from rplctl.command.unlock_tables import unlock_tables as run
 
     options = options_of(context)
-    say_unlocked(options, "tables", run(options.config()))
+    say_unlocked(options, run(options.config()))

@@ -7,11 +7,16 @@ channel's section of the instance's rplctl.toml; the applier reads it when it st
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import APPLIER, administer, open_repositories, read_master_info, running
+from rplctl.command.channel.context import (
+    APPLIER,
+    administer,
+    open_repositories,
+    read_master_info,
+    refuse_while_it_runs,
+)
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 
@@ -21,7 +26,7 @@ FILTERS = tuple(name for name, o in OPTIONS.items() if o.holds)
 @dataclass(frozen=True, slots=True)
 class FilterResult:
     channel: str
-    filters: dict[str, str]  # those of the channel from now on, by option name
+    filters: dict[str, str] = field(metadata={"column": {name: name for name in FILTERS}})  # from now on
     dry_run: bool
 
 
@@ -35,12 +40,7 @@ def change_filter(
     channel = Channel(channel_name, config.datadir)
     read_master_info(open_repositories(config, channel_name), channel_name)
     with administer(config, channel) as config:
-        if APPLIER in running(channel):
-            raise UsageError(
-                er.thread_must_stop("sql", channel_name),
-                errno=er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP,
-                hint="rplctl stop --applier",
-            )
+        refuse_while_it_runs(channel, APPLIER)
         if not dry_run:
             store_options(config.datadir, channel_name, given, only_this_channel=True)
     filters = {name: str(given.get(name, getattr(config, name))) for name in FILTERS}

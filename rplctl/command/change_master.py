@@ -45,6 +45,7 @@ from rplctl.command.channel.context import (
     APPLIER,
     RECEIVER,
     ROLES,
+    THREAD_MUST_STOP,
     Note,
     Repositories,
     administer,
@@ -94,10 +95,10 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         notes += [_stands(relay)] if stands and not purges and relay.master_log_name else []
         result = ChangeResult(
             channel_name,
-            created,
             master,
             new_master,
             new_relay_log_info(channel, changes, relay, (master, new_master), purges),
+            created,
             purges,
             dry_run,
             (*notes, *stays),
@@ -164,20 +165,10 @@ def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]
         concerns.add(RECEIVE)
     stop = f"rplctl stop{f' --channel {channel}' if channel else ''}"
     if threads and (BOTH in concerns or (concerns >= {RECEIVE, EXECUTE} and len(threads) == len(ROLES))):
-        raise UsageError(
-            er.threads_must_stop(channel),
-            errno=er.SLAVE_CHANNEL_MUST_STOP,
-            channel=channel,
-            hint=stop,
-        )
-    for concern, role, errno, thread in (
-        (RECEIVE, RECEIVER, er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP, "io"),
-        (EXECUTE, APPLIER, er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP, "sql"),
-    ):
+        text = er.threads_must_stop(channel)
+        raise UsageError(text, errno=er.SLAVE_CHANNEL_MUST_STOP, channel=channel, hint=stop)
+    for concern, role in ((RECEIVE, RECEIVER), (EXECUTE, APPLIER)):
         if concern in concerns and role in threads:
-            raise UsageError(
-                er.thread_must_stop(thread, channel),
-                errno=errno,
-                channel=channel,
-                hint=f"{stop} --{role}",
-            )
+            thread, errno = THREAD_MUST_STOP[role]
+            text = er.thread_must_stop(thread, channel)
+            raise UsageError(text, errno=errno, channel=channel, hint=f"{stop} --{role}")

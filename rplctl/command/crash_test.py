@@ -50,6 +50,12 @@ class CrashLine:
     Result: str  # OK | FAIL
 
 
+@dataclass(frozen=True, slots=True)
+class ArmResult:
+    channel: str
+    armed: str
+
+
 def crash_test(
     target: str = "",
     target_password: str = "",
@@ -101,7 +107,7 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def arm(config: Config, channel_name: str, text: str) -> None:
+def arm(config: Config, channel_name: str, text: str) -> ArmResult:
     """Kill a running thread of the channel at its next pass of a point; '' takes it back. Raises ConfigError."""
     channel = Channel(channel_name, config.datadir)
     failpoint.parse_failpoints(text)
@@ -109,3 +115,4 @@ def arm(config: Config, channel_name: str, text: str) -> None:
         if text and not running(channel):
             raise NotRunning("no thread of the channel runs", channel=channel_name, hint="rplctl start --crash-points")
         failpoint.arm(private_folder(channel.run_folder), text)
+    return ArmResult(channel_name, text)

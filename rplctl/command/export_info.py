@@ -21,6 +21,7 @@ from rplctl.command.channel.context import (
     open_repositories,
     read_master_info,
     refuse_while_running,
+    stored_relay_log_info,
     target_has_table,
 )
 from rplctl.command.instance.journal import append_journal
@@ -77,8 +78,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
             )
         if not dry_run:
             _catch_up(config, channel, repositories)
-        stored = repositories.relay_log_info
-        relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
+        relay = stored_relay_log_info(repositories, channel_name)
         contents, notes = _contents(config, channel, (master, relay), Server(server), folder)
         existing = [name for name in contents if (folder / name).exists() and name != CONNECTIONS]
         if existing and not destination.overwrite:

@@ -9,13 +9,14 @@ change_master.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel.change_options import ignored_settings
 from rplctl.command.channel.change_store import (
+    CONNECTION,
     ChangeResult,
     finish_pending_change,
     journal_line,
@@ -42,6 +43,7 @@ TOOLS: dict[str, Callable[[str, str], tools.Imported]] = {
 FOLDER, ROWS = "folder", "mysql-tables"
 KINDS = (FOLDER, ROWS, *TOOLS)
 MAX_BYTES = 64 << 20
+_PLACE = ("host", "port", "master_log_name", "master_log_pos")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,19 @@ class _Found:
     is_connection: bool
 
 
-def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: bool = False) -> ChangeResult:
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    channel: str
+    kind: str = field(metadata={"column": "Imported"})
+    master_info: MasterInfo = field(metadata={"column": {name: CONNECTION[name] for name in _PLACE}})
+    relay_log_info: RelayLogInfo = field(metadata={"column": {"gtid_executed": "Executed_Gtid_Set"}})
+    password_set: bool
+    created: bool
+    dry_run: bool
+    notes: tuple[Note, ...]
+
+
+def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: bool = False) -> ImportResult:
     """Raises UsageError (1201, 1872: which file and line; 3081: threads run), RplError when a file cannot be read."""
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
@@ -88,11 +102,11 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
             for row in ignored_settings(new_master, new_relay)
         )
         notes = (*found.notes, *gtid_notes, *ignored)
-        result = ChangeResult(channel_name, created, master, new_master, new_relay, True, dry_run, notes)
         if not dry_run:
-            verb = f"IMPORT INFO {kind} {path}"
-            store_change(config, channel, repositories, result, journal_line(result, verb))
-        return result
+            change = ChangeResult(channel_name, master, new_master, new_relay, created, True, dry_run, notes)
+            store_change(config, channel, repositories, change, journal_line(change, f"IMPORT INFO {kind} {path}"))
+        has_password = new_master.has_password
+        return ImportResult(channel_name, kind, new_master, new_relay, has_password, created, dry_run, notes)
 
 
 def is_configured(config: Config, channel_name: str) -> bool:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
@@ -23,7 +22,7 @@ from rplctl.command.channel.context import (
     administer,
     open_repositories,
     read_master_info,
-    running,
+    refuse_while_it_runs,
     target_has_table,
 )
 from rplctl.config import Config, split_list
@@ -44,14 +43,23 @@ if TYPE_CHECKING:
     from rplctl.schema.statement import TableName
 
 
+def _column(name: str) -> Any:
+    return field(metadata={"column": name})
+
+
 @dataclass(frozen=True, slots=True)
 class LoadSchemaResult:
-    channel: str
-    tables: tuple[str, ...]
-    created: tuple[str, ...]  # those that the target lacked
-    empty: tuple[str, ...]  # of these, those whose rows the source had by then, as far as is known
-    position: BinlogPosition
-    dry_run: bool
+    channel: str = _column("channel")
+    tables: tuple[str, ...] = _column("tables")
+    created: tuple[str, ...] = _column("created")  # those that the target lacked
+    empty: tuple[str, ...] = _column("empty")  # of these, those whose rows the source had by then, as far as is known
+    position: BinlogPosition = _column("position")
+    dry_run: bool = _column("dry_run")
+
+
+@dataclass(frozen=True, slots=True)
+class RowsLoadedResult:
+    loaded: tuple[str, ...] = _column("loaded")
 
 
 def load_schema(
@@ -62,12 +70,7 @@ def load_schema(
         raise UsageError("load-schema needs a FILE or --from-source")
     channel = Channel(channel_name, config.datadir)
     with administer(config, channel) as config:
-        if APPLIER in running(channel):
-            raise UsageError(
-                er.thread_must_stop("sql", channel_name),
-                errno=er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP,
-                hint="rplctl stop --applier",
-            )
+        refuse_while_it_runs(channel, APPLIER)
         repositories = open_repositories(config, channel_name)
         master = read_master_info(repositories, channel_name)
         relay = repositories.relay_log_info
@@ -90,7 +93,7 @@ def load_schema(
         return LoadSchemaResult(channel_name, names, _shown(created), _shown(empty), position, dry_run)
 
 
-def rows_loaded(config: Config, channel_name: str, names: str) -> tuple[str, ...]:
+def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResult:
     """The operator has copied the rows of tables that were made empty (`DB.TABLE,…` or `all`): `check` tells of them no
     longer. Those it told of. Raises UsageError for a table that it did not tell of.
     """
@@ -107,7 +110,7 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> tuple[str, ...
                 hint=f"known are {', '.join(known) or 'none'}",
             )
         _keep_marks(repositories.engine(), channel_name, {known[name] for name in wanted})
-        return tuple(wanted)
+        return RowsLoadedResult(tuple(wanted))
 
 
 def _made_empty(repositories: Repositories, channel: str) -> dict[str, TableName]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from rplctl import mysql_errors as er
@@ -10,20 +9,14 @@ from rplctl.applied_log.files import binary_log_files
 from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs
 from rplctl.channel import Channel
 from rplctl.command.channel.context import administer, open_repositories, read_master_info
+from rplctl.command.purge_relay_logs import RemovedLogs
 from rplctl.config import Config
 from rplctl.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedBinaryLogs:
-    channel: str
-    removed: tuple[str, ...]
-    dry_run: bool
-
-
 def purge_binary_logs(
     config: Config, channel_name: str, *, to: str = "", before: str = "", dry_run: bool = False
-) -> RemovedBinaryLogs:
+) -> RemovedLogs:
     """The logs before the one named `to`, or last written before the time `before`; never the last one.
 
     Replicas that still read them are not known here. Raises UsageError 1381, 1373, NotConfigured.
@@ -40,7 +33,7 @@ def purge_binary_logs(
         names = logs_before(files, to) if to else logs_older_than(files, moment)
         if not dry_run:
             remove_logs(files, names)
-        return RemovedBinaryLogs(channel_name, tuple(names), dry_run)
+        return RemovedLogs(channel_name, tuple(names), dry_run)
 
 
 def _moment(text: str) -> float:

@@ -13,13 +13,15 @@ from rplctl.relay_log.purge import purge_applied
 
 
 @dataclass(frozen=True, slots=True)
-class RemovedRelayLogs:
+class RemovedLogs:
+    """Relay logs here, binary logs with purge-binary-logs."""
+
     channel: str
     removed: tuple[str, ...]
     dry_run: bool
 
 
-def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedRelayLogs:
+def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedLogs:
     """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
     from rplctl.applied_log.end import logged_record
 
@@ -34,7 +36,7 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
             position = record.after.relay_log_position  # the binary log lacks what is behind it
         names = RelayLogIndex(channel).names()
         if position is None or position.log_name not in names:
-            return RemovedRelayLogs(channel_name, (), dry_run)
+            return RemovedLogs(channel_name, (), dry_run)
         applied = names[: names.index(position.log_name)]
         removed = applied if dry_run else purge_applied(channel, position)
-        return RemovedRelayLogs(channel_name, tuple(removed), dry_run)
+        return RemovedLogs(channel_name, tuple(removed), dry_run)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import settle_position
 from rplctl.command.channel.context import (
@@ -12,8 +11,9 @@ from rplctl.command.channel.context import (
     administer,
     open_repositories,
     read_master_info,
+    refuse_while_it_runs,
     refuse_while_running,
-    running,
+    stored_relay_log_info,
 )
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -44,17 +44,12 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
     with administer(config, channel) as config:
         if refetch and not dry_run:
             refuse_while_running(channel)
-        if RECEIVER in running(channel) and not dry_run:
-            raise UsageError(
-                er.thread_must_stop("io", channel_name),
-                errno=er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP,
-                channel=channel_name,
-                hint="rplctl stop --receiver",
-            )
+        if not dry_run:
+            refuse_while_it_runs(channel, RECEIVER)
         repositories = open_repositories(config, channel_name)
         master = read_master_info(repositories, channel_name)
         stored = repositories.relay_log_info
-        relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
+        relay = stored_relay_log_info(repositories, channel_name)
         removed: list[str] = []
         if refetch:
             if not (relay.master_log_name or relay.gtid_executed or master.uses_gtid):

@@ -11,7 +11,14 @@ import time
 from dataclasses import dataclass, fields
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import kinds_now, one_engine, open_repositories, read_master_info, read_skip_count
+from rplctl.command.channel.context import (
+    kinds_now,
+    one_engine,
+    open_repositories,
+    read_master_info,
+    read_skip_count,
+    stored_relay_log_info,
+)
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
@@ -137,7 +144,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     repositories = open_repositories(config, channel_name)
     master = read_master_info(repositories, channel_name)
     stored = repositories.relay_log_info
-    relay = stored.read() if stored.exists() else RelayLogInfo(channel_name=channel_name)
+    relay = stored_relay_log_info(repositories, channel_name)
     threads = threads_of(channel, now)
     said = threads.receiver.status
     if said.connected and said.read_log_name:

@@ -13,7 +13,7 @@ from rplctl.command.channel.context import (
     open_repositories,
     read_master_info,
     read_skip_count,
-    running,
+    refuse_while_it_runs,
     write_skip_count,
 )
 from rplctl.command.instance.journal import append_journal
@@ -43,13 +43,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     wanted = _parts(gtids)
     with administer(config, channel) as config:
         read_master_info(open_repositories(config, channel_name), channel_name)
-        if APPLIER in running(channel):
-            raise UsageError(
-                er.thread_must_stop("sql", channel_name),
-                errno=er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP,
-                channel=channel_name,
-                hint="rplctl stop --applier",
-            )
+        refuse_while_it_runs(channel, APPLIER)
         done, kept = _executed(config, channel_name, wanted), read_gtids(channel.run_folder)
         kept = () if count == 0 else (*kept, *(g for g in wanted if g not in done and g not in kept))
         left = read_skip_count(channel) if count is None else count

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rplctl.command.instance.backup_lock import unlock
+from rplctl.command.instance.backup_lock import ReleasedLock, unlock
 from rplctl.command.lock_instance import INSTANCE
 from rplctl.config import Config
 
 
-def unlock_instance(config: Config) -> int | None:
-    """The pid of that process, None when there is none. Raises LockBusy, RplError."""
+def unlock_instance(config: Config) -> ReleasedLock:
+    """Raises LockBusy, RplError."""
     return unlock(config, INSTANCE)

@@ -13,6 +13,7 @@ revision in migrations/ where the repositories are tables, by `create_own_tables
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Engine, Integer, MetaData, String, Table, inspect, text
 from sqlalchemy.schema import CreateSchema
@@ -23,55 +24,57 @@ from rplctl.target import dialect_of, mapped_errors
 
 @cache
 def commit_marker(dialect: str) -> Table:
-    types = dialect_of(dialect).own_types()
-    return Table(
+    return _own_table(
+        dialect,
         "rplctl_commit_marker",
-        MetaData(schema=dialect_of(dialect).own_schema),
-        Column("Channel_name", String(64), primary_key=True),
+        "Commit marker of channels whose relay log info repository is a FILE",
         Column("Relay_log_name", String(512), nullable=False),
         Column("Relay_log_pos", BigInteger, nullable=False),
         Column("Master_log_name", String(512), nullable=False),
         Column("Master_log_pos", BigInteger, nullable=False),
-        Column("Gtid_executed", types.long_text, nullable=False),
+        Column("Gtid_executed", _long_text(dialect), nullable=False),
         # True while file and marker were last seen equal with no applier running: a file that differs then was edited
         # by hand
         Column("File_in_step", Boolean, nullable=False),
-        comment="Commit marker of channels whose relay log info repository is a FILE",
-        **types.options,
     )
 
 
 @cache
 def table_models(dialect: str) -> Table:
-    types = dialect_of(dialect).own_types()
-    return Table(
+    return _own_table(
+        dialect,
         "rplctl_table_models",
-        MetaData(schema=dialect_of(dialect).own_schema),
-        Column("Channel_name", String(64), primary_key=True),
+        "MySQL-side table definitions, valid from their position on",
         Column("Database_name", String(64), primary_key=True),
         Column("Table_name", String(64), primary_key=True),
         Column("Master_log_number", Integer, primary_key=True, autoincrement=False),
         Column("Master_log_pos", BigInteger, primary_key=True, autoincrement=False),
-        Column("Model", types.long_text, nullable=True),  # JSON; NULL = the table was dropped here
-        comment="MySQL-side table definitions, valid from their position on",
-        **types.options,
+        Column("Model", _long_text(dialect), nullable=True),  # JSON; NULL = the table was dropped here
     )
 
 
 @cache
 def prepared_xa(dialect: str) -> Table:
-    types = dialect_of(dialect).own_types()
-    return Table(
+    return _own_table(
+        dialect,
         "rplctl_prepared_xa",
-        MetaData(schema=dialect_of(dialect).own_schema),
-        Column("Channel_name", String(64), primary_key=True),
+        "XA transactions of the source between XA PREPARE and XA COMMIT",
         Column("Xid", String(300), primary_key=True),  # as XA COMMIT spells it: X'gtrid',X'bqual',format
         Column("Piece", Integer, primary_key=True, autoincrement=False),  # from 0
-        Column("Format_description", types.long_text, nullable=False),  # JSON
-        Column("Events", types.large_binary, nullable=False),
-        comment="XA transactions of the source between XA PREPARE and XA COMMIT",
-        **types.options,
+        Column("Format_description", _long_text(dialect), nullable=False),  # JSON
+        Column("Events", dialect_of(dialect).own_types().large_binary, nullable=False),
     )
+
+
+def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
+    """By channel, in our own schema where there is one."""
+    by_channel = Column("Channel_name", String(64), primary_key=True)
+    schema, options = dialect_of(dialect).own_schema, dialect_of(dialect).own_types().options
+    return Table(name, MetaData(schema=schema), by_channel, *columns, comment=comment, **options)
+
+
+def _long_text(dialect: str) -> Any:
+    return dialect_of(dialect).own_types().long_text
 
 
 def create_own_tables(engine: Engine) -> None:

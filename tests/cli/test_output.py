@@ -10,6 +10,7 @@ import pytest
 from rplctl.cli.globals import Globals
 from rplctl.cli.output import many, say, say_notes, show_rows
 from rplctl.command.channel.context import Note
+from rplctl.command.flush_relay_logs import FlushResult
 from tests.cli.program import Program
 from tests.cli.terminal import on_terminal
 
@@ -125,8 +126,8 @@ def test_results_go_to_stdout_and_notes_to_stderr_and_quiet_drops_both(
 def test_with_json_a_changing_command_answers_in_json_even_when_quiet(
     configured: Program, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say(Globals(configured.datadir, format="json", quiet=True), "done", {"Channel_Name": "x"})
-    assert json.loads(capsys.readouterr().out) == [{"Channel_Name": "x"}]
+    say(Globals(configured.datadir, format="json", quiet=True), "done", FlushResult("x", asked_receiver=True))
+    assert json.loads(capsys.readouterr().out) == [{"Channel_Name": "x", "Asked_Receiver": True}]
 
 
 @pytest.mark.parametrize("typed", ["y\n", "yes\n", "Y\n"])

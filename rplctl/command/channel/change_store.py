@@ -8,7 +8,7 @@ record of a thread that runs is never written: it moves while we look.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +40,28 @@ from rplctl.repository import create_tables, next_master_id, open_master_info
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import may_have_table
 
+CONNECTION = {  # what is shown of a MasterInfo → column
+    "host": "Master_Host",
+    "port": "Master_Port",
+    "master_binlog_dir": "Master_Binlog_Dir",
+    "master_log_name": "Master_Log_File",
+    "master_log_pos": "Read_Master_Log_Pos",
+    "has_password": "Password_Set",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
     channel: str
+    previous: MasterInfo = field(metadata={"column": ""})
+    master_info: MasterInfo = field(metadata={"column": CONNECTION})
+    relay_log_info: RelayLogInfo = field(metadata={"column": ""})
     created: bool
-    previous: MasterInfo
-    master_info: MasterInfo
-    relay_log_info: RelayLogInfo
     purges_relay_logs: bool
     dry_run: bool
     notes: tuple[Note, ...]
-    untouched: frozenset[str] = frozenset()  # roles whose record stays: they run, or the target cannot be asked
+    # roles whose record stays: they run, or the target cannot be asked
+    untouched: frozenset[str] = field(default=frozenset(), metadata={"column": ""})
 
 
 def settle_position(config: Config, channel: Channel, repositories: Repositories, *, dry_run: bool) -> bool:

@@ -33,8 +33,10 @@ RECEIVER = "receiver"
 APPLIER = "applier"
 ROLES = (RECEIVER, APPLIER)
 ADMIN = "admin"
-
-
+THREAD_MUST_STOP = {  # role → as MySQL calls the thread, and its error
+    RECEIVER: ("io", er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP),
+    APPLIER: ("sql", er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP),
+}
 BACKUP_PATIENCE_S = 0.5  # for a backup lock to go away: a command is not to hang as long as a backup lasts
 
 
@@ -259,9 +261,23 @@ def refuse_while_running(channel: Channel) -> None:
         )
 
 
+def refuse_while_it_runs(channel: Channel, role: str) -> None:
+    """Raises UsageError while that thread runs: 3021 for the receiver, 3085 for the applier."""
+    if role in running(channel):
+        thread, errno = THREAD_MUST_STOP[role]
+        text = er.thread_must_stop(thread, channel.name)
+        raise UsageError(text, errno=errno, channel=channel.name, hint=f"rplctl stop --{role}")
+
+
 def clear_status(channel: Channel, role: str) -> None:
     """CHANGE MASTER and RESET forget Last_*_Error and all else that a stopped thread said last."""
     channel.status_path(role).unlink(missing_ok=True)
+
+
+def stored_relay_log_info(repositories: Repositories, channel: str) -> RelayLogInfo:
+    """A fresh one when there is none."""
+    stored = repositories.relay_log_info
+    return stored.read() if stored.exists() else RelayLogInfo(channel_name=channel)
 
 
 def read_skip_count(channel: Channel) -> int:

@@ -46,6 +46,12 @@ class HeldLock:
     timeout_s: float = field(metadata={"column": "Timeout"})
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedLock:
+    kind: str = field(metadata={"column": "Lock"})
+    pid: int | None  # of the process that held it; None: nobody did
+
+
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
     """Take the lock and leave it to a process of its own. Raises LockBusy 1205, or when such a process holds it."""
     _check_folder(config)
@@ -95,13 +101,13 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
     return 128 - code if code < 0 else code
 
 
-def unlock(config: Config, lock: BackupLock) -> int | None:
-    """End the process that `lock_detached` left; its pid, None when there is none. Raises RplError."""
+def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
+    """End the process that `lock_detached` left. Raises LockBusy, RplError."""
     _check_folder(config)
     seat = _seat(config, lock)
     try:
         if seat.acquire(patience_s=0):
-            return None
+            return ReleasedLock(lock.kind, None)
         text = seat.noted().strip()
         pid = int(text) if text.isdecimal() else 0
         if pid:
@@ -112,7 +118,7 @@ def unlock(config: Config, lock: BackupLock) -> int | None:
         seat.close()
     _children[:] = [child for child in _children if child.poll() is None]
     append_journal(config, f"'UNLOCK {lock.kind.upper()}', process {pid}")
-    return pid
+    return ReleasedLock(lock.kind, pid)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Staying with a started channel: `--foreground` (systemd, containers) and `--until-synced` (cron).
 
 Ends when the position is reached, a thread fails, time is up, somebody else stops the channel, or SIGTERM/SIGINT comes;
-what this command started is stopped first, what others started goes on. SIGINT becomes KeyboardInterrupt after that.
+what this command started is stopped first, what others started goes on. SIGINT becomes KeyboardInterrupt after that;
+its cause is the error that SIGTERM would be.
 Invariant: what was to be reached is said to be reached only when it was seen to be (design D22); else how it ended is
 an error, of its own exit code when somebody stopped it.
 """
@@ -64,7 +65,9 @@ class Run:
 
 
 def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> Ending:
-    """Raises the error of a thread that ends; WaitTimeout or StoppedEarly when what is wanted was not reached."""
+    """Raises the error of a thread that ends; WaitTimeout or StoppedEarly when what is wanted was not reached, or
+    KeyboardInterrupt from that.
+    """
     deadline = time.monotonic() + max_time_s if max_time_s is not None else None
     with _signals() as caught:
         try:
@@ -73,13 +76,15 @@ def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> 
             for child in sorted(run.children, key=lambda child: child.role != RECEIVER):
                 if child.exit_code() is None:
                     terminate(child)
+    early: RplError | None = None
+    if run.goal and ending is not Ending.REACHED:
+        early = None if _is_reached(run) else _not_reached(run, ending, max_time_s or 0, caught)
+        ending = Ending.REACHED
     if signal.SIGINT in caught:
-        raise KeyboardInterrupt
-    if ending is Ending.REACHED or not run.goal:
-        return ending
-    if _is_reached(run):
-        return Ending.REACHED
-    raise _not_reached(run, ending, max_time_s or 0)
+        raise KeyboardInterrupt from early
+    if early is not None:
+        raise early
+    return ending
 
 
 def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: list[int]) -> Ending:
@@ -152,13 +157,14 @@ def _is_reached(run: Run) -> bool:
         return False
 
 
-def _not_reached(run: Run, ending: Ending, max_time_s: float) -> RplError:
+def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int]) -> RplError:
     name, at = run.channel.name, str(position_at_end(run.config, run.channel))
     hint = "nothing is lost: the next start goes on from there"
     if ending is Ending.TIME_UP:
         text = f"channel '{name}' is not at {run.goal} after {round(max_time_s, 1):g} s{run.held_up}"
         return WaitTimeout(text, channel=name, position=at, hint=hint)
-    who = "SIGTERM" if ending is Ending.SIGNALLED else "rplctl stop"
+    by_signal = "SIGINT" if signal.SIGINT in caught else "SIGTERM"
+    who = by_signal if ending is Ending.SIGNALLED else "rplctl stop"
     text = f"channel '{name}' was stopped by {who} before it was at {run.goal}{run.held_up}"
     return StoppedEarly(text, channel=name, position=at, hint=hint)
 

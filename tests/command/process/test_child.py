@@ -16,12 +16,14 @@ import pytest
 
 from rplctl import demo
 from rplctl.channel import Channel, hold_lock, lock_holder
+from rplctl.cli.start import Turns
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process import child as process
 from rplctl.command.process import supervise
 from rplctl.command.process.child import Child, error_of, last_line, order_of_stop, spawn, stop_running, terminate
+from rplctl.command.process.start_request import StartRequest
 from rplctl.command.process.supervise import Run
 from rplctl.config import Config
 from rplctl.durable import private_folder
@@ -315,6 +317,19 @@ def test_a_signal_stops_what_was_started_and_puts_the_handlers_back(
     finally:
         sender.join()
     assert child.exit_code() == -signal.SIGTERM and signal.getsignal(number) is before
+
+
+def test_ctrl_c_says_how_far_it_came(
+    config: Config, channel: Channel, children: list[Child], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ThreadStatus(exec_log_name="binlog.000001", exec_log_pos=500).write(channel.status_path("applier"))
+    with hold_lock(channel, "applier"), pytest.raises(KeyboardInterrupt), Turns(StartRequest()).watched():
+        child = run(channel, "import time; time.sleep(600)", children)
+        supervise.supervise(Run(config, channel, [child], END), 180, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    assert capsys.readouterr().err == (
+        f"ERROR: channel '' was stopped by SIGINT before it was at {END.position}\n"
+        "position: binlog.000001:500\nhint: nothing is lost: the next start goes on from there\n"
+    )
 
 
 def test_progress_is_the_appliers_own_word(config: Config, channel: Channel, children: list[Child]) -> None:

@@ -70,8 +70,8 @@ def start(replica: Replica, *arguments: str) -> Started:
 
 
 SYNCED = ("--until-synced",)
-ENDS = {"SIGTERM": 10, "rplctl stop": 10, "--max-time": 9}
-SOME = [(SYNCED, "SIGTERM"), (UNTIL, "rplctl stop"), (SYNCED, "--max-time")]
+ENDS = {"SIGTERM": 10, "SIGINT": 130, "rplctl stop": 10, "--max-time": 9}
+SOME = [(SYNCED, "SIGTERM"), (SYNCED, "SIGINT"), (UNTIL, "rplctl stop"), (SYNCED, "--max-time")]
 ALL = list(itertools.product((SYNCED, UNTIL), ENDS))
 
 
@@ -83,8 +83,8 @@ def test_what_was_not_reached_is_not_said_to_be(held_back: Replica, endings: lis
         started = start(held_back, *goal, *(["--max-time", "1"] if who == "--max-time" else []))
         if who != "--max-time":
             started.until_it_waits()
-        if who == "SIGTERM":
-            started.popen.send_signal(signal.SIGTERM)
+        if who.startswith("SIG"):
+            started.popen.send_signal(signal.Signals[who])
         elif who == "rplctl stop":
             stop(load_config(held_back.datadir), "")
         found, out, err = started.ends()
