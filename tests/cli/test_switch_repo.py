@@ -118,7 +118,7 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Started("would start")
 
     monkeypatch.setattr(preparation, "spawn", spawn)
-    monkeypatch.setattr(preparation, "_seed", lambda *_: None)
+    monkeypatch.setattr(preparation, "seed_models", lambda *_: None)
 
 
 @pytest.mark.usefixtures("no_threads")
