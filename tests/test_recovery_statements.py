@@ -21,6 +21,7 @@ WL4621: dict[int, tuple[str, ...]] = {
     3: (
         "test_recovery.py::test_torn_at_every_byte",
         "command/test_upkeep.py::test_recover_says_what_it_would_do_and_changes_nothing_with_dry_run",
+        "repository/test_next_event.py::test_it_moves_with_the_rows_commit_and_with_nothing_else",
     ),
     4: (
         "test_recovery.py::test_the_next_log_of_the_source_is_followed",

@@ -30,6 +30,7 @@ from rplctl.command.lock_instance import INSTANCE
 from rplctl.command.lock_tables import TABLES
 from rplctl.command.log_status import log_status
 from rplctl.command.process.start_request import StartRequest
+from rplctl.command.purge_binary_logs import purge_binary_logs
 from rplctl.command.purge_relay_logs import purge_relay_logs
 from rplctl.command.recover import recover
 from rplctl.command.reset import reset
@@ -38,7 +39,7 @@ from rplctl.command.skip import skip
 from rplctl.command.start import start
 from rplctl.command.stop import stop
 from rplctl.command.switch_repo import switch_repo
-from rplctl.config import Config, load_config
+from rplctl.config import Config, load_config, store_options
 from rplctl.errors import RplError
 from tests.command.test_backup import Load, replica_of
 from tests.kit.servers import MariadbServer
@@ -56,6 +57,7 @@ class Commands:
     def __init__(self, folder: Path, archive: Path) -> None:
         self.datadir = folder / "instance"
         self.datadir.mkdir()
+        store_options(self.datadir, "", {"log_bin": "logs/binlog"})
         self._folder = folder
         self._number = itertools.count()
         changes = MasterChanges(master_binlog_dir=str(archive))
@@ -70,6 +72,7 @@ class Commands:
             "stop": lambda: stop(self.config(), ""),
             "flush-relay-logs": lambda: flush_relay_logs(self.config(), ""),
             "purge-relay-logs": lambda: purge_relay_logs(self.config(), ""),
+            "purge-binary-logs": lambda: purge_binary_logs(self.config(), "", to="binlog.000001"),
             "show-status": lambda: show_status(self.config(), ""),
             "change-master": lambda: change_master(self.config("other"), "other", changes),
             "reset": lambda: reset(self.config("other"), "other"),

@@ -181,6 +181,7 @@ WL5125: dict[int, tuple[str, ...]] = {
     7: (
         "command/test_fsync_report.py::test_sqlite_adds_no_fsync_in_the_same_engine_and_two_for_a_synced_file",
         "command/test_fsync_report.py::test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind",
+        "command/test_fsync_report.py::test_postgresql_adds_what_the_worklog_says",
         "command/test_fsync_report.py::test_the_variants_are_the_worklogs_with_its_numbers",
     ),
     8: (
@@ -192,6 +193,7 @@ WL5125: dict[int, tuple[str, ...]] = {
         "test_recovery.py::test_killed_while_purging",
         "test_recovery.py::test_killed_while_rotating",
         "test_recovery.py::test_a_damaged_index_is_repaired_without_loss",
+        "receiver/test_receiver.py::test_a_damaged_event_is_1743_and_nothing_of_it_is_kept",
     ),
 }
 WL3970: dict[int, tuple[str, ...]] = {
@@ -221,7 +223,10 @@ WL3970: dict[int, tuple[str, ...]] = {
         "applier/test_two_phase.py::test_a_group_on_a_table_without_transactions_has_no_prepare",
         "commit/test_two_phase.py::test_without_two_phases_the_position_follows_without_a_prepare_line",
     ),
-    10: ("applier/test_two_phase.py::test_each_kind_of_group_is_whole_after_each_crash_point",),
+    10: (
+        "applier/test_two_phase.py::test_each_kind_of_group_is_whole_after_each_crash_point",
+        "command/selftest/test_crash_cases.py::test_every_mode_is_walked_with_every_kind_on_every_target_that_has_it",
+    ),
     11: (
         "commit/test_two_phase.py::test_killed_at_a_crash_point_it_is_rolled_back_or_committed_everywhere",
         "commit/test_two_phase.py::test_the_target_killed_between_prepare_and_commit",
@@ -232,7 +237,10 @@ WL3970: dict[int, tuple[str, ...]] = {
         "test_failpoint.py::test_start_refuses_an_unknown_name_before_anything_runs",
     ),
     13: ("relay_log/test_writer.py::test_mariadb_binlog_reads_every_header",),
-    14: ("repository/test_triggers.py::test_file_shows_every_event_at_once_and_syncs_each_period",),
+    14: (
+        "repository/test_triggers.py::test_relay_log_info_file_syncs_by_its_own_period",
+        "command/test_init.py::test_a_sync_period_that_two_phase_commit_does_not_heed_is_told",
+    ),
     15: (
         "applier/apply/test_savepoint_groups.py::test_many_transactions_are_one_commit_and_a_logged_rollback_keeps_those_before_it",
         "applier/apply/test_savepoint_groups.py::test_a_lock_wait_timeout_costs_one_member_only",
