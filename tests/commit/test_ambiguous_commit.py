@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.commit.ambiguous_commit import until_answered
+from rplctl.commit.ambiguous_commit import InDoubt, heeding, until_answered
 from rplctl.errors import TargetError
 
 AWAY = TargetError("Can't connect", errno=2003, transient=True)
@@ -15,7 +15,9 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rplctl.commit.ambiguous_commit.PAUSE_S", 0.001)
 
 
-def test_it_asks_until_the_target_is_back() -> None:
+def test_it_asks_until_the_target_is_back(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("rplctl.commit.ambiguous_commit.time.sleep", pauses.append)
     answers = [AWAY, AWAY, None]
 
     def ask() -> str:
@@ -24,6 +26,28 @@ def test_it_asks_until_the_target_is_back() -> None:
         return "durable"
 
     assert until_answered(ask) == "durable" and not answers
+    assert pauses == [0.001] * 2
+    assert [r.getMessage() for r in caplog.records] == [
+        "the target went away in COMMIT and is asked again: Can't connect"
+    ] * 2
+
+
+def test_stop_ends_the_asking_inside_its_block_only() -> None:
+    asked: list[int] = []
+
+    def ask() -> str:
+        asked.append(1)
+        if len(asked) < 4:
+            raise AWAY
+        return "durable"
+
+    with heeding(lambda: len(asked) == 2):
+        with pytest.raises(InDoubt):
+            until_answered(ask)
+        assert len(asked) == 2
+    with heeding(lambda: True):
+        pass
+    assert (until_answered(ask), len(asked)) == ("durable", 4)
 
 
 def test_a_target_that_stays_away_is_an_error_that_only_the_next_start_settles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,77 @@
+"""A target that can prepare, in memory: rows, one connection, and what is prepared whatever becomes of that."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from rplctl.errors import TargetError
+
+AWAY = TargetError("Lost connection", errno=2013, transient=True)
+
+
+class TwoPhaseServer:
+    """Target, its engine and its verbs in one; `said` is what it was asked, `failures` what it answers once instead."""
+
+    def __init__(self) -> None:
+        self.engine: Any = self
+        self.rows: list[int] = []
+        self.prepared: dict[str, list[int]] = {}
+        self.said: list[str] = []
+        self.failures: dict[str, list[BaseException]] = {}
+        self._connect()
+
+    def _connect(self) -> None:
+        self.connection: Any = SimpleNamespace(connection=SimpleNamespace(driver_connection=object()))
+        self._xid, self._changes = "", list[int]()
+
+    def _say(self, what: str) -> None:
+        self.said.append(what)
+        if waiting := self.failures.get(what.split()[0]):
+            raise waiting.pop(0)
+
+    def insert(self, row: int) -> None:
+        self._say(f"insert {row}")
+        self._changes.append(row)
+
+    # the target
+    def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
+        self._say(f"begin {xid} {foreign_keys}")
+        self._xid, self._changes = xid, []
+
+    def commit(self) -> None:
+        self._say("commit")
+        self.rows += self.prepared.pop(self._xid)
+
+    def rollback(self) -> None:
+        self._say("rollback")
+        self.prepared.pop(self._xid, None)
+
+    def reconnect(self) -> None:
+        self._say("reconnect")
+        self._connect()
+
+    # its verbs
+    def prepare(self, connection: Any) -> None:
+        self._say("prepare")
+        self.prepared[self._xid] = self._changes
+
+    def prepared_xids(self, engine: Any, prefix: str) -> list[str]:
+        return [xid for xid in self.prepared if xid.startswith(prefix)]
+
+    def commit_prepared(self, engine: Any, xid: str) -> None:
+        self._say(f"commit_prepared {xid}")
+        self.rows += self.prepared.pop(xid, [])
+
+    def rollback_prepared(self, engine: Any, xid: str) -> None:
+        self._say(f"rollback_prepared {xid}")
+        del self.prepared[xid]
+
+    def claim(self, connection: Any, prefix: str) -> None:
+        self._say(f"claim {prefix}")
+
+    def check(self, engine: Any) -> list[str]:
+        return []
+
+    def evict(self, engine: Any, prefix: str) -> None:
+        self._say(f"evict {prefix}")
