@@ -71,7 +71,7 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     two_phase = open_two_phase(config, channel, engine, repository)
     ledger: Ledger = two_phase or kind(repository, channel.name, engine)
     ledger.guard = gtid_map(config.datadir).shared
-    if ledger.log is None and (files := binary_log_files(config, channel)) is not None:
+    if (files := binary_log_files(config, channel)) is not None:
         ledger.log = BinaryLog(files, config, replica_server_id(config, channel))
     return ledger
 

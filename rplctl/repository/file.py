@@ -51,6 +51,8 @@ def _begin_of_ours(record: Record[Any]) -> tuple[int, bytes]:
 class FileRepository(Generic[Info]):
     """One record in one file."""
 
+    kind = RepositoryKind.FILE
+
     def __init__(self, record: Record[Info], channel: Channel, sync_period: int) -> None:
         self._record: Record[Info] = record
         self._channel = channel
@@ -58,10 +60,6 @@ class FileRepository(Generic[Info]):
         self._sync_period = sync_period
         self._events_since_sync = 0
         self.guard: Guard = nullcontext
-
-    @property
-    def kind(self) -> RepositoryKind:
-        return RepositoryKind.FILE
 
     @property
     def synced_path(self) -> Path:

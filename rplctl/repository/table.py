@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Generic
 
 from sqlalchemy import (
@@ -60,6 +60,8 @@ _EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
 class TableRepository(Generic[Info]):
     """One record in one row."""
 
+    kind = RepositoryKind.TABLE
+
     def __init__(self, record: Record[Info], channel: str, engine: Callable[[], Engine], sync_period: int) -> None:
         self._record: Record[Info] = record
         self._channel = channel
@@ -67,12 +69,7 @@ class TableRepository(Generic[Info]):
         self._sync_period = sync_period
         self._events_since_write = 0
         self._is_checked = False
-        self._flush_always: bool | None = None
         self.guard: Guard = nullcontext
-
-    @property
-    def kind(self) -> RepositoryKind:
-        return RepositoryKind.TABLE
 
     @property
     def where(self) -> str:
@@ -109,7 +106,7 @@ class TableRepository(Generic[Info]):
         """Write when forced or due; a transactional RelayLogInfo always (`sync_relay_log_info` has no say there)."""
         self._events_since_write += events
         due = force or 0 < self._sync_period <= self._events_since_write
-        if not due and not self._is_written_always():
+        if not due and not self._is_always_written:
             return
         with self._connect(write=True) as connection:
             self._check(connection)
@@ -129,12 +126,9 @@ class TableRepository(Generic[Info]):
         with self._connect() as connection:
             return dialect_of(connection.dialect.name).is_crash_safe(connection, self._record.table)
 
-    def _is_written_always(self) -> bool:
-        if self._record is not RELAY_LOG_INFO:
-            return False
-        if self._flush_always is None:
-            self._flush_always = self.is_transactional()
-        return self._flush_always
+    @cached_property
+    def _is_always_written(self) -> bool:
+        return self._record is RELAY_LOG_INFO and self.is_transactional()
 
     def _table(self, connection: Connection) -> Table:
         return info_tables(connection.dialect.name)[self._record.table]

@@ -30,12 +30,12 @@ class LinePosition:
         self._repository.flush(replace(expected, prepared=prepared_position(xid, new)), force=True)
 
     def commit(self) -> None:
-        self._finish(_committed(self._repository.read()), durable=False)
+        self.write(_committed(self._repository.read()), durable=False)
 
     def rollback(self) -> None:
         stored = self._repository.read()
         if stored.prepared is not None:
-            self._finish(replace(stored, prepared=None), durable=True)
+            self.write(replace(stored, prepared=None), durable=True)
 
     def recover(self) -> str | None:
         prepared = self._repository.read().prepared if self._repository.exists() else None
@@ -43,22 +43,19 @@ class LinePosition:
 
     def commit_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
-            self._finish(_committed(self._repository.read()), durable=True)
+            self.write(_committed(self._repository.read()), durable=True)
 
     def rollback_by_xid(self, xid: str) -> None:
         refuse_other_xid(xid, self.recover())
         self.rollback()
 
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        self._finish(info, durable=durable)
+        self._repository.flush(info, force=durable, events=0)
 
     def close(self, last: RelayLogInfo) -> None:
         stored = self._repository.read()
         if stored.prepared is None:  # else it is decided and may not be forgotten: the next start carries it out
-            self._finish(last, durable=True)
-
-    def _finish(self, info: RelayLogInfo, *, durable: bool) -> None:
-        self._repository.flush(info, force=durable, events=0)
+            self.write(last, durable=True)
 
 
 def _committed(info: RelayLogInfo) -> RelayLogInfo:

@@ -38,9 +38,8 @@ class PagePosition:
         return info
 
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        if not parse_relay_log_info(self._pages.record).is_at(expected):
-            raise taken_over(expected)
-        if not self._repository.read().is_at(expected):
+        stored = parse_relay_log_info(self._pages.record), self._repository.read()
+        if not all(info.is_at(expected) for info in stored):
             raise taken_over(expected)
         record = format_relay_log_info(replace(new, prepared=prepared_position(xid, new)))
         if not self._pages.fits(record):
