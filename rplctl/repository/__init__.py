@@ -1,5 +1,19 @@
 """Where positions live: FILE and TABLE behind one protocol (WL#2775, WL#5125). The factory (`Rpl_info_factory`).
 
+fields            each value of both records, in a line and in a column
+lines             the bytes of master.info and relay-log.info
+record            what the two records differ in
+base              the protocol
+file              FILE: one record in one file, replaced as a whole
+tables, table     TABLE: one record in one row of the target; the position's compare-and-swap
+shadow_page       a file in which a record is prepared and committed in place
+layout, install   layouts that the tables had, and the way to the newest, by migrations/
+next_event        the view of the next event on the target
+channels          which channels there are
+snapshot_reader   records of many channels at once
+switch            FILE ↔ TABLE (REQ-6)
+exchange/         records of other servers and tools
+
 The SQLAlchemy engine comes as a callable: FILE neither opens nor imports it (design D16).
 """
 
