@@ -402,6 +402,22 @@ def test_a_log_amid_others_that_says_no_more_where_it_begins_is_not_passed_over(
     assert applied_after_refetch(channel, source, result, AT_FIRST) == source.ends
 
 
+def test_a_first_log_that_never_said_where_it_begins_is_kept_before_damaged_ones(channel: Channel) -> None:
+    """As a receiver leaves it that asked for the source's first log and was told to begin another at once."""
+    source, writer = FakeSource(), new_writer(channel)
+    writer.open_new(BinlogPosition("", 4))
+    end = writer.end
+    for _ in range(2):
+        writer.rotate()
+        writer.append(source.begin() + source.transaction(), 7)
+    writer.close()
+    path = channel.datadir / "relay-bin.000002"
+    path.write_bytes(bytes(30) + path.read_bytes()[30:])
+    result = recover(channel, AT_FIRST)
+    assert (result.relay_end, result.needs_new_relay_log, len(result.removed_relay_logs)) == (end, False, 2)
+    assert f"what is behind {end} is removed" in result.notes[0]
+
+
 def test_the_first_log_lost_before_anything_was_applied_is_told_with_what_that_means(channel: Channel) -> None:
     write_three_logs(channel)
     (channel.datadir / "relay-bin.000001").unlink()
