@@ -15,7 +15,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,7 +32,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import list_channels, open_master_info
 from rplctl.repository.channels import EngineOf, TargetKey, target_key
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
-from rplctl.repository.snapshot_reader import RecordsAtOnce
+from rplctl.repository.snapshot_reader import RecordsAtOnce, open_records
 
 if TYPE_CHECKING:
     from rplctl.repository.table import TableReader
@@ -299,23 +299,23 @@ def _resources(
     readers: dict[TargetKey, TableReader] = {}
 
     def reader(options: Config) -> TableReader:
-        from rplctl.repository.table import TableReader
+        from rplctl.repository.table import open_reader
 
         key = target_key(options)
         if key not in readers:
-            readers[key] = opened.enter_context(closing(TableReader(engine_of(options)())))
+            readers[key] = opened.enter_context(open_reader(engine_of(options)()))
         return readers[key]
 
     with _named(CHANNELS):
         into.channels = [ChannelLog(name) for name in list_channels(config(""), engine_of)]
         configs = {log.name: config(log.name) for log in into.channels}
-        masters = RecordsAtOnce(MASTER_INFO, configs, reader)
+        masters = open_records(MASTER_INFO, configs, reader)
         for name, options in configs.items():
             if masters.find(name) is None:
                 open_master_info(options, Channel(name, datadir), engine_of(options)).read()  # says what is missing
         channels = [_ChannelResource(Channel(log.name, datadir), masters, log, opened) for log in into.channels]
     with _named(MASTER):
-        gtids = _GtidResource(datadir, configs, RecordsAtOnce(RELAY_LOG_INFO, configs, reader), into)
+        gtids = _GtidResource(datadir, configs, open_records(RELAY_LOG_INFO, configs, reader), into)
     masters.expire()
     return [*channels, gtids, *(_EngineResource(target, into.storage_engines) for target in logs)]
 

@@ -28,7 +28,7 @@ from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.base import Info, InfoRepository, RepositoryKind
-from rplctl.repository.channels import ChannelOptions, EngineOf, ids_in_tables, list_channels
+from rplctl.repository.channels import EngineOf, channel_options, ids_in_tables, list_channels
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 
@@ -82,7 +82,7 @@ def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] 
     `list_channels` said, where it was asked already.
     """
     names = list_channels(config, engine_of) if channels is None else channels
-    options = ChannelOptions(config)
+    options = channel_options(config)
     used = [_master_id(options.of(name), Channel(name, config.datadir), engine_of) for name in names]
     return max([0, *used, *ids_in_tables(options, engine_of)]) + 1
 

@@ -6,7 +6,7 @@ cannot be asked hides no channel of another one, and none that options or folder
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,12 +29,16 @@ _OF_A_TARGET = {"target", "target_password"}
 _RECORDS: tuple[Record[Any], ...] = (MASTER_INFO, RELAY_LOG_INFO)
 
 
+def channel_options(config: Config) -> ChannelOptions:
+    """Raises ConfigError."""
+    return ChannelOptions(config, channel_sections(config.datadir, config.config_file))
+
+
 class ChannelOptions:
     """The options of all channels. As long as no section names a target, there is one: that of `config`."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, sections: Mapping[str, frozenset[str]]) -> None:
         self._given = config
-        sections = channel_sections(config.datadir, config.config_file)
         self._sections = {name.casefold(): name for name in sections}
         self._differ = any(_OF_A_TARGET & names for names in sections.values())
         self._known: dict[str | None, Config] = {}
@@ -89,7 +93,7 @@ def target_key(config: Config) -> TargetKey:
 
 def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
     """Every channel with an info file in the instance folder, or a row in its own target. Raises ConfigError."""
-    options = ChannelOptions(config)
+    options = channel_options(config)
     found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
     targets = options.targets()
     result = FoundChannels([], is_one=len(targets) == 1)

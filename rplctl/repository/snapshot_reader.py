@@ -21,30 +21,40 @@ if TYPE_CHECKING:
     from rplctl.repository.table import TableReader
 
 
-class RecordsAtOnce(Generic[Info]):
+def open_records(
+    record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
+) -> RecordsAtOnce[Info]:
     """`configs`: channel → its options, which say FILE or TABLE; `reader` gives the one of a channel's target and is
-    called at the first TABLE there.
+    called at the first TABLE there. Raises what `find` does, TargetError.
     """
+    records = RecordsAtOnce(record)
+    for name, config in configs.items():
+        records.add(name, config, reader)
+    for name in configs:
+        records.find(name)
+    records.expire()
+    return records
 
-    def __init__(
-        self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
-    ) -> None:
+
+class RecordsAtOnce(Generic[Info]):
+    """Made by `open_records`."""
+
+    def __init__(self, record: Record[Info]) -> None:
         self._record: Record[Info] = record
         self._known: dict[str, tuple[Any, Info | None]] = {}
         self._files: dict[str, FileRepository[Info]] = {}
         self._readers: dict[str, TableReader] = {}
         self._has_table: dict[TableReader, bool] = {}
         self._rows: dict[TableReader, dict[str, Any]] = {}
-        for name, config in configs.items():
-            if record.kind(config) is RepositoryKind.FILE:
-                self._files[name] = FileRepository(record, Channel(name, config.datadir), record.sync_period(config))
-                continue
-            its = self._readers[name] = reader(config)
-            if its not in self._has_table:
-                self._has_table[its] = its.check(record, name)
-        for name in configs:
-            self.find(name)
-        self.expire()
+
+    def add(self, name: str, config: Config, reader: Callable[[Config], TableReader]) -> None:
+        if self._record.kind(config) is RepositoryKind.FILE:
+            sync_period = self._record.sync_period(config)
+            self._files[name] = FileRepository(self._record, Channel(name, config.datadir), sync_period)
+            return
+        its = self._readers[name] = reader(config)
+        if its not in self._has_table:
+            self._has_table[its] = its.check(self._record, name)
 
     def expire(self) -> None:
         """What was read is old from now on."""

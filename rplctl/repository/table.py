@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, Generic
@@ -179,16 +179,23 @@ class TableRepository(Generic[Info]):
                         transaction.commit()
 
 
+@contextmanager
+def open_reader(engine: Engine) -> Iterator[TableReader]:
+    """Raises TargetError. One statement needs no transaction of a server; SQLite's costs nothing."""
+    with ExitStack() as opened:
+        with mapped_errors(engine.dialect.name, None):
+            connection = opened.enter_context(engine.connect())
+            if not dialect_of(engine.dialect.name).is_one_file:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        yield TableReader(connection)
+
+
 class TableReader:
     """One connection on which both tables are read, all channels in one statement (repository/snapshot_reader.py)."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Raises TargetError. One statement needs no transaction of a server; SQLite's costs nothing."""
-        self._dialect = engine.dialect.name
-        with mapped_errors(engine.dialect.name, None):
-            self._connection = engine.connect()
-            if not dialect_of(self._dialect).is_one_file:
-                self._connection = self._connection.execution_options(isolation_level="AUTOCOMMIT")
+    def __init__(self, connection: Connection) -> None:
+        self._dialect = connection.dialect.name
+        self._connection = connection
 
     def check(self, record: Record[Any], channel: str) -> bool:
         """False when there is no such table. Raises 1201/1872 when it cannot be used, with that channel's name."""
@@ -213,9 +220,6 @@ class TableReader:
     def end(self) -> None:
         """What is read after this is of a new snapshot."""
         self._connection.rollback()
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequence[Any]) -> Info:

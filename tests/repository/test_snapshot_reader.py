@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from rplctl.errors import RplError
 from rplctl.info import MasterInfo
 from rplctl.repository import create_tables, open_master_info
 from rplctl.repository.record import MASTER_INFO
-from rplctl.repository.snapshot_reader import RecordsAtOnce
-from rplctl.repository.table import TableReader
+from rplctl.repository.snapshot_reader import open_records
+from rplctl.repository.table import open_reader
 from rplctl.target import open_engine
 
 KINDS = {"a": "TABLE", "B": "TABLE", "c": "TABLE", "f": "FILE"}
@@ -49,8 +48,8 @@ def store(configs: dict[str, Config], engine: Engine, name: str, host: str) -> N
 def test_all_channels_of_a_table_cost_one_statement_and_a_record_is_of_after_the_expiry(
     configs: dict[str, Config], engine: Engine
 ) -> None:
-    with closing(TableReader(engine)) as reader:
-        records = RecordsAtOnce(MASTER_INFO, configs, lambda _: reader)
+    with open_reader(engine) as reader:
+        records = open_records(MASTER_INFO, configs, lambda _: reader)
         for name in configs:
             store(configs, engine, name, f"new-{name}")
         records.expire()
@@ -64,8 +63,8 @@ def test_all_channels_of_a_table_cost_one_statement_and_a_record_is_of_after_the
 def test_what_did_not_change_is_not_taken_apart_again(
     configs: dict[str, Config], engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(TableReader(engine)) as reader:
-        records = RecordsAtOnce(MASTER_INFO, configs, lambda _: reader)
+    with open_reader(engine) as reader:
+        records = open_records(MASTER_INFO, configs, lambda _: reader)
         before = {name: records.find(name) for name in configs}
         store(configs, engine, "B", "elsewhere")
         records.expire()
@@ -77,16 +76,16 @@ def test_what_did_not_change_is_not_taken_apart_again(
 def test_no_row_no_file_and_no_table_are_none_and_a_damaged_record_is_told(
     configs: dict[str, Config], engine: Engine, tmp_path: Path
 ) -> None:
-    with closing(TableReader(engine)) as reader:
+    with open_reader(engine) as reader:
         more = configs | {"x": configs["a"], "y": configs["f"]}
-        records = RecordsAtOnce(MASTER_INFO, more, lambda _: reader)
+        records = open_records(MASTER_INFO, more, lambda _: reader)
         assert (records.find("x"), records.find("y")) == (None, None)
     with engine.begin() as connection:
         connection.execute(text("UPDATE slave_master_info SET Master_log_pos = 'x' WHERE Channel_name = 'a'"))
-    with closing(TableReader(engine)) as reader, pytest.raises(RplError) as raised:
-        RecordsAtOnce(MASTER_INFO, configs, lambda _: reader)
+    with open_reader(engine) as reader, pytest.raises(RplError) as raised:
+        open_records(MASTER_INFO, configs, lambda _: reader)
     assert raised.value.errno == 1201 and "channel 'a'" in raised.value.message
     with engine.begin() as connection:
         connection.execute(text("DROP TABLE slave_master_info"))
-    with closing(TableReader(engine)) as reader:
-        assert RecordsAtOnce(MASTER_INFO, configs, lambda _: reader).find("a") is None
+    with open_reader(engine) as reader:
+        assert open_records(MASTER_INFO, configs, lambda _: reader).find("a") is None
