@@ -106,15 +106,21 @@ def put_date(data: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
 
 
 @lean_kernel
-def _fraction(micros: Any, digits: Any) -> Any:
-    """As it is stored; -1 when there is more of it than the column has digits for."""
+def _put_moment(out: Any, at: Any, value: Any, micros: Any, digits: Any, size: Any, sign: Any) -> Any:
+    """`value` and behind it the fraction in the bytes of its digits, added to or taken from `sign`, which is no digit
+    of either; False when there is more of a fraction than the column has digits for.
+    """
     width = (digits + 1) // 2
     unit = np.int64(1)
     for _ in range(6 - 2 * width):
         unit *= 10
     if micros % unit:
-        return np.int64(-1)
-    return micros // unit
+        return False
+    bits = 8 * width
+    value = (value << bits) | (micros // unit)
+    if sign < 0:
+        return put_big_endian(out, at, (-sign << bits) - value, size)
+    return put_big_endian(out, at, (sign << bits) + value, size)
 
 
 @lean_kernel
@@ -130,11 +136,7 @@ def put_datetime(data: Any, start: Any, length: Any, digits: Any, out: Any, at: 
         value |= np.int64(data[start + 4]) << 12 | np.int64(data[start + 5]) << 6 | np.int64(data[start + 6])
     if length == 11:
         micros = np.int64(u32(data, start + 7))
-    fraction = _fraction(micros, digits)
-    bits = 8 * ((digits + 1) // 2)
-    if fraction < 0:
-        return False
-    return put_big_endian(out, at, ((value | np.int64(1) << 39) << bits) | fraction, size)
+    return _put_moment(out, at, value | np.int64(1) << 39, micros, digits, size, np.int64(0))
 
 
 @lean_kernel
@@ -157,11 +159,9 @@ def put_timestamp(data: Any, start: Any, length: Any, digits: Any, out: Any, at:
         seconds += np.int64(data[start + 4]) * 3600 + np.int64(data[start + 5]) * 60 + np.int64(data[start + 6])
     if length == 11:
         micros = np.int64(u32(data, start + 7))
-    fraction = _fraction(micros, digits)
-    if fraction < 0 or seconds < 0 or seconds >> 32:
+    if seconds < 0 or seconds >> 32:
         return False
-    bits = 8 * ((digits + 1) // 2)
-    return put_big_endian(out, at, (seconds << bits) | fraction, size)
+    return _put_moment(out, at, seconds, micros, digits, size, np.int64(0))
 
 
 @lean_kernel
@@ -179,13 +179,8 @@ def put_time(data: Any, start: Any, length: Any, digits: Any, out: Any, at: Any,
         value = hours << 12 | np.int64(data[start + 6]) << 6 | np.int64(data[start + 7])
     if length == 12:
         micros = np.int64(u32(data, start + 8))
-    fraction = _fraction(micros, digits)
-    bits = 8 * ((digits + 1) // 2)
-    if fraction < 0:
-        return False
-    value = value << bits | fraction
-    middle = np.int64(1) << (23 + bits)
-    return put_big_endian(out, at, middle - value if negative else middle + value, size)
+    middle = np.int64(1) << 23
+    return _put_moment(out, at, value, micros, digits, size, -middle if negative else middle)
 
 
 @lean_kernel

@@ -25,16 +25,11 @@ _LEXEMES = re.compile(
 )
 
 
-def load_dump(text: str, database: str = "", context: DdlContext | None = None) -> list[TableModel]:
-    """Models in the dump's order. `database`: of a dump without USE.
+def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
+    """Models in the dump's order, with the databases' defaults. `database`: of a dump without USE.
 
     Raises RplError for a CREATE TABLE that is not understood, UsageError when a table's database is not known.
     """
-    return list(load_catalog(text, database, context).tables.values())
-
-
-def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
-    """The same with the databases' defaults."""
     if context is None:
         version = _VERSION.search(text)
         context = DdlContext(server_version=version[1]) if version else DdlContext()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel, load_table
 
 Query = Callable[[str], Sequence[tuple[Any, ...]]]
@@ -47,12 +46,6 @@ def read_catalog(
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
                 tables[database, str(table)] = load_table(_as_table(text, kind, table), defaults, context)
     return Catalog(tables, databases_known)
-
-
-def models_from_rows(rows: Iterable[tuple[str, str]], database: str, context: DdlContext) -> list[TableModel]:
-    """(table, SHOW CREATE TABLE text) pairs → models; the table's own charset stands in the text."""
-    defaults = DatabaseModel(database, context.charset, context.collation)
-    return [load_table(text, defaults, context) for _, text in rows]
 
 
 def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:

@@ -338,6 +338,14 @@ def describe_key(image: RowSet | None, model: TableModel) -> str:
     return ", ".join(f"{model.columns[c].name}={_shown(image.rows[0][at[c]])}" for c in wanted if c in at)
 
 
+def pieces_of(value: bytes | memoryview | LargeText, size: int) -> Iterable[memoryview]:
+    """A large value in pieces of at most `size` bytes; a text has pieces of its own."""
+    if isinstance(value, LargeText):
+        return value
+    view = memoryview(value)
+    return (view[at : at + size] for at in range(0, len(view), size))
+
+
 def _shown(value: Value) -> str:
     value = str(next(iter(value)), "utf-8") if isinstance(value, LargeText) else value
     value = bytes(value[: _MOST_SHOWN + 1]) if isinstance(value, memoryview) else value

@@ -6,10 +6,12 @@ A new table's columns are filled over the old names (guards, before columns are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from rplctl import mysql_errors as er
+from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.model import Column, TableModel
@@ -61,6 +63,14 @@ class Ddl(ABC):
     def guards(self, plan: DdlPlan) -> list[Guard]:
         """What must hold of the rows that are there."""
         return [guard for step in plan.steps for guard in self._guards(step, plan.context)]
+
+    def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[str], Any]) -> None:
+        """`execute`: gives a cursor of the open transaction. Raises TargetError for rows that a guard finds."""
+        for guard in self.guards(plan):
+            if execute(guard.query).fetchone() is not None:
+                raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
+        for statement in self.emit(plan, catalog):
+            execute(statement)
 
     def _guards(self, step: object, context: DdlContext) -> Iterator[Guard]:
         if isinstance(step, AlterStep) and not step.new.is_sequence:

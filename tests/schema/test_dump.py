@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.errors import UsageError
-from rplctl.schema.dump import load_catalog, load_dump, split_statements
+from rplctl.schema.dump import load_catalog, split_statements
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
 from tests.schema.models import bare
@@ -63,7 +63,7 @@ BEGIN SET @a=1; END */;;
 DELIMITER ;
 CREATE TABLE `u` (`a` int);
 """
-    models = load_dump(text)
+    models = list(load_catalog(text).tables.values())
     assert [(model.database, model.name) for model in models] == [("d", "t"), ("d", "u")]
     assert models[0].columns[0].charset == "latin1"
     assert models[0].columns[1].comment == "semi; colon"
@@ -71,9 +71,9 @@ CREATE TABLE `u` (`a` int);
 
 def test_a_dump_without_a_database_needs_one_by_name() -> None:
     with pytest.raises(UsageError, match="--database"):
-        load_dump("CREATE TABLE t (a INT);")
-    assert load_dump("CREATE TABLE t (a INT);", "d")[0].database == "d"
-    assert load_dump("CREATE TABLE `x`.`t` (a INT)")[0].database == "x"
+        load_catalog("CREATE TABLE t (a INT);")
+    assert list(load_catalog("CREATE TABLE t (a INT);", "d").tables) == [("d", "t")]
+    assert list(load_catalog("CREATE TABLE `x`.`t` (a INT)").tables) == [("x", "t")]
 
 
 def test_statements_end_at_their_delimiter_not_in_strings_or_comments() -> None:

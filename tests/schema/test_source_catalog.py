@@ -9,9 +9,8 @@ from typing import Any
 from rplctl.command.load_schema import read_dump
 from rplctl.config import Config
 from rplctl.info import MasterInfo
-from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.schema.source_catalog import models_from_rows, read_catalog
+from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.survey import survey
 from rplctl.target import open_target
 from rplctl.target.mysql.target import MysqlTarget
@@ -73,11 +72,6 @@ def test_the_filter_decides_before_a_table_is_asked_for() -> None:
     query = source()
     assert list(read_catalog(query, ["d"], is_wanted=lambda _, table: table == "s").tables) == [("d", "s")]
     assert not any("`h`" in sql for sql in query.asked if sql.startswith("SHOW CREATE"))
-
-
-def test_models_come_from_pairs_of_name_and_text() -> None:
-    (model,) = models_from_rows([("t", "CREATE TABLE `t` (`a` int)")], "d", DdlContext())
-    assert model.qualified_name == "d.t"
 
 
 def text_rows(server: MariadbServer, sql: str) -> list[tuple[Any, ...]]:

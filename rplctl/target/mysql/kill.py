@@ -12,7 +12,6 @@ from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.target.base import sever
 from rplctl.target.mysql.connection import mapped_errors
 
 GONE_WITHIN_SECONDS = 1.0
@@ -41,10 +40,6 @@ class Killer:
         except TargetError as error:
             if error.errno != er.NO_SUCH_THREAD and not error.transient:
                 raise
-
-    def sever(self) -> None:
-        """See target.base.sever."""
-        sever(self._engine)
 
     @property
     def has_killed(self) -> bool:

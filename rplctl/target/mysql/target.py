@@ -36,6 +36,7 @@ from rplctl.target.base import (
     chunk_model,
     inserts_together,
     key_of,
+    sever,
 )
 from rplctl.target.mysql import fence as mysql_fence
 from rplctl.target.mysql import statement as mysql_statement
@@ -186,7 +187,7 @@ class MysqlTarget:
         self._killer.kill()
 
     def sever(self) -> None:
-        self._killer.sever()
+        sever(self.engine)
 
     def is_idle(self) -> bool:
         return self._killer.is_gone()

@@ -15,11 +15,10 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.ddl_type import table
-from rplctl.target.postgresql.large import has_large, in_pieces
-from rplctl.target.postgresql.values import LargeBytes, copy_lines, parameters
+from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
+from rplctl.target.postgresql.values import copy_lines, parameters
 
 MOST_PATTERNS = 50  # of NULLs in the rows of a table without a key
-Parameters = dict[str, str | LargeBytes | None]
 
 
 class RowWriter:
@@ -37,7 +36,7 @@ class RowWriter:
     def refuse_present(self, model: TableModel, keys: Sequence[Row]) -> None:
         if not keys:
             return
-        if not self._is_staged(len(keys)):
+        if not self._is_staged(keys):
             found = sum(
                 self._count(f"SELECT count(*) FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
                 for where, values in self._key_groups(model, keys)
@@ -49,7 +48,7 @@ class RowWriter:
     def delete(self, model: TableModel, keys: Sequence[Row]) -> None:
         if not keys:
             return
-        if self._is_staged(len(keys)):
+        if self._is_staged(keys):
             found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), keys)))
         else:
             found = sum(
@@ -60,10 +59,10 @@ class RowWriter:
 
     def insert(self, model: TableModel, rows: RowSet) -> None:
         found = 0
-        if rows.columns and not rows_sql.leaves_out_computed(model, rows.columns) and self._is_many(len(rows.rows)):
+        if rows.columns and _is_many(rows.rows) and not rows_sql.leaves_out_computed(model, rows.columns):
             found = self._copy(table(model), rows_sql.select_list(model, rows.columns), self._lines(model, rows))
-        elif rows.columns and self._is_staged(len(rows.rows)):
-            found = self.run(rows_sql.insert_staged(model, rows.columns, self._staged(model, *_parts(rows))))
+        elif rows.columns and self._is_staged(rows.rows):
+            found = self.run(rows_sql.insert_staged(model, rows.columns, self._staged(model, rows.columns, rows.rows)))
         else:
             size = max(1, min(rows_sql.ROWS_BY_PARAMETER, rows_sql.MOST_PARAMETERS // max(len(rows.columns), 1)))
             size = size if rows.columns else 1
@@ -76,7 +75,7 @@ class RowWriter:
     def update_by_key(self, model: TableModel, update: RowSet) -> None:
         key, width = key_of(model), len(update.columns)
         what = f"update of {model.qualified_name}"
-        if self._is_staged(len(update.rows)) and not set(update.columns) & set(key):
+        if self._is_staged(update.rows) and not set(update.columns) & set(key):
             staged = self._staged(model, update.columns + key, update.rows)
             return _expect(what, self.run(rows_sql.update_staged(model, update.columns, staged)), len(update.rows))
         sql = rows_sql.update_row(model, update.columns, rows_sql.by_key(model, width))
@@ -165,11 +164,8 @@ class RowWriter:
         values = self._parameters(model, image.columns, [row], first)
         return where, {name: value for name, value in values.items() if value is not None}
 
-    def _is_many(self, count: int) -> bool:
-        return count > rows_sql.ROWS_BY_PARAMETER
-
-    def _is_staged(self, count: int) -> bool:
-        return self._is_many(count) and self._may_stage()
+    def _is_staged(self, rows: Sequence[Row]) -> bool:
+        return _is_many(rows) and self._may_stage()
 
     def run(self, sql: str, values: Parameters | None = None) -> int:
         if values is None or not has_large(values.values()):
@@ -216,8 +212,8 @@ class RowWriter:
             return cursor.rowcount
 
 
-def _parts(rows: RowSet) -> tuple[tuple[int, ...], Sequence[Row]]:
-    return rows.columns, rows.rows
+def _is_many(rows: Sequence[Row]) -> bool:
+    return len(rows) > rows_sql.ROWS_BY_PARAMETER
 
 
 def _expect(what: str, found: int, expected: int) -> None:

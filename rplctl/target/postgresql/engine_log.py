@@ -22,21 +22,14 @@ class PostgresqlLog(ServerLog):
         connection.execute(text(f"SET statement_timeout = {wait}"))
         connection.execute(text(f"SET lock_timeout = {wait}"))
         connection.commit()
-        if not self._may_back_up():
+        may_back_up = (
+            "SELECT bool_or(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc"
+            " WHERE proname IN ('pg_backup_start', 'pg_start_backup')"  # the latter until 14
+            " AND pronamespace = 'pg_catalog'::regnamespace"
+        )
+        if not connection.execute(text(may_back_up)).scalar():
             raise access_denied("GRANT EXECUTE ON FUNCTION pg_backup_start TO the target's user")
         self.collect()
-
-    def _may_back_up(self) -> bool:
-        """pg_start_backup until 14."""
-        return bool(
-            self._connection.execute(
-                text(
-                    "SELECT bool_or(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc"
-                    " WHERE proname IN ('pg_backup_start', 'pg_start_backup')"
-                    " AND pronamespace = 'pg_catalog'::regnamespace"
-                )
-            ).scalar()
-        )
 
     def _figures(self) -> Figures:
         row = self._row("SELECT pg_current_wal_lsn()::text, (SELECT redo_lsn::text FROM pg_control_checkpoint())")

@@ -6,19 +6,20 @@ statement's transaction only. (Manual: "Server-Side Functions" of Large Objects;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import psycopg
 
 from rplctl.event.large_text import LargeText
+from rplctl.target.base import pieces_of
 from rplctl.target.postgresql import values as postgresql_values
 from rplctl.target.postgresql.values import LargeBytes
 
 _PIECE: Final = 4 << 20
 
-Parameters = Mapping[str, str | LargeBytes | None]
+Parameters = dict[str, str | LargeBytes | None]
 
 
 def has_large(values: Iterable[str | LargeBytes | None]) -> bool:
@@ -50,11 +51,7 @@ def _sent(driver: psycopg.Connection[Any], value: bytes | memoryview | LargeText
     found = driver.execute(b"SELECT lo_from_bytea(0, ''::bytea)").fetchone()
     assert found is not None
     oid, at = str(found[0]), 0
-    for piece in value if isinstance(value, LargeText) else _pieces(memoryview(value)):
+    for piece in pieces_of(value, _PIECE):
         driver.execute(b"SELECT lo_put(%s::oid, %s::int8, %s)", (oid, str(at), LargeBytes(piece)))
         at += len(piece)
     return oid
-
-
-def _pieces(view: memoryview) -> Iterator[memoryview]:
-    return (view[at : at + _PIECE] for at in range(0, len(view), _PIECE))

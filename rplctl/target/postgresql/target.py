@@ -234,17 +234,10 @@ class PostgresqlTarget:
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         self._rows.forget_stages()
         try:
-            self._execute_ddl(plan, catalog)
+            with mapped_errors():
+                DDL.carry_out(plan, catalog, lambda sql: self._driver.execute(sql.encode()))
         except TargetError as error:
             raise ddl_error(error, plan) from None
-
-    def _execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        with mapped_errors():
-            for guard in DDL.guards(plan):
-                if self._driver.execute(guard.query.encode()).fetchone() is not None:
-                    raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
-            for statement in DDL.emit(plan, catalog):
-                self._driver.execute(statement.encode())
 
     # net changes
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
-from rplctl.target.base import Row, Value
+from rplctl.target.base import Row, Value, pieces_of
 from rplctl.target.ddl_parts import quote
 from rplctl.target.sqlite.ddl_type import row_number
 
@@ -74,15 +74,9 @@ def _execute(driver: sqlite3.Connection, sql: str, row: Row, bound: BoundColumns
     assert rowid is not None
     for number, value in large.items():
         with driver.blobopen(name, model.columns[columns[number]].name, rowid) as blob:
-            for piece in _pieces(value):
+            for piece in pieces_of(value, _PIECE):
                 blob.write(piece)
     return 1
-
-
-def _pieces(value: memoryview | LargeText) -> Iterable[memoryview]:
-    if isinstance(value, LargeText):
-        return value
-    return (value[at : at + _PIECE] for at in range(0, len(value), _PIECE))
 
 
 def _is_tied(driver: sqlite3.Connection, name: str, model: TableModel, column: int) -> bool:

@@ -298,11 +298,7 @@ class SqliteTarget:
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         try:
-            for guard in DDL.guards(plan):
-                if self._driver.execute(guard.query).fetchone() is not None:
-                    raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
-            for statement in DDL.emit(plan, catalog):
-                self._driver.execute(statement)
+            DDL.carry_out(plan, catalog, self._driver.execute)
         except sqlite3.Error as error:
             raise target_error(error) from error
 
