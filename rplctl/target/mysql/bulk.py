@@ -31,7 +31,7 @@ from rplctl.target.base import COPIES, CountMismatch, EncodedRows, TableChunk, h
 from rplctl.target.mysql.bag import COPIES_COLUMN, STAGE, BagRemover
 from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
 from rplctl.target.mysql.connection import LoadingConnection
-from rplctl.target.mysql.rows import kept_times, left_out, table_name
+from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
 from rplctl.target.mysql.values import quote
 
 _STAGE = b"`rplctl`.`rplctl_stage`"  # beside our own tables: a database we have rights in
@@ -122,7 +122,7 @@ class BulkLoader:
             if value is not None:
                 sets.append(quote(column.name) + b"=" + value)
         if table not in _STAGES:
-            sets += [quote(column.name) + b"=" + value for column, value in left_out(model, rows.columns)]
+            sets += [quote(column.name) + b"=" + value for column, value in implicit_zeros(model, rows.columns)]
         return _whole(load_local(self._driver(), table, places, [rows.view], sets=sets, how=how), rows, model)
 
     def _insert_framed(self, table: bytes, rows: EncodedRows, model: TableModel, how: bytes = b"") -> Loaded:
@@ -130,7 +130,7 @@ class BulkLoader:
         places = [(quote(column.name), _converted(column, b"?") or b"?") for column in columns]
         places += [(COPIES_COLUMN, b"?")] * (COPIES in rows.columns)
         if table not in _STAGES:
-            places += [(quote(column.name), zero) for column, zero in left_out(model, rows.columns)]
+            places += [(quote(column.name), zero) for column, zero in implicit_zeros(model, rows.columns)]
         names = b", ".join(name for name, _ in places)
         sql = b"INSERT INTO %s (%s) VALUES (%s)%s" % (table, names, b", ".join(value for _, value in places), how)
         return _whole(execute_frames(self._driver(), sql, rows), rows, model)

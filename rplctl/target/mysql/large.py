@@ -22,7 +22,7 @@ from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet
 from rplctl.target.mysql.bulk import load_local
 from rplctl.target.mysql.bulk_execute import Loaded
 from rplctl.target.mysql.connection import LoadingConnection
-from rplctl.target.mysql.rows import change_statement, finds_by_key, has_empty_enum, left_out, table_name
+from rplctl.target.mysql.rows import change_statement, finds_by_key, has_empty_enum, implicit_zeros, table_name
 from rplctl.target.mysql.values import StagedCell, literal, quote
 
 _CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
@@ -75,7 +75,9 @@ class SingleChanges:
         cells = [(value, column) for value, column in cells if column.generated is None]
         large = [(value, column) for value, column in cells if _is_large(value)]
         given = [(column, literal(value, column)) for value, column in cells if not _is_large(value)]
-        sets = [b"%s=%s" % (quote(column.name), text) for column, text in [*given, *left_out(model, rows.columns)]]
+        sets = [
+            b"%s=%s" % (quote(column.name), text) for column, text in [*given, *implicit_zeros(model, rows.columns)]
+        ]
         places = [quote(column.name) for _, column in large]
         if not large or has_empty_enum(model, [rows]):  # an empty ENUM warns
             return False

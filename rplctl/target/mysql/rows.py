@@ -36,7 +36,7 @@ def table_name(model: TableModel) -> bytes:
 def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, int]]:
     """(statement, rows in it)."""
     written = [(i, c) for i, c in enumerate(rows.columns) if model.columns[c].generated is None]
-    zeros = left_out(model, rows.columns)
+    zeros = implicit_zeros(model, rows.columns)
     names = b", ".join([quote(model.columns[c].name) for _, c in written] + [quote(column.name) for column, _ in zeros])
     head = b"INSERT INTO %s (%s) VALUES " % (table_name(model), names)
     columns = [(i, model.columns[c]) for i, c in written]
@@ -45,7 +45,7 @@ def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[bytes, 
     return _grouped(head, b",", values)
 
 
-def left_out(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, bytes]]:
+def implicit_zeros(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, bytes]]:
     """Columns besides `columns` that need a value and have no default, with the zero of their type."""
     given = set(columns)
     zeros = ((column, _ZEROS.get(column.type)) for number, column in enumerate(model.columns) if number not in given)

@@ -13,9 +13,9 @@ from rplctl.target.mysql.rows import (
     delete_statements,
     finds_by_key,
     has_empty_enum,
+    implicit_zeros,
     insert_statements,
     kept_times,
-    left_out,
     parents_first,
     update_statements,
     where_row,
@@ -62,12 +62,12 @@ def test_a_column_of_the_replicas_own_gets_the_zero_of_its_type() -> None:
         Column("shape", "point", nullable=False),
     )
     model = TableModel("d", "t", (Column("id", "int"), *own))
-    assert [(column.name, zero) for column, zero in left_out(model, (0,))] == [
+    assert [(column.name, zero) for column, zero in implicit_zeros(model, (0,))] == [
         ("n", b"0"),
         ("s", b"''"),
         ("d", b"'0000-00-00'"),
     ]
-    assert [column.name for column, _ in left_out(model, (0, 1, 2))] == ["d"]
+    assert [column.name for column, _ in implicit_zeros(model, (0, 1, 2))] == ["d"]
     assert list(insert_statements(model, RowSet((0,), [(7,)]))) == [
         (b"INSERT INTO `d`.`t` (`id`, `n`, `s`, `d`) VALUES (7,0,'','0000-00-00')", 1)
     ]

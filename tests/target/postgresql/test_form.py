@@ -1,0 +1,43 @@
+"""Fields of a bulk load are texts that PostgreSQL reads as the value; rows with computed columns go otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.errors import TargetError
+from rplctl.event.column import ColumnFormat
+from rplctl.event.table_map import ColumnType
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import Value
+from rplctl.target.postgresql.form import FORM
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        (Column("c", "bit", 4), 5, b"0101"),
+        (Column("c", "double"), 0.1, b"0.1"),
+        (Column("c", "datetime"), "0000-00-00 00:00:00", b"-infinity"),
+        (Column("c", "varchar", 10), "0000-00-00", b"0000-00-00"),
+        (Column("c", "blob"), memoryview(b"\x00\xff"), b"\\x00ff"),
+        (Column("c", "text"), "é\t", "é\t".encode()),
+        (Column("c", "int"), None, b""),
+    ],
+)
+def test_a_field_is_the_value(column: Column, value: Value, expected: bytes) -> None:
+    assert FORM.field_text(column, value) == expected
+
+
+def test_text_that_postgresql_has_not_is_refused() -> None:
+    for text in ("a\0", "\ud800"):
+        with pytest.raises(TargetError) as caught:
+            FORM.field_text(Column("c", "text"), text)
+        assert caught.value.errno == 1366
+
+
+def test_only_tables_without_computed_columns_are_encoded() -> None:
+    plain = (Column("a", "int"),)
+    assert FORM.encodes([], TableModel("d", "t", plain))
+    assert not FORM.encodes([], TableModel("d", "t", (*plain, Column("g", "int", generated="1"))))
+    fmt = ColumnFormat(ColumnType.LONG)
+    assert FORM.format_for(fmt, plain[0]) is fmt
