@@ -335,14 +335,15 @@ def test_a_signal_is_heeded_while_the_dump_is_being_begun(
         os.kill(os.getpid(), signal.SIGTERM)
         if slow != "recover_relay_log":
             for _ in range(200):  # what a hundred thousand GTIDs take
+                naps.append(slow)
                 time.sleep(0.05)
         reached.append(slow)
         return really(*args, **options)
 
     reached: list[str] = []
+    naps: list[str] = []
     monkeypatch.setattr(receiver_module, slow, slowly)
-    began = time.monotonic()
     Receiver(made.config, made.channel).run()
-    assert time.monotonic() - began < 5
+    assert len(naps) < 100, "half of what it takes"
     assert reached == (["recover_relay_log"] if slow == "recover_relay_log" else [])
     assert made.relay_logs() == [] and made.status().state == ""

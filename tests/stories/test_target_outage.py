@@ -43,7 +43,7 @@ from rplctl.repository import create_tables, open_master_info, open_relay_log_in
 from rplctl.status import AWAY, read_status
 from rplctl.target import open_engine, open_target
 from tests.applier.demo_log import groups_of
-from tests.kit.replica import Replica, new_log, wait_until
+from tests.kit.replica import Replica, new_log, slowness, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -330,7 +330,7 @@ def test_it_says_what_it_waits_for_and_since_when_and_stop_ends_it_at_once(
     run = Run(tmp_path / "run", recorded, clear(postgres_target), "marker", commit_group_transactions=1)
     began = time.time()
     with killing(monkeypatch, postgres_target, ONCE, outage_s=inf), run:
-        wait_until(lambda: "retry-time: 1  maximum-retries: 0" in run.status.last_error, 30)
+        wait_until(lambda: "retry-time: 1  maximum-retries: 0" in run.status.last_error, 240)
         status = run.status
         assert status.state == AWAY and status.last_errno == 2013
         assert re.search("message: (Lost connection to the target|the target says: .)", status.last_error)
@@ -338,8 +338,8 @@ def test_it_says_what_it_waits_for_and_since_when_and_stop_ends_it_at_once(
         assert run.is_running
         stopped_at = time.monotonic()
         run.applier.stop.set()
-        run.join(10)
-        assert time.monotonic() - stopped_at < 3 and run.error is None
+        run.join(60)
+        assert (time.monotonic() - stopped_at) / slowness() < 3 and run.error is None
     run.applier = run._new_applier()
     run.applier.run()
     check_rows(postgres_target)
@@ -364,7 +364,7 @@ def test_a_process_that_waits_for_its_target_ends_within_two_seconds(
         try:
             mariadb.sql(f"INSERT INTO {DATABASE}.probe VALUES (1)")
             status_path = replica.channel.status_path("applier")
-            wait_until(lambda: read_status(status_path).state == AWAY, 60)
+            wait_until(lambda: read_status(status_path).state == AWAY, 240)
             time.sleep(2)  # until it asks again and again
             pid, began = replica.pid("applier"), time.monotonic()
             assert pid
@@ -373,7 +373,7 @@ def test_a_process_that_waits_for_its_target_ends_within_two_seconds(
             else:
                 os.kill(pid, signal.SIGTERM)
             wait_until(lambda: replica.pid("applier") != pid, 60)
-            assert time.monotonic() - began < 2 + (SLOW_START_S if how == "stop" else 0)
+            assert (time.monotonic() - began) / slowness() < 2 + (SLOW_START_S if how == "stop" else 0)
             assert "while the target was away" in replica.channel.log_path("applier").read_text()
             status = read_status(status_path)
             assert status.state == "" and "error connecting to the target" in status.last_error
@@ -413,7 +413,7 @@ def test_another_applier_that_took_the_channel_during_the_outage_keeps_it(
     rival = open_target(run.config.target_url)
     try:
         with killing(monkeypatch, maria_target, ONCE, outage_s=inf) as killer, run:
-            wait_until(lambda: "retry-time: 5 " in run.status.last_error, 30)
+            wait_until(lambda: "retry-time: 5 " in run.status.last_error, 240)
             killer.outage_s = 0
             killer.start_again()
             rival.fence("")
@@ -435,7 +435,7 @@ def test_an_account_that_is_refused_is_waited_for_as_a_receiver_waits(
     run.config = replace(run.config, target=url.replace("//rpl:rpl@", "//w:right@"))
     run.applier = run._new_applier()
     with run:
-        wait_until(lambda: run.status.last_errno == 1045, 30)
+        wait_until(lambda: run.status.last_errno == 1045, 240)
         assert run.status.state == AWAY and "target-password-file" in run.status.last_error
         maria_target.sql("CREATE USER w IDENTIFIED BY 'right'; GRANT ALL ON *.* TO w")
         run.join(60)
@@ -454,10 +454,10 @@ def test_a_sqlite_file_whose_file_system_is_away_is_waited_for_and_never_made_an
         mount.rename(gone)
     with run:
         if moment != "at start":
-            wait_until(lambda: run.status.transactions, 60)
+            wait_until(lambda: run.status.transactions, 240)
             mount.rename(gone)
             mount.mkdir()  # what is left of a mount point
-        wait_until(lambda: run.status.state == AWAY, 60)
+        wait_until(lambda: run.status.state == AWAY, 240)
         assert run.status.last_errno == 1017, run.status.last_error
         assert not (mount / "target.db").exists()
         if mount.exists():
