@@ -85,16 +85,19 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 
 def _forget_channel(channel: Channel, repositories: Repositories) -> None:
     """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
-    if target_has_table(repositories, "rplctl_table_models"):
-        from rplctl.own_tables.models import forget_models
+    from rplctl.own_tables.group_begun import forget_group
+    from rplctl.own_tables.models import forget_models
+    from rplctl.own_tables.prepared import forget_prepared
 
-        with repositories.engine().begin() as connection:
-            forget_models(connection, channel.name)
-    if target_has_table(repositories, "rplctl_prepared_xa"):
-        from rplctl.own_tables.prepared import forget_prepared
-
-        with repositories.engine().begin() as connection:
-            forget_prepared(connection, channel.name)
+    forgets = {
+        "rplctl_table_models": forget_models,
+        "rplctl_prepared_xa": forget_prepared,
+        "rplctl_group_begun": forget_group,
+    }
+    for table, forget in forgets.items():
+        if target_has_table(repositories, table):
+            with repositories.engine().begin() as connection:
+                forget(connection, channel.name)
     repositories.master_info.remove()
     remove_file(channel.relay_log_index_path)
     for role in ROLES:

@@ -6,7 +6,7 @@ With `log_bin` the binary log of applied transactions follows COMMIT. All from C
 (WL#9452 F-2.2): whoever collects the state of the logs sees both or neither.
 A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
 table, goes read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5): a crash in between repeats
-it, visibly. Of a run of them only the first reads the position.
+it, visibly; rows of MyISAM tables with a key go many to a commit (own_tables/group_begun.py).
 An error during COMMIT is ambiguous: the transaction may be durable although the client saw an error. The stored
 position decides, on a new connection, waited for if need be: never repeated blindly, never skipped blindly.
 """
@@ -57,29 +57,24 @@ def commit_group(
     crash_point("crash_after_commit_and_update_pos")
 
 
-def commit_after(  # noqa: PLR0913 - what surrounds a transaction, by keyword
+def commit_after(
     target: Target,
     ledger: Ledger,
     step: Step,
     apply: Callable[[], None],
     *,
     foreign_keys: bool = True,
-    in_a_row: bool = False,
 ) -> None:
     """Apply, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
 
     What the target can roll back is still committed together with the position. Otherwise a crash between the two
     leaves the change without its position: it is executed again at the next start and stops with the target's own
     error (a table exists already), which the operator skips.
-
-    `in_a_row`: we committed `expected` a moment ago and met no error since, so the position is not read before
-    anything is applied: a round trip less. Whoever takes over gets the fence with the end of our connection (D4), and
-    who moves the position by hand all the same is met after one group, by the compare-and-swap.
     """
     expected, new = step
     target.begin(foreign_keys=foreign_keys)
     try:
-        stored = None if in_a_row else ledger.stored(target.connection)
+        stored = ledger.stored(target.connection)
         if stored is not None and not stored.is_at(expected):
             raise taken_over(expected)
         apply()

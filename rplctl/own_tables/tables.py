@@ -3,6 +3,7 @@
     rplctl_commit_marker    one row per channel: the position of the last commit while the repository is a FILE
     rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
     rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
+    rplctl_group_begun      what of MyISAM tables is being applied, so that a crash in it is known
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
 In SQLite they are beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database
@@ -66,6 +67,19 @@ def prepared_xa(dialect: str) -> Table:
     )
 
 
+@cache
+def group_begun(dialect: str) -> Table:
+    return _own_table(
+        dialect,
+        "rplctl_group_begun",
+        "Source transactions on tables without transactions that are being applied",
+        Column("Begin_log_name", String(512), nullable=False),
+        Column("Begin_log_pos", BigInteger, nullable=False),
+        Column("End_log_name", String(512), nullable=False),
+        Column("End_log_pos", BigInteger, nullable=False),
+    )
+
+
 def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
     """By channel, in our own schema where there is one."""
     by_channel = Column("Channel_name", String(64), primary_key=True)
@@ -88,7 +102,7 @@ def create_own_tables(engine: Engine) -> None:
         dialect_of(dialect).lock_installation(connection)
         if schema := dialect_of(dialect).own_schema:
             connection.execute(CreateSchema(schema, if_not_exists=True))
-        for table in (commit_marker(dialect), table_models(dialect), prepared_xa(dialect)):
+        for table in (commit_marker(dialect), table_models(dialect), prepared_xa(dialect), group_begun(dialect)):
             table.create(connection, checkfirst=True)
         add_pieces(connection)
         create_next_event_view(connection)

@@ -77,19 +77,3 @@ def test_nothing_is_applied_when_somebody_else_moved_the_position(opened: tuple[
         commit_after(target, ledger, Step(at(0), at(1)), lambda: pytest.fail("applied"))
     assert stored(target, ledger) == 5
     target.close()
-
-
-def test_in_a_row_the_position_is_not_read_before_and_still_moves_only_from_where_we_left_it(
-    opened: tuple[Target, Ledger], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target, ledger = opened
-    commit_after(target, ledger, Step(at(0), at(1)), lambda: None)
-    with monkeypatch.context() as patched:
-        patched.setattr(ledger, "stored", lambda _: pytest.fail("read"))
-        commit_after(target, ledger, Step(at(1), at(2)), lambda: None, in_a_row=True)
-    assert stored(target, ledger) == 2
-    commit_group(target, ledger, Step(at(2), at(7)), lambda: None)  # somebody else
-    with pytest.raises(LockBusy):
-        commit_after(target, ledger, Step(at(2), at(3)), lambda: None, in_a_row=True)
-    assert stored(target, ledger) == 7
-    target.close()

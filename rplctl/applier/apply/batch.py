@@ -8,9 +8,11 @@ all before the offender and raises its error. A long batch that does not fit in 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,10 +27,10 @@ from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_run
-from rplctl.applier.feed.event_range import apart, event_range
+from rplctl.applier.feed.event_range import apart, event_range, lying_range
 from rplctl.applier.feed.gtids import moved_by
 from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over, refuse_unknown
-from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.interrupt import Interrupter, Stopped
 from rplctl.applier.log_bin.catch_up import CatchUp
 from rplctl.applier.log_bin.events import stage
 from rplctl.applier.spark.pipeline import Pipeline
@@ -40,13 +42,18 @@ from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
+from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.group_begun import forget_group, keep_group, kept_group
 from rplctl.own_tables.models import store_models
+from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog
-from rplctl.target import statement_target
+from rplctl.schema.statement import TableName
+from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import BagMismatch, CountMismatch, Target
 
 MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
+BYTES_IN_ORDER = 1 << 20  # of log, where nothing can be rolled back: what a crash repeats
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
 # a statement that XA transactions may not hold; for temporary tables (MySQL)
@@ -81,6 +88,7 @@ class BatchApplier:
         self._rules = ReplicationFilter.from_config(config)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
         self.info = info
+        self._begun: tuple[BinlogPosition, BinlogPosition] | None = None  # a group that is open (group_begun.py)
         self.bulk = BulkApplier(config, channel, target, tables, pipeline, interrupter, in_xa=self._in_xa)
         self.retried = 0
         self.passed_over = 0
@@ -109,7 +117,24 @@ class BatchApplier:
             tables = LiveTables(server, Tolerance.from_config(config))
         else:
             tables = StoredModels.open(target, channel.name, info.exec_position)
-        return cls(config, channel, target, ledger, pipeline, interrupter, tables, info)
+        applier = cls(config, channel, target, ledger, pipeline, interrupter, tables, info)
+        if server is not None:
+            applier._find_group()
+        return applier
+
+    def _find_group(self) -> None:
+        """What a crash left in the middle of it; one that begins elsewhere is not ours any more."""
+        with mapped_errors(self._target.kind), self._target.engine.begin() as connection:
+            self._begun = kept_group(connection, self._channel.name)
+            if self._begun is not None and not self._is_again:
+                forget_group(connection, self._channel.name)
+                self._begun = None
+        if self._begun is not None:
+            log.warning(
+                "the transactions up to %s are applied once more: they change tables without transactions, and the "
+                "applier ended in the middle of them",
+                self._begun[1],
+            )
 
     @property
     def catalog(self) -> Catalog:
@@ -168,6 +193,8 @@ class BatchApplier:
         parts = apart(batch, self._unfolded_bytes)
         if len(parts) > 1:
             return sum(self._apply(part) for part in parts)
+        if self._is_again:
+            return self._one_by_one(batch, may_be_cut=False)
         if batch.kind is BatchKind.COMMIT_GROUP:
             return self._in_order(batch)
         try:
@@ -175,7 +202,7 @@ class BatchApplier:
         except Inconsistent:
             return self._in_order(batch)
         except NotTransactional:
-            return self._one_by_one(batch, may_be_cut=False)
+            return sum(map(self._without_rollback, batch.parts(MOST_IN_ORDER, BYTES_IN_ORDER)))
         except InDoubt:
             raise  # it may be committed: nothing of it is tried again before the position is read
         except BagMismatch as error:
@@ -203,29 +230,104 @@ class BatchApplier:
             pass
         return self._one_by_one(batch)
 
+    def _without_rollback(self, batch: Batch) -> int:
+        """Transactions on tables that keep what is done to them, in the source's order, with one commit for all. A
+        crash before it applies them once more (own_tables/group_begun.py); one by one where that cannot be done twice.
+        """
+        statements = self._tables.statements
+        if batch.last - batch.first == 1 or batch.has_payload or self._in_xa or statements is None:
+            return self._one_by_one(batch, may_be_cut=False)
+        lying = lying_range(batch)
+        run = filtered(read_run(lying.data, lying.start, lying.end, lying.description), self._rules)
+        self._tables.introduce(run)
+        if not statements.can_repeat(run):
+            return self._one_by_one(batch, may_be_cut=False)
+        work = self._range()  # strict: it is the first time
+        self._begin_group(batch)
+        ends = np.searchsorted(run.starts, batch.scan.end[batch.first : batch.last]).tolist()
+        done, changes, failure = 0, 0, None
+        self._target.begin(foreign_keys=True)
+        try:
+            self._tables.begin_group(run)
+            for first, last in pairwise([0, *ends]):
+                self._interrupter.check()
+                changes = work.result.changes
+                work.apply(run.part(first, last))
+                done += 1
+                crash_point("crash_after_commit_before_update_pos")
+        except (Stopped, Inconsistent, RplError) as error:
+            if getattr(error, "transient", False):
+                raise  # the connection may be gone: tried again as after a crash
+            failure = error
+        finally:
+            self._target.rollback()
+        self._end_group(replace(batch, last=batch.first + done))
+        self._applied(work)
+        if failure is None:
+            return work.result.changes
+        if isinstance(failure, Stopped) or work.result.changes > changes:
+            raise failure
+        return changes + self._one_by_one(replace(batch, first=batch.first + done), may_be_cut=False)
+
+    def _begin_group(self, batch: Batch) -> None:
+        """Say in the target what is applied from here on, before any of it is; from the position that is ours alone."""
+        begin, end = self.info.exec_position, batch.source_position
+        self._target.begin(foreign_keys=True)
+        try:
+            self._ledger.advance(self._target.connection, self.info, self.info)
+            keep_group(self._target.connection, self._channel.name, begin, end)
+            self._target.commit()
+        finally:
+            self._target.rollback()
+        self._begun = (begin, end)
+
+    def _end_group(self, done: Batch) -> None:
+        """Commit the position behind what was applied, and that nothing is open; nothing more when none of it was."""
+        self._begun = (self.info.exec_position, done.source_position)
+        if done.first < done.last:
+            return self._commit(done, lambda: None)
+        self._target.begin(foreign_keys=True)
+        try:
+            forget_group(self._target.connection, self._channel.name)
+            self._target.commit()
+        finally:
+            self._target.rollback()
+        self._begun = None
+
+    @property
+    def _is_again(self) -> bool:
+        """Whether what comes next may be there already."""
+        return self._begun is not None and self._begun[0] == self.info.exec_position
+
+    def _move_group(self, position: BinlogPosition) -> None:
+        """In the transaction that commits `position`."""
+        assert self._begun is not None
+        if position.is_before(self._begun[1]):
+            keep_group(self._target.connection, self._channel.name, position, self._begun[1])
+        else:
+            forget_group(self._target.connection, self._channel.name)
+
     def _one_by_one(self, batch: Batch, *, may_be_cut: bool = True) -> int:
-        changes, begun = 0, self.info
+        changes = 0
         for group in batch.one_by_one():
             self._interrupter.check()
             if group.kind is BatchKind.SKIP:
                 changes += self._apply(group)
             else:
-                changes += self._ordered(group, may_be_cut=may_be_cut, in_a_row=self.info is not begun)
+                changes += self._ordered(group, may_be_cut=may_be_cut)
         return changes
 
-    def _ordered(self, batch: Batch, *, may_be_cut: bool = True, in_a_row: bool = False) -> int:
-        """The batch in the source's order, in one transaction. `may_be_cut`: by STOP, if it holds nothing but rows.
-        `in_a_row`: see commit_after.
-        """
+    def _ordered(self, batch: Batch, *, may_be_cut: bool = True) -> int:
+        """The batch in the source's order, in one transaction. `may_be_cut`: by STOP, if it holds nothing but rows."""
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (
             self._interrupter.work() if may_be_cut and only_rows else nullcontext(),
             event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
             run = read_run(events.data, events.start, events.end, events.description)
-            return self._ordered_run(batch, filtered(run, self._rules), in_a_row=in_a_row)
+            return self._ordered_run(batch, filtered(run, self._rules))
 
-    def _ordered_run(self, batch: Batch, run: EventRun, *, in_a_row: bool = False) -> int:
+    def _ordered_run(self, batch: Batch, run: EventRun) -> int:
         tables, is_several = self._tables, batch.last - batch.first > 1
         if is_several and batch.has_payload:
             raise Inconsistent("compressed groups are gone through one by one")
@@ -234,14 +336,7 @@ class BatchApplier:
         check_permitted(run, self.info, self._config, tables.know)
         if is_several and not tables.can_share(run):
             raise Inconsistent("groups that do not fit into one transaction")
-        work = OrderedRange(
-            self._target,
-            tables.catalog,
-            self._channel.name,
-            config=self._config,
-            statements=tables.statements,
-            cascades_lost=() if foreign_keys else tables.cascading_parents(),
-        )
+        work = self._range(cascades_lost=() if foreign_keys else tables.cascading_parents())
 
         def apply() -> None:
             tables.begin_group(run)
@@ -259,7 +354,7 @@ class BatchApplier:
 
         after = tables.position_follows(run, in_xa=self._in_xa)
         try:
-            self._commit(batch, apply, foreign_keys=foreign_keys, after=after, in_a_row=in_a_row)
+            self._commit(batch, apply, foreign_keys=foreign_keys, after=after)
         except TargetError as error:
             if tables.replay_from_now(error, run, work.result.changes):
                 return self._ordered_run(batch, run)
@@ -267,6 +362,17 @@ class BatchApplier:
                 raise
             self._commit(batch, apply, foreign_keys=foreign_keys, after=True)
         return self._applied(work)
+
+    def _range(self, cascades_lost: Collection[TableName] = ()) -> OrderedRange:
+        return OrderedRange(
+            self._target,
+            self._tables.catalog,
+            self._channel.name,
+            config=self._config,
+            statements=self._tables.statements,
+            cascades_lost=cascades_lost,
+            again=self._is_again,
+        )
 
     def _applied(self, work: OrderedRange) -> int:
         """What was committed: its notes, its tables; the number of row changes."""
@@ -288,22 +394,26 @@ class BatchApplier:
         *,
         foreign_keys: bool = True,
         after: bool = False,
-        in_a_row: bool = False,
     ) -> None:
         """`after`: the group may commit by itself, its position follows."""
 
         def apply_uncut() -> None:
             apply()
+            if self._is_again:
+                self._move_group(new.exec_position)
             self._interrupter.before_commit()
 
         new = moved_by(batch, self.info, self._config)
         try:
             stage(self._ledger.log, batch, self._config, self._rules, self.info)
-            commit = partial(commit_after, in_a_row=in_a_row) if after else commit_group
+            commit = commit_after if after else commit_group
             commit(self._target, self._ledger, Step(self.info, new), apply_uncut, foreign_keys=foreign_keys)
         except RplError as error:
             error.channel = self._channel.name
             if not error.position:
                 error.position = str(batch.source_position)
             raise
+        if self._begun is not None and self._is_again:
+            ahead = new.exec_position.is_before(self._begun[1])
+            self._begun = (new.exec_position, self._begun[1]) if ahead else None
         self.info = new

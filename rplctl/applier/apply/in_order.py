@@ -88,6 +88,7 @@ class OrderedRange:
 
     `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
     `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction by itself.
+    `again`: rows of it may be there already (own_tables/group_begun.py).
     `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
     """
 
@@ -100,6 +101,7 @@ class OrderedRange:
         config: Config,
         statements: LiveTables | None = None,
         cascades_lost: Collection[TableName] = (),
+        again: bool = False,
     ) -> None:
         self._target = target
         self._cascades_lost = cascades_lost
@@ -112,7 +114,7 @@ class OrderedRange:
         self._stops_at_accounts = config.on_unsupported_ddl == "stop_all"
         self._lower_case = config.lower_case_table_names
         self._statements = statements
-        self._tolerance = Tolerance.from_config(config)
+        self._tolerance = replace(Tolerance.from_config(config), again=again)
         rules = ReplicationFilter.from_config(config)
         self._accepts = rules.accepts_table if rules.has_table_rules else None
         self._cascades_of, self._cascades = catalog, dict[str, Cascade]()
@@ -169,9 +171,8 @@ class OrderedRange:
         """XA PREPARE: nothing is visible yet, the rows wait in the target; ONE PHASE is a commit."""
         prepare = parse_event(run.event(number), run.description)
         assert isinstance(prepare, XaPrepare)
-        inner = replace(run, starts=run.starts[:number], lengths=run.lengths[:number], types=run.types[:number])
         if prepare.one_phase:
-            self.apply(inner)
+            self.apply(run.part(0, number))
             return
         events = (run.event(n) for n in range(number))
         keep_prepared(self._target.connection, self._channel, _xid_text(prepare.xid), events, run.description)

@@ -16,7 +16,7 @@ from rplctl.applier.apply.binlog_statement import told_apart
 from rplctl.applier.apply.target_catalog import LiveCatalog
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.decode.net_changes import Inconsistent
-from rplctl.applier.decode.row_stream import EventRun, unknown_tables
+from rplctl.applier.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.errors import BinlogFormatError, TargetError
 from rplctl.event.charset import charset_of
@@ -30,7 +30,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import Move, TableName
-from rplctl.target.base import Statement, StatementTarget
+from rplctl.target.base import Statement, StatementTarget, key_of
 
 _ROWS_FLAGS = 25  # offset in a rows event: header and table id come before
 # Invalid utf8mb4 character string; Incorrect string value
@@ -101,6 +101,20 @@ class LiveTables:
         """Whether the tables of its rows have transactions here."""
         models = (self.catalog.tables.get(name) for name in unknown_tables(run, Catalog()))
         return all(model is None or self._target.is_transactional(model) for model in models)
+
+    def can_repeat(self, run: EventRun) -> bool:
+        """Whether rows of it may be applied again to tables that hold some of them: whole images of rows with a key,
+        which nothing but the event changes, and none that a ROLLBACK takes back while the others stay.
+        """
+        for rows in read_tables(run, self.catalog, self._target.kind):
+            model, count = rows.model, len(rows.model.columns)
+            if self._target.is_transactional(model) or not key_of(model):
+                return False
+            if self._target.wants_replay(model) or self._prefers_replay(model):
+                return False
+            if (rows.events.column_count != count).any() or not rows.images.are_full():
+                return False
+        return True
 
     def begin_group(self, run: EventRun) -> None:
         """In its transaction, before the first event. Only what may be rolled back costs a savepoint."""

@@ -70,6 +70,7 @@ class Tolerance:
     idempotent: bool = False
     ddl_is_idempotent: bool = False
     ignored: frozenset[int] | None = frozenset()
+    again: bool = False  # rows that may have been applied already, whole and by key (own_tables/group_begun.py)
 
     @classmethod
     def from_config(cls, config: Config) -> Tolerance:
@@ -98,6 +99,9 @@ class Tolerance:
 
     def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
         """Apply one change. What did not fit in IDEMPOTENT mode is returned: it was overwritten or passed over."""
+        if self.again:
+            self._apply_again(target, change, model)
+            return None
         if self.is_strict:
             _apply(target, change, model)
             return None
@@ -110,6 +114,22 @@ class Tolerance:
                 self._overwrite(target, change, model)
             return error
         return None
+
+    def _apply_again(self, target: Target, change: RowChange, model: TableModel) -> None:
+        """The row is as the change leaves it, and no other has its keys, whether this change and those behind it are
+        there already or not. That a row moves to another key is a row less and a row more here.
+        """
+        try:
+            return _apply(target, change, model)
+        except TargetError as error:
+            if error.errno not in {er.KEY_NOT_FOUND, *DUPLICATE}:
+                raise
+            is_missing = error.errno == er.KEY_NOT_FOUND
+        if change.after is None:
+            return None
+        if change.before is not None and not is_missing:
+            _apply(target, RowChange(ChangeKind.DELETE, change.before, None), model)
+        return self._overwrite(target, RowChange(ChangeKind.INSERT, None, change.after), model)
 
     def _try(self, target: Target, change: RowChange, model: TableModel) -> None:
         with undone_on_error(target, wanted=dialect_of(target.kind).error_ends_transaction):

@@ -72,6 +72,11 @@ class EventRun:
     description: FormatDescription
     has_more_than_rows: bool = False
 
+    def part(self, first: int, last: int) -> EventRun:
+        """The events first..last (exclusive)."""
+        own = slice(first, last)
+        return replace(self, starts=self.starts[own], lengths=self.lengths[own], types=self.types[own])
+
     def event(self, number: int) -> bytes:
         start = int(self.starts[number])
         raw: bytes = self.data[start : start + int(self.lengths[number])].tobytes()

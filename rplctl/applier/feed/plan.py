@@ -110,6 +110,15 @@ class Batch:
             empty = self.kind is not BatchKind.COMMIT_GROUP and self.scan.kind[number] in _EMPTY_KINDS
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
+    def parts(self, transactions: int, size: int) -> Iterator[Batch]:
+        """Of so many transactions and bytes of log each at most, or of one transaction."""
+        first = self.first
+        while first < self.last:
+            within = int(np.searchsorted(self.scan.end, self.scan.start[first] + size, side="right"))
+            last = min(max(within, first + 1), first + transactions, self.last)
+            yield replace(self, first=first, last=last)
+            first = last
+
     def halves(self) -> tuple[Batch, Batch]:
         middle = (self.first + self.last) // 2
         return replace(self, last=middle), replace(self, first=middle)

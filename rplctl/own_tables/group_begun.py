@@ -1,0 +1,41 @@
+"""Transactions on tables without transactions that are being applied together: which, while they are (WL#3970).
+
+What is done to a MyISAM table stays done when the applier dies, so one commit for many of the source's transactions
+leaves open which of them are there. Invariant: from before the first of a group is applied until the position behind
+the last is committed, the target says where the group begins and ends. Whoever finds that and stands at its begin
+applies the group once more, whatever of it is there already.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, insert, select
+
+from rplctl.own_tables.tables import group_begun
+from rplctl.position import BinlogPosition
+from rplctl.target import mapped_errors
+
+
+def keep_group(connection: Connection, channel: str, begin: BinlogPosition, end: BinlogPosition) -> None:
+    """In place of one that is kept."""
+    forget_group(connection, channel)
+    table = group_begun(connection.dialect.name)
+    places = {"Begin_log_name": begin.log_name, "Begin_log_pos": begin.log_pos}
+    places |= {"End_log_name": end.log_name, "End_log_pos": end.log_pos}
+    with mapped_errors(connection.dialect.name):
+        connection.execute(insert(table).values(Channel_name=channel, **places))
+
+
+def kept_group(connection: Connection, channel: str) -> tuple[BinlogPosition, BinlogPosition] | None:
+    """(begin, end) of what was being applied when nobody could say any more how far it was."""
+    table = group_begun(connection.dialect.name)
+    with mapped_errors(connection.dialect.name):
+        row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()
+    if row is None:
+        return None
+    return BinlogPosition(row.Begin_log_name, row.Begin_log_pos), BinlogPosition(row.End_log_name, row.End_log_pos)
+
+
+def forget_group(connection: Connection, channel: str) -> None:
+    table = group_begun(connection.dialect.name)
+    with mapped_errors(connection.dialect.name):
+        connection.execute(delete(table).where(table.c.Channel_name == channel))
