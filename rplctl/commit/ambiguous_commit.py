@@ -47,14 +47,10 @@ def until_answered(ask: Callable[[], Answer]) -> Answer:
             return ask()
         except TargetError as error:
             if not error.transient or _is_stopping.get()() or time.monotonic() > deadline:
-                raise _in_doubt(error) from None
+                raise InDoubt(
+                    f"the target went away in COMMIT, and whether it is durable could not be read: {error.message}",
+                    errno=error.errno,
+                    hint="rplctl start, once the target answers: it goes on from the position that is stored there",
+                ) from None
             log.warning("the target went away in COMMIT and is asked again: %s", error.message)
         time.sleep(PAUSE_S)
-
-
-def _in_doubt(error: TargetError) -> InDoubt:
-    return InDoubt(
-        f"the target went away in COMMIT, and whether it is durable could not be read: {error.message}",
-        errno=error.errno,
-        hint="rplctl start, once the target answers: it goes on from the position that is stored there",
-    )

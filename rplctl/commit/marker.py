@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
@@ -51,17 +51,18 @@ class MarkerLedger:
     def open(self) -> RelayLogInfo:
         """Reconcile file and marker, then mark them as moving (File_in_step false) until `close`."""
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
-            self._in_step(connection, False)  # a write first: takes the lock before anything is read
-            marker, in_step_before = self._before, self._in_step_before
+            self._set(connection, Channel_name=self._channel)  # takes the lock before anything is read
+            marker, in_step = read_marker(connection, self._channel)
+            self._set(connection, File_in_step=False)
             info = self._repository.read()
             if marker is None:
                 connection.execute(insert(self._marker).values(File_in_step=False, **self._row(info)))
-            elif not info.is_at(marker):
-                before, info = info, one_that_counts(info, marker, in_step_before)
-                if info is before:
-                    self._write(connection, info)
-            else:
+            elif info.is_at(marker):
                 info = replace(info, gtid_executed=marker.gtid_executed)
+            else:
+                stored, info = info, one_that_counts(info, marker, in_step)
+                if info is stored:
+                    self._set(connection, **self._row(info))
         self._flush(info, force=True)
         return info
 
@@ -95,7 +96,7 @@ class MarkerLedger:
                 dialect_of(connection.dialect.name).wait_at_most(connection, CLOSE_PATIENCE_MS)
                 try:
                     with connection.begin():
-                        self._in_step(connection, True)
+                        self._set(connection, File_in_step=True)
                 finally:
                     connection.invalidate()  # its patience with it
         except TargetError as error:
@@ -105,18 +106,10 @@ class MarkerLedger:
     def _flush(self, info: RelayLogInfo, *, force: bool) -> None:
         self._repository.flush(replace(info, left_at=info.place), force=force)
 
-    def _in_step(self, connection: Connection, value: bool) -> None:
-        statement = update(self._marker).where(self._marker.c.Channel_name == self._channel)
-        connection.execute(statement.values(Channel_name=self._channel))
-        self._before, self._in_step_before = read_marker(connection, self._channel)
-        connection.execute(statement.values(File_in_step=value))
+    def _set(self, connection: Connection, **values: Any) -> None:
+        connection.execute(update(self._marker).where(self._marker.c.Channel_name == self._channel).values(**values))
 
-    def _write(self, connection: Connection, info: RelayLogInfo) -> None:
-        connection.execute(
-            update(self._marker).where(self._marker.c.Channel_name == self._channel).values(**self._row(info))
-        )
-
-    def _row(self, info: RelayLogInfo) -> dict[str, str | int]:
+    def _row(self, info: RelayLogInfo) -> dict[str, Any]:
         return {
             "Channel_name": self._channel,
             "Relay_log_name": info.relay_log_name,

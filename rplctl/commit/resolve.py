@@ -17,14 +17,11 @@ from rplctl.channel import Channel
 from rplctl.commit.participants.base import PositionParticipant
 from rplctl.commit.participants.choice import (
     chosen_participant,
-    forget_logged,
-    forget_pages,
+    forget_others,
     logged_path,
     pages_path,
     possible_participants,
 )
-from rplctl.commit.participants.log import BinlogParticipant
-from rplctl.commit.participants.page import PagePosition
 from rplctl.commit.two_phase import XaLedger
 from rplctl.commit.xid import instance_name, xid_prefix
 from rplctl.config import Config
@@ -60,10 +57,7 @@ def open_two_phase(
         possible_participants(config, channel, engine, prefix), engine, prefix, verbs, _logged(config, channel)
     )
     participant = chosen_participant(config, channel, engine, repository, prefix) if wanted else None
-    if not isinstance(participant, PagePosition):
-        forget_pages(config, channel)
-    if not isinstance(participant, BinlogParticipant):
-        forget_logged(config, channel, engine)
+    forget_others(config, channel, lambda: engine, participant)
     if participant is None:
         return None
     for weakness in weaknesses:
@@ -115,8 +109,7 @@ def settle_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
         prefix = xid_prefix(channel)
         found = possible_participants(config, channel, engine(), prefix)
         resolve_prepared(found, engine(), prefix, verbs, _logged(config, channel))
-    forget_pages(config, channel)
-    forget_logged(config, channel, engine())
+    forget_others(config, channel, engine)
 
 
 def evict_predecessor(channel: Channel, engine: Engine) -> None:

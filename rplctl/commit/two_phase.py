@@ -56,7 +56,7 @@ class XaLedger:
         self.participant = participant
         self.prefix = prefix
         self.verbs = verbs
-        self.decided = ""
+        self.decided = ""  # the transaction that may be decided and is not finished: nothing else may begin
         self._repository = repository
         self._engine = engine
         self._claimed: object = None  # the driver's connection that bears our mark
@@ -90,7 +90,7 @@ class XaLedger:
     def begin(self, target: Target, xid: str, *, foreign_keys: bool) -> None:
         """Open the branch on a connection that bears this instance's mark.
 
-        What the one before had prepared when it broke was not decided (`pending` comes first) and holds its locks.
+        What the one before had prepared when it broke was not decided (`decided` comes first) and holds its locks.
         """
         driver = target.connection.connection.driver_connection
         if driver is not self._claimed:
@@ -100,10 +100,6 @@ class XaLedger:
                 log.info("prepared transaction %s was not decided and is rolled back", undecided)
             self._claimed = driver
         two_phase_target(target).begin(foreign_keys=foreign_keys, xid=xid)
-
-    def pending(self) -> str:
-        """The transaction that may be decided and is not finished: nothing else may begin."""
-        return self.decided
 
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         """The participant's vote. When it fails and cannot be taken back, the next start reads what it was."""
@@ -131,9 +127,9 @@ def commit_in_two_phases(
 ) -> None:
     """As transaction.commit_group. Tried again after an error past the decision, it finishes and does not apply."""
     xid = xid_of(ledger.prefix, step.after)
-    if pending := ledger.pending():
-        if pending != xid:
-            raise TargetError(f"{pending} is decided and not finished", hint="rplctl start finishes it first")
+    if ledger.decided:
+        if ledger.decided != xid:
+            raise TargetError(f"{ledger.decided} is decided and not finished", hint="rplctl start finishes it first")
         with ledger.guard():
             _finish_elsewhere(ledger, target.engine, xid)
         return
@@ -162,7 +158,7 @@ def _decide(target: Target, ledger: XaLedger, xid: str, step: Step) -> None:
     try:
         ledger.decide(xid, *step)
     except BaseException:
-        if ledger.pending():
+        if ledger.decided:
             target.reconnect()  # leaves it prepared
         else:
             _undo(target)

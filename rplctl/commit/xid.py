@@ -47,11 +47,8 @@ def instance_name(datadir: Path) -> str:
 def xid_of(prefix: str, info: RelayLogInfo) -> str:
     """The name of the transaction that leads to that position."""
     place = f"{info.relay_log_position} {info.exec_position}".encode()
-    return f"{prefix}{xid_number(place):016x}"
-
-
-def xid_number(place: bytes) -> int:
-    return int.from_bytes(hashlib.sha256(place).digest()[:8], "big") or 1
+    number = int.from_bytes(hashlib.sha256(place).digest()[:8], "big") or 1
+    return f"{prefix}{number:016x}"
 
 
 def number_of(xid: str) -> int:

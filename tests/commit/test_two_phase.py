@@ -172,7 +172,7 @@ def test_the_target_killed_between_prepare_and_commit(
         with pytest.raises(TargetError, match="decided and not finished"):
             commit_group(target, ledger, Step(info, at(3)), lambda: None)
         step()
-        assert (applied, ledger.pending()) == ([1], "")
+        assert (applied, ledger.decided) == ([1], "")
     target.close()
     assert apply_next(config) == (3 if decided else 2)
     assert numbers(config) == list(range(1, 4 if decided else 3))

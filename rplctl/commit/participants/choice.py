@@ -5,6 +5,7 @@ Invariant: a participant that is no longer chosen is brought to what it decided,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -19,7 +20,7 @@ from rplctl.commit.participants.row import RowPosition
 from rplctl.config import Config
 from rplctl.errors import ConfigError
 from rplctl.info import RelayLogInfo
-from rplctl.repository import open_repository
+from rplctl.repository import open_relay_log_info, open_repository
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.layout import engine_of
 from rplctl.repository.record import RELAY_LOG_INFO
@@ -38,7 +39,12 @@ def chosen_participant(
         if config.prepared_position == "pages":
             return PagePosition(repository, pages_path(channel))
         if config.prepared_position == "binlog":
-            return in_log or _no_log()
+            if in_log is None:
+                raise ConfigError(
+                    "prepared_position=binlog: there is no binary log, log_bin is empty",
+                    hint="set log_bin, or prepared_position",
+                )
+            return in_log
         return LinePosition(repository)
     if repository.is_transactional():
         return None
@@ -49,48 +55,34 @@ def chosen_participant(
     return in_log or RowPosition(repository, engine, prefix)  # a row cannot wait for the log's decision
 
 
-def _no_log() -> PositionParticipant:
-    raise ConfigError(
-        "prepared_position=binlog: there is no binary log, log_bin is empty", hint="set log_bin, or prepared_position"
-    )
-
-
 def possible_participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
     """All that may hold a decision, whatever the options say now."""
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
+    stored = open_relay_log_info(config, channel, lambda: engine)
     found: list[PositionParticipant] = [LinePosition(file)]
     if pages_path(channel).exists():
         found.append(PagePosition(file, pages_path(channel)))
     files = binary_log_files(config, channel)
     if files is not None and logged_path(channel).exists():
-        stored = open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, lambda: engine)
         found.append(BinlogParticipant(stored, files, logged_path(channel)))
-    elif RELAY_LOG_INFO.kind(config) is RepositoryKind.TABLE:
-        table = open_repository(RELAY_LOG_INFO, RepositoryKind.TABLE, config, channel, lambda: engine)
-        found.append(RowPosition(table, engine, prefix))
+    elif stored.kind is RepositoryKind.TABLE:
+        found.append(RowPosition(stored, engine, prefix))
     return found
 
 
-def forget_pages(config: Config, channel: Channel) -> None:
-    """Bring relay-log.info to what the shadow-page file says and remove that."""
-    path = pages_path(channel)
-    if path.exists():
-        file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, _no_engine)
-        pages = PagePosition(file, path)
-        pages.close(pages.open())
-
-
-def forget_logged(config: Config, channel: Channel, engine: Engine) -> None:
-    """Bring the repository to what the binary log says and do without it from here on."""
-    path, files = logged_path(channel), binary_log_files(config, channel)
-    if path.exists() and files is not None:
-        stored = open_repository(RELAY_LOG_INFO, RELAY_LOG_INFO.kind(config), config, channel, lambda: engine)
-        position = BinlogParticipant(stored, files, path)
+def forget_others(
+    config: Config, channel: Channel, engine: Callable[[], Engine], chosen: PositionParticipant | None = None
+) -> None:
+    """Bring the repository to what the shadow-page file or the binary log says, and do without them from here on."""
+    left: list[PositionParticipant] = []
+    if pages_path(channel).exists() and not isinstance(chosen, PagePosition):
+        file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)
+        left.append(PagePosition(file, pages_path(channel)))
+    files = binary_log_files(config, channel)
+    if logged_path(channel).exists() and files is not None and not isinstance(chosen, BinlogParticipant):
+        left.append(BinlogParticipant(open_relay_log_info(config, channel, engine), files, logged_path(channel)))
+    for position in left:
         position.close(position.open())
-
-
-def _no_engine() -> Engine:
-    raise AssertionError("a FILE asks no engine")
 
 
 def pages_path(channel: Channel) -> Path:
