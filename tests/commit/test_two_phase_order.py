@@ -11,15 +11,19 @@ from unittest.mock import Mock
 import pytest
 
 from rplctl.channel import Channel
+from rplctl.commit.marker import MarkerLedger, read_marker
 from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.step import Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.commit.two_phase import XaLedger
 from rplctl.commit.xid import xid_of
+from rplctl.durable import sync_count
 from rplctl.errors import LockBusy, TargetError
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository.file import FileRepository
 from rplctl.repository.record import RELAY_LOG_INFO
+from rplctl.target import open_engine
 from tests.commit.two_phase_server import AWAY, TwoPhaseServer
 from tests.commit.xa_probe import at
 
@@ -89,7 +93,10 @@ def test_with_a_log_nobody_sees_it_ahead_of_the_target(bench: Bench, seen: list[
     bench.ledger.log.decide.assert_called_once_with(XID, *FIRST)
 
 
-def test_a_connection_is_marked_once_and_what_the_last_one_left_is_rolled_back(bench: Bench) -> None:
+def test_a_connection_is_marked_once_and_what_the_last_one_left_is_rolled_back(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     bench.commit(FIRST)
     bench.commit(SECOND)
     assert bench.server.said.count(f"claim {PREFIX}") == 1
@@ -98,6 +105,7 @@ def test_a_connection_is_marked_once_and_what_the_last_one_left_is_rolled_back(b
     bench.commit(Step(at(2), at(3)))
     assert bench.server.said.count(f"claim {PREFIX}") == 2
     assert (bench.server.rows, list(bench.server.prepared)) == ([1, 2, 3], ["someone-else"])
+    assert caplog.messages == [f"prepared transaction {PREFIX}aa was not decided and is rolled back"]
 
 
 @pytest.mark.parametrize("where", ["insert", "prepare"])
@@ -190,3 +198,26 @@ def test_a_group_without_a_prepare_moves_only_from_where_the_position_is(bench: 
             bench.ledger.advance(bench.server.connection, *moved)
     bench.repository.remove()
     assert bench.ledger.stored(bench.server.connection) is None
+
+
+def test_a_stop_writes_the_last_record_durably(bench: Bench) -> None:
+    before = sync_count.total()
+    bench.ledger.close(at(3))
+    assert bench.repository.read() == at(3) and sync_count.total() > before
+
+
+@pytest.mark.parametrize("number", [None, 0, 2], ids=["no marker", "one in step", "one that is ahead"])
+def test_a_marker_that_another_mode_left_counts_once(bench: Bench, tmp_path: Path, number: int | None) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path / 'target.db'}")
+    create_own_tables(engine)
+    if number is not None:
+        marker = MarkerLedger(bench.repository, "", engine)
+        info = marker.open()
+        with engine.begin() as connection:
+            marker.advance(connection, info, at(number))
+    ledger = XaLedger(bench.repository, bench.position, engine, PREFIX, bench.server)
+    for _ in range(2):
+        assert ledger.open().is_at(at(number or 0))
+        assert bench.repository.read().is_at(at(number or 0))
+        with engine.connect() as connection:
+            assert read_marker(connection, "") == (None, False)
