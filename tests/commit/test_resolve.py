@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rplctl.commit.resolve import resolve_prepared
-from rplctl.errors import TargetError
+from rplctl.applied_log.record import PositionRecord
+from rplctl.channel import Channel
+from rplctl.commit.participants.choice import logged_path, pages_path
+from rplctl.commit.participants.line import LinePosition
+from rplctl.commit.participants.page import PagePosition
+from rplctl.commit.resolve import evict_predecessor, open_two_phase, resolve_prepared, settle_prepared
+from rplctl.commit.two_phase import XaLedger
+from rplctl.commit.xid import INSTANCE_FILE, xid_of, xid_prefix
+from rplctl.config import Config
+from rplctl.errors import ConfigError, TargetError
+from rplctl.own_tables.tables import create_own_tables
+from rplctl.repository.file import FileRepository
+from rplctl.repository.record import RELAY_LOG_INFO
+from rplctl.target import open_engine
 from tests.commit.two_phase_server import TwoPhaseServer
+from tests.commit.xa_probe import at
 
 PREFIX = "rplctl:0:0:"
 A, B, FOREIGN = f"{PREFIX}aa", f"{PREFIX}bb", "rplctl:1:0:cc"
@@ -67,3 +81,114 @@ def test_a_decision_is_forgotten_last() -> None:
     assert (position.xid, list(server.prepared)) == (A, [A])
     resolve_prepared([position], server, PREFIX, server)  # type: ignore[list-item]
     assert (position.moved, server.rows) == (True, [0])
+
+
+class Start:
+    """A channel whose position is in a FILE, on a target that can prepare."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.channel = Channel("", folder)
+        self.engine = open_engine(f"sqlite:///{folder / 'target.db'}")
+        create_own_tables(self.engine)
+        self.server: Any = left_by()
+        self.repository = FileRepository(RELAY_LOG_INFO, self.channel, 0)
+        self.repository.flush(at(0), force=True)
+        self.verbs: Any = self.server
+        monkeypatch.setattr("rplctl.commit.resolve.two_phase_verbs", lambda _: self.verbs)
+
+    def config(self, mode: str, **options: Any) -> Config:
+        return Config(self.channel.datadir, commit_mode=mode, **options)
+
+    def open(self, mode: str, **options: Any) -> XaLedger | None:
+        return open_two_phase(self.config(mode, **options), self.channel, self.engine, self.repository)
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    return Start(tmp_path, monkeypatch)
+
+
+def test_a_target_that_cannot_prepare_is_told_only_where_it_is_to(start: Start) -> None:
+    start.verbs = None
+    assert start.open("auto") is None
+    with pytest.raises(ConfigError, match="commit_mode=xa: a target of kind sqlite cannot prepare a transaction"):
+        start.open("xa")
+
+
+def test_another_mode_asks_nothing_as_long_as_there_never_was_this_one(start: Start) -> None:
+    start.server.prepared = {xid_prefix(start.channel) + "aa": [1]}
+    (start.channel.datadir / INSTANCE_FILE).unlink()
+    assert (start.open("auto"), start.server.said) == (None, [])
+    evict_predecessor(start.channel, start.engine)
+    settle_prepared(start.config("auto"), start.channel, lambda: pytest.fail("asked"))
+    assert start.server.said == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "xa"])
+def test_every_mode_resolves_what_this_one_left(start: Start, mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    prefix = xid_prefix(start.channel)
+    decided, other = xid_of(prefix, at(1)), f"{prefix}bb"
+    LinePosition(start.repository).prepare(decided, at(0), at(1))
+    start.server.prepared = {decided: [1], other: [2]}
+    start.server.check = lambda _: ["a weakness"]
+    ledger = start.open(mode)
+    assert (ledger is None) == (mode == "auto")
+    assert (start.repository.read(), start.server.rows, start.server.prepared) == (at(1), [1], {})
+    assert caplog.messages == [
+        f"prepared transaction {decided} was decided and is committed",
+        f"prepared transaction {other} was not decided and is rolled back",
+        *(["commit_mode=xa: a weakness"] if mode == "xa" else []),
+    ]
+    evict_predecessor(start.channel, start.engine)
+    assert start.server.said[-1] == f"evict {prefix}"
+
+
+@pytest.mark.parametrize("chosen", ["line", "pages"])
+def test_pages_that_are_no_more_chosen_go_into_the_file(start: Start, chosen: str) -> None:
+    prefix = xid_prefix(start.channel)
+    pages = PagePosition(start.repository, pages_path(start.channel))
+    pages.open()
+    pages.prepare(xid_of(prefix, at(1)), at(0), at(1))
+    start.server.prepared = {xid_of(prefix, at(1)): [1]}
+    ledger = start.open("xa", prepared_position=chosen)
+    assert ledger is not None and ledger.open() == at(1)
+    assert (start.repository.read(), start.server.rows) == (at(1), [1])
+    assert pages_path(start.channel).exists() == (chosen == "pages")
+    settle_prepared(start.config("xa"), start.channel, lambda: start.engine)
+    assert not pages_path(start.channel).exists() and start.repository.read() == at(1)
+
+
+def test_a_log_that_decided_and_is_no_longer_named_is_asked_for(start: Start) -> None:
+    xid_prefix(start.channel)
+    logged_path(start.channel).touch()
+    with pytest.raises(ConfigError, match="its position was in the binary log, which log_bin no longer names"):
+        start.open("auto")
+    logged_path(start.channel).unlink()
+    with pytest.raises(ConfigError, match="prepared_position=binlog: there is no binary log"):
+        start.open("xa", prepared_position="binlog")
+
+
+def test_before_the_position_moves_elsewhere_it_is_what_was_decided(start: Start) -> None:
+    xid = xid_of(xid_prefix(start.channel), at(1))
+    LinePosition(start.repository).prepare(xid, at(0), at(1))
+    start.server.prepared = {xid: [1]}
+    settle_prepared(start.config("xa"), start.channel, lambda: start.engine)
+    assert (start.repository.read(), start.server.rows) == (at(1), [1])
+
+
+@pytest.mark.parametrize("position", ["line", "binlog"])
+def test_what_the_binary_log_says_goes_into_the_repository_when_it_is_no_more_chosen(
+    start: Start, monkeypatch: pytest.MonkeyPatch, position: str
+) -> None:
+    xid = xid_of(xid_prefix(start.channel), at(1))
+    logged_path(start.channel).touch()
+    for place in ("resolve", "participants.log"):
+        monkeypatch.setattr(f"rplctl.commit.{place}.logged_record", lambda _: PositionRecord(at(0), at(1), xid))
+    start.server.prepared = {xid: [1]}
+    ledger = start.open("xa", log_bin="binlog", prepared_position=position)
+    assert ledger is not None and start.server.rows == [1]
+    assert start.repository.read().is_at(at(1))
+    assert logged_path(start.channel).exists() == (position == "binlog")
+    settle_prepared(start.config("xa", log_bin="binlog"), start.channel, lambda: start.engine)
+    assert not logged_path(start.channel).exists() and start.repository.read().is_at(at(1))

@@ -126,6 +126,13 @@ def test_a_stop_with_something_decided_keeps_the_decision(opened: Callable[[], P
     assert opened().recover() == XID
 
 
+def test_a_stop_leaves_the_last_record_in_the_file_alone(opened: Callable[[], Position], tmp_path: Path) -> None:
+    position = opened()
+    position.open()
+    position.close(at(2))
+    assert stored(tmp_path) == at(2) and opened().open() == at(2)
+
+
 def test_without_a_prepare_the_position_is_written_at_once(opened: Callable[[], Position], tmp_path: Path) -> None:
     position = opened()
     position.open()
