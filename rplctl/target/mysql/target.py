@@ -39,31 +39,14 @@ from rplctl.target.base import (
     sever,
 )
 from rplctl.target.mysql import fence as mysql_fence
+from rplctl.target.mysql import rows as rows_sql
 from rplctl.target.mysql import statement as mysql_statement
 from rplctl.target.mysql.bag import compares
 from rplctl.target.mysql.bulk import BulkLoader
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
-from rplctl.target.mysql.rows import (
-    delete_statements,
-    has_empty_enum,
-    insert_statements,
-    parents_first,
-    table_name,
-    update_statements,
-    where_row,
-)
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
-from rplctl.target.mysql.statement import (
-    changes_only_rows,
-    drop_of_those_there,
-    exchanges,
-    judge,
-    names_a_database,
-    stripped,
-    text_of,
-)
 from rplctl.target.mysql.table_facts import TableFacts, without_generated_key
 from rplctl.target.mysql.values import quote
 
@@ -234,8 +217,8 @@ class MysqlTarget:
         return compares(model) and not self._facts.is_referenced(model)
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
-        work = [(chunk, chunk_model(chunk, models)) for chunk in parents_first(chunks, models)]
-        lenient = any(has_empty_enum(model, [*c.inserts, *c.updates]) for c, model in work)
+        work = [(chunk, chunk_model(chunk, models)) for chunk in rows_sql.parents_first(chunks, models)]
+        lenient = any(rows_sql.has_empty_enum(model, [*c.inserts, *c.updates]) for c, model in work)
         self._rows_session(lenient=lenient)
         try:
             for chunk, model in reversed(work):
@@ -269,7 +252,7 @@ class MysqlTarget:
     def _apply_in_order(self, model: TableModel, chunk: TableChunk) -> None:
         for change in inserts_together(chunk.ordered):
             if isinstance(change, RowSet):
-                self._rows_session(lenient=has_empty_enum(model, [change]))
+                self._rows_session(lenient=rows_sql.has_empty_enum(model, [change]))
                 self._insert_rows(model, change, chunk.has_views)
             else:
                 self.apply_change(change, model)
@@ -279,12 +262,12 @@ class MysqlTarget:
         self._insert(model, self._single.insert(model, rows) if is_large else rows)
 
     def _delete(self, model: TableModel, keys: Sequence[Row], expected: int) -> None:
-        found = sum(sum(self._send(sql)) for sql, _ in delete_statements(model, keys))
+        found = sum(sum(self._send(sql)) for sql, _ in rows_sql.delete_statements(model, keys))
         if found != expected:
             raise CountMismatch(f"delete from {model.qualified_name}: {found} rows, expected {expected}")
 
     def _insert(self, model: TableModel, rows: RowSet) -> None:
-        for sql, count in insert_statements(model, rows):
+        for sql, count in rows_sql.insert_statements(model, rows):
             if (found := sum(self._send(sql))) != count:
                 raise CountMismatch(f"insert into {model.qualified_name}: {found} rows, expected {count}")
 
@@ -292,7 +275,7 @@ class MysqlTarget:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
         self._send(b"SAVEPOINT rplctl_update")
         try:
-            for sql, count in update_statements(model, update):
+            for sql, count in rows_sql.update_statements(model, update):
                 if (found := self._send(sql)) != [1] * count:
                     raise CountMismatch(f"update of {model.qualified_name}: {sum(found)} rows, expected {count}")
         except err.IntegrityError as error:
@@ -306,7 +289,7 @@ class MysqlTarget:
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
-            self._rows_session(lenient=has_empty_enum(model, [change.after] if change.after else []))
+            self._rows_session(lenient=rows_sql.has_empty_enum(model, [change.after] if change.after else []))
             found = self._apply_single(self._whole_sequence(change, model), model)
         except (err.Error, OSError) as error:
             raise target_error(error) from error
@@ -333,15 +316,15 @@ class MysqlTarget:
             return change
         if tuple(column.name for column in model.columns[: len(_SEQUENCE)]) != _SEQUENCE:
             return change
-        stored = list(self._query(b"SELECT * FROM " + table_name(model))[0])
+        stored = list(self._query(b"SELECT * FROM " + rows_sql.table_name(model))[0])
         for number, value in zip(after.columns, after.rows[0], strict=True):
             stored[number] = value
         return RowChange(change.kind, change.before, RowSet(tuple(range(len(stored))), [tuple(stored)]))
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         """One column of the row that the image identifies, JSON as its text. Raises TargetError 1032."""
-        name = quote(model.columns[column].name)
-        sql = b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s" % (name, table_name(model), where_row(model, image))
+        name, where = quote(model.columns[column].name), rows_sql.where_row(model, image)
+        sql = b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s" % (name, rows_sql.table_name(model), where)
         self._rows_session()
         with mapped_errors():
             rows = self._query(sql)
@@ -401,9 +384,9 @@ class MysqlTarget:
         self._rows_session()
         with mapped_errors():
             self._describe(description)
-            last = bytearray(stripped(rows, description))
+            last = bytearray(mysql_statement.stripped(rows, description))
             last[_ROWS_FLAGS] |= _STMT_END
-            self._send(b"BINLOG '%s'" % base64.b64encode(stripped(table_map, description) + last))
+            self._send(b"BINLOG '%s'" % base64.b64encode(mysql_statement.stripped(table_map, description) + last))
 
     # statements
 
@@ -425,24 +408,25 @@ class MysqlTarget:
         context = DdlContext(server_version=statement.server_version)
         source = ServerKind(context.is_mariadb, context.version_number)
         mysql_statement.refuse_inexact(query, context, self.server, self.table_model, self._ask)
-        dropped = drop_of_those_there(query, wanted=statement.drops_missing)
+        dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)
+        is_ddl = not mysql_statement.changes_only_rows(query.sql_bytes)
         failure = None
         try:
             with session.foreign():
                 try:
-                    session.statement(query, statement.variables, source, is_ddl=not changes_only_rows(query.sql_bytes))
+                    session.statement(query, statement.variables, source, is_ddl=is_ddl)
                 except err.Error as error:
-                    if error.args[0] != er.BAD_DB_ERROR or not names_a_database(query.sql_bytes):
+                    if error.args[0] != er.BAD_DB_ERROR or not mysql_statement.names_a_database(query.sql_bytes):
                         raise
-                with session.own_commits(wanted=exchanges(query.sql_bytes)):
-                    self._send(dropped or text_of(statement.query), statement.file or None)
+                with session.own_commits(wanted=mysql_statement.exchanges(query.sql_bytes)):
+                    self._send(dropped or mysql_statement.text_of(statement.query), statement.file or None)
         except (err.Error, OSError) as error:
             failure = target_error(error)
-        if not changes_only_rows(query.sql_bytes):
+        if is_ddl:
             self._facts.forget()
             session.forget_database()
         if dropped is None or failure is not None:
-            judge(query, failure)
+            mysql_statement.judge(query, failure)
 
     def _collation_name(self, number: int) -> str:
         if self._collations is None:
@@ -455,7 +439,7 @@ class MysqlTarget:
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         self._rows_session()
-        name = table_name(TableModel(database, table, ())).decode()
+        name = rows_sql.table_name(TableModel(database, table, ())).decode()
         try:
             rows = self._query(f"SHOW CREATE TABLE {name}", as_bytes=True)
         except err.Error as error:

@@ -11,22 +11,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column
-from rplctl.schema.plan import (
-    AlterStep,
-    Catalog,
-    CreateStep,
-    DdlPlan,
-    DeleteHistoryStep,
-    DeletePartitionsStep,
-    DropStep,
-    MoveRowsStep,
-    RenameStep,
-    Step,
-    TruncateStep,
-)
+from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import FilledColumn, is_in_order, model_of, quote
@@ -91,18 +80,18 @@ DDL: Final = PostgresqlDdl()
 
 def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext) -> list[str]:
     match step:
-        case CreateStep(model):
+        case steps.CreateStep(model):
             return [create_schema(model.database), *create_table(model, after)]
-        case DropStep(model):
+        case steps.DropStep(model):
             return [*without_children(model, before), f"DROP TABLE {table(model)}"]
-        case TruncateStep(model):
+        case steps.TruncateStep(model):
             # PostgreSQL truncates no parent of a foreign key, not even an empty one
             is_parent = any(child != model for child, _ in children(model, before))
             return [f"DELETE FROM {table(model)}" if is_parent else f"TRUNCATE TABLE {table(model)}"]
-        case RenameStep(old, new):
+        case steps.RenameStep(old, new):
             check_names(new)
             return rename_table(old, new)
-        case DeletePartitionsStep() | DeleteHistoryStep() | MoveRowsStep():
+        case steps.DeletePartitionsStep() | steps.DeleteHistoryStep() | steps.MoveRowsStep():
             return DDL.rows_gone(step, context)
         case AlterStep():
             raise AssertionError("altered by ddl_alter")

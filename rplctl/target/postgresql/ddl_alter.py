@@ -18,18 +18,7 @@ from rplctl.target.ddl_parts import (
     rename_column,
     with_renamed_columns,
 )
-from rplctl.target.postgresql.ddl_table import (
-    add_foreign_key,
-    children,
-    comments,
-    default_sql,
-    drop_foreign_key,
-    drop_index,
-    each_primary_key,
-    has_prefix,
-    indexes,
-    primary_key_sql,
-)
+from rplctl.target.postgresql import ddl_table as parts
 from rplctl.target.postgresql.ddl_type import declared, index_of, table
 
 _PARKED = "rplctl moves"
@@ -42,20 +31,20 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     survivors = {c.column.name for c in columns if c.origin is not None}
     gone = [column.name for column in old.columns if column.name not in survivors]
     changed = _changed_types(old, columns)
-    before, now = indexes(old), indexes(new)
+    before, now = parts.indexes(old), parts.indexes(new)
     touched = _indexes_over(old, changed | set(gone))
     stale = [name for name, sql in before.items() if now.get(name) != sql or name in touched]
     keys_change = _primary(old) != _primary(new)
     found = [*_foreign_keys_gone(step, old, after, bool(changed or gone or keys_change or stale))]
     found += renames
-    found += [drop_index(old, name) for name in stale]
+    found += [parts.drop_index(old, name) for name in stale]
     if keys_change and _primary(old):
-        found.append(each_primary_key(old, "DROP CONSTRAINT %1$I"))
+        found.append(parts.each_primary_key(old, "DROP CONSTRAINT %1$I"))
     found += _alter_columns(old, new, columns, gone)
     if keys_change and _primary(new):
         found.append(f"ALTER TABLE {table(new)} ADD {_primary(new)}")
     found += [sql for name, sql in now.items() if name in stale or name not in before]
-    found += comments(new, _as_commented(old, columns))
+    found += parts.comments(new, _as_commented(old, columns))
     return found + _foreign_keys_come(step, old, after, bool(changed or gone or keys_change or stale))
 
 
@@ -70,20 +59,22 @@ def _changed_types(old: TableModel, columns: list[FilledColumn]) -> set[str]:
 
 
 def _indexes_over(model: TableModel, columns: set[str]) -> set[str]:
-    return {index_of(model, key) for key in model.keys if has_prefix(key) and columns.intersection(key.columns)}
+    return {index_of(model, key) for key in model.keys if parts.has_prefix(key) and columns.intersection(key.columns)}
 
 
 def _primary(model: TableModel) -> str:
     key = model.primary_key
-    return "" if key is None or has_prefix(key) else primary_key_sql(key)
+    return "" if key is None or parts.has_prefix(key) else parts.primary_key_sql(key)
 
 
 def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[str]:
     """Those that the statement drops; `everything`: and those that hang on what changes, to come back after it."""
     kept = set() if everything else {key.name for key in step.new.foreign_keys}
-    found = [drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
+    found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
     if everything:
-        found += [drop_foreign_key(child, key) for child, key in _referring(step.old, after) if not _is(child, old)]
+        found += [
+            parts.drop_foreign_key(child, key) for child, key in _referring(step.old, after) if not _is(child, old)
+        ]
     return found
 
 
@@ -91,12 +82,12 @@ def _foreign_keys_come(step: AlterStep, old: TableModel, after: Catalog, everyth
     new = step.new
     known = set() if everything else {key.name for key in old.foreign_keys}
     found = [
-        add_foreign_key(new, key)
+        parts.add_foreign_key(new, key)
         for key in new.foreign_keys
         if key.name not in known and is_enforceable(key, new, after)
     ]
     if everything:
-        found += [add_foreign_key(child, key) for child, key in children(new, after) if not _is(child, new)]
+        found += [parts.add_foreign_key(child, key) for child, key in parts.children(new, after) if not _is(child, new)]
     return found
 
 
@@ -149,7 +140,7 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
     drops, changes, last, numbering = [f"DROP COLUMN {quote(name)}" for name in gone], [], [], []
     for filled in columns:
         column, name = filled.column, quote(filled.column.name)
-        default = default_sql(column)
+        default = parts.default_sql(column)
         was = old.find(column.name) if filled.origin is not None else None
         if was is None:
             changes.append(_add_column(filled))
@@ -160,7 +151,7 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
             last.append(f"ALTER COLUMN {name} {f'SET DEFAULT {default}' if default else 'DROP DEFAULT'}")
             continue
         is_converted = declared(was) != declared(column) or not filled.is_unchanged
-        if is_converted or default_sql(was) != default:
+        if is_converted or parts.default_sql(was) != default:
             drops.append(f"ALTER COLUMN {name} DROP DEFAULT")
             last += [f"ALTER COLUMN {name} SET DEFAULT {default}"] if default else []
         if is_required(was) and not is_required(column):

@@ -14,23 +14,12 @@ from dataclasses import replace
 from typing import Final
 
 from rplctl.errors import TargetError
+from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column, ForeignKey, TableModel
 from rplctl.schema.naming import fold, index_name, physical_name
-from rplctl.schema.plan import (
-    AlterStep,
-    Catalog,
-    CreateStep,
-    DdlPlan,
-    DeleteHistoryStep,
-    DeletePartitionsStep,
-    DropStep,
-    MoveRowsStep,
-    RenameStep,
-    Step,
-    TruncateStep,
-)
+from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import (
@@ -74,7 +63,7 @@ class SqliteDdl(Ddl):
 
     def emit(self, plan: DdlPlan, catalog: Catalog) -> list[str]:
         after = catalog.after(plan)
-        if any(isinstance(step, CreateStep | RenameStep) for step in plan.steps):
+        if any(isinstance(step, steps.CreateStep | steps.RenameStep) for step in plan.steps):
             _check_collisions(model for model in after.tables.values() if not model.is_sequence)
         return [statement for step in plan.steps for statement in _statements(step, after, plan.context)]
 
@@ -116,13 +105,13 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
     if model_of(step).is_sequence:
         return []
     match step:
-        case CreateStep(model):
+        case steps.CreateStep(model):
             return create_table(model, after)
-        case DropStep(model):
+        case steps.DropStep(model):
             return [f"DROP TABLE {table(model)}"]
-        case TruncateStep(model):
+        case steps.TruncateStep(model):
             return [f"DELETE FROM {table(model)}"]
-        case RenameStep(old, new):
+        case steps.RenameStep(old, new):
             if fold(physical_name(old.database, old.name)) != fold(physical_name(new.database, new.name)):
                 return [f"ALTER TABLE {table(old)} RENAME TO {table(new)}"]
             # SQLite takes two names that differ only in case for one
@@ -130,7 +119,7 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
             return [f"ALTER TABLE {table(old)} RENAME TO {parked}", f"ALTER TABLE {parked} RENAME TO {table(new)}"]
         case AlterStep():
             return alter_table(step, DDL.filled_columns(step, context, original_names=False), after)
-        case DeletePartitionsStep() | DeleteHistoryStep() | MoveRowsStep():
+        case steps.DeletePartitionsStep() | steps.DeleteHistoryStep() | steps.MoveRowsStep():
             return DDL.rows_gone(step, context)
 
 
