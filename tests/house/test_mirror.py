@@ -75,4 +75,4 @@ def test_a_module_without_a_test_of_its_name_is_reached_by_the_tests_beside_it(f
 def test_most_modules_have_a_test_of_their_name() -> None:
     """It may rise: a module that gets its test lowers what is allowed here."""
     written = [path for path in MODULES if path.name != "__main__.py" and not nothing_runs(path) and not is_empty(path)]
-    assert len(UNNAMED) / len(written) <= 0.45
+    assert len(UNNAMED) / len(written) <= 0.44

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rplctl.errors import TargetError
+from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import Column
 from rplctl.target.base import Value
-from rplctl.target.postgresql.values import copy_lines, parameter
+from rplctl.target.postgresql import values as postgresql_values
+from rplctl.target.postgresql.values import LargeBytes, copy_lines, parameter, parameters
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,34 @@ def test_text_that_postgresql_cannot_hold_names_its_column(text: str) -> None:
             run()
         assert caught.value.errno == 1366
         assert "'note'" in caught.value.message
+
+
+@pytest.mark.parametrize(("text", "escaped"), [("\\", b"\\\\"), ("\t", b"\\t"), ("\n", b"\\n"), ("\r", b"\\r")])
+def test_each_character_that_copy_would_take_for_its_own_is_escaped_alone(text: str, escaped: bytes) -> None:
+    assert b"".join(copy_lines([Column("c", "text")], [("a",), (f"x{text}y",)])) == b"a\nx" + escaped + b"y\n"
+
+
+def test_large_values_go_as_bytes_and_those_at_the_limit_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql_values, "LARGEST_HEX", 3)
+    monkeypatch.setattr(postgresql_values, "LARGEST_PARAMETER", 8)
+    blob, text = Column("b", "blob"), Column("t", "text")
+    assert list(parameters([b"abc", "12345678", None], [blob, text, text])) == ["\\x616263", "12345678", None]
+    view = memoryview(b"abcd")
+    raw, long = parameters([view, "12345678é"], [blob, text])
+    assert raw == LargeBytes(view)
+    assert isinstance(long, LargeBytes) and isinstance(long.raw, LargeText) and str(long.raw) == "12345678é"
+    large = checked_text("1234567é9")
+    assert isinstance(large, LargeText)
+    assert list(parameters([large], [text])) == [LargeBytes(large)]
+    with pytest.raises(TargetError) as caught:
+        list(parameters([checked_text("123456789\0")], [text]))
+    assert caught.value.errno == 1366
+
+
+def test_a_row_that_no_message_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql_values, "MOST_MESSAGE_BYTES", 5)
+    columns = [Column("b", "blob"), Column("t", "text"), Column("n", "int")]
+    assert list(parameters([b"ab", "abc", 123456], columns)) == ["\\x6162", "abc", "123456"]
+    with pytest.raises(TargetError) as caught:
+        list(parameters([b"abc", "abc", 1], columns))
+    assert caught.value.errno == 1153
