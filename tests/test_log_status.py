@@ -28,7 +28,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock, channel_map, collector_lock, gtid_map
 from rplctl.log_status import Collected, LogResource, TargetLog, collect_log_status, executed_by_all
 from rplctl.position import BinlogPosition, RelayLogPosition
-from rplctl.receiver.flush import MasterInfoFlusher
+from rplctl.receiver.pull import MasterInfoFlusher
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.target.engine_log import Figures

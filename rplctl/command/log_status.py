@@ -15,8 +15,8 @@ from rplctl.command.channel.context import all_channels, engine_of, one_engine
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError, UsageError
 from rplctl.log_status import CHANNELS, STORAGE_ENGINES, TargetLog, collect_log_status
-from rplctl.receiver.identity import replica_identity
 from rplctl.repository.channels import TargetKey, target_key
+from rplctl.source.replica_id import replica_identity
 from rplctl.target import open_engine_log
 from rplctl.target.engine_log import access_denied
 from rplctl.target.registry import dialect_of, target_kind

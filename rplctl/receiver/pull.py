@@ -22,13 +22,12 @@ from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, parse_header
 from rplctl.event.jit import Buffer
 from rplctl.event.types import EventType
+from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo
-from rplctl.position import BinlogPosition, is_log_name
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 from rplctl.receiver.event_runs import EventFilter, follow, next_run
-from rplctl.receiver.flush import MasterInfoFlusher
 from rplctl.receiver.reporter import Reporter
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
-from rplctl.receiver.source_log_identity import known_log, refuse_log_begun_anew
 from rplctl.recovery import RecoveryResult
 from rplctl.relay_log.header import artificial_rotate
 from rplctl.relay_log.index import RelayLogIndex
@@ -37,6 +36,7 @@ from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository.base import InfoRepository
 from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
 from rplctl.source.artificial import checksum_length
+from rplctl.source.base import fatal_reading_binlog
 
 _ROTATE_FIXED: Final = 8
 _CONTROL: Final = frozenset(
@@ -244,3 +244,61 @@ class Pull:
         self._append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
         self._left_out = False
         return 1
+
+
+class MasterInfoFlusher:
+    """When MasterInfo is written (WL#2775 REQ-3): on relay log rotation, on stop, and every `sync_master_info` events.
+
+    FILE takes every position at once into the operating system's cache and fsyncs by the period; TABLE is not touched
+    before the period is reached; with period 0 only rotation, CHANGE MASTER and stop write it. The repository keeps
+    the count (it knows its kind); this says when and with what. Invariant: a forced flush follows the sync of the relay
+    log that it describes.
+    """
+
+    def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:
+        self._repository = repository
+        self.info = info
+        self.guard = repository.guard  # the channel's data lock (WL#9452)
+
+    def after_events(self, position: BinlogPosition, writer: RelayLogWriter, events: int) -> None:
+        """Events up to `position` are in the relay log."""
+        self._describe(position, writer)
+        self._repository.flush(self.info, force=False, events=events)
+
+    def force(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
+        """Rotation, stop, a new connection: relay log first, then the record (WL#2775 REQ-3)."""
+        writer.sync()
+        self._describe(position, writer)
+        crash_point("crash_before_flush_master_info")
+        self._repository.flush(self.info, force=True)
+
+    def _describe(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
+        end = writer.end
+        self.info = replace(
+            self.info.with_read_position(position),
+            flushed_relay_log_name=end.log_name,
+            flushed_relay_log_pos=end.log_pos,
+        )
+
+
+def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
+    """FORMAT_DESCRIPTION of the source's log that the next event is in; b'' when it is not known or does not matter.
+
+    A log is known by when it was begun: RESET MASTER begins the names anew. A position beyond the new log's end the
+    source refuses itself (1236); one within it would be read on from, silently, in the middle of other transactions.
+    The timestamp (resolution: a second) is asked by position only, and only when the relay log ends whole, there.
+    """
+    by_gtid = info.enabled_auto_position or info.using_gtid != 0
+    return b"" if by_gtid or recovered.needs_new_relay_log else recovered.format_description
+
+
+def refuse_log_begun_anew(known: bytes, sent: bytes, position: BinlogPosition) -> None:
+    """Raises SourceError 1236 when the log that is sent from `position` on was not begun when the known one was."""
+    if not known or position.log_pos <= FIRST_EVENT_POSITION:
+        return
+    if parse_header(known).timestamp == parse_header(sent).timestamp:
+        return
+    raise fatal_reading_binlog(
+        f"{position.log_name} is not the log that was read up to {position.log_pos}: the source has begun it anew",
+        hint="provision the target anew, then rplctl change-master --master-log-file … --master-log-pos …",
+    )

@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -22,18 +23,20 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import NotConfigured, RelayLogError, RplError, TargetError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.failpoint import watch
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
-from rplctl.receiver.dump_start import dump_start
-from rplctl.receiver.identity import replica_identity
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import Reporter
 from rplctl.recovery import RecoveryResult, recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
 from rplctl.source import DumpStart, ReplicaIdentity, SourceStream
-from rplctl.source.stream import open_source
+from rplctl.source.binlog_folder import FolderStream
+from rplctl.source.connection import connect
+from rplctl.source.dump import LiveStream
+from rplctl.source.replica_id import replica_identity
 from rplctl.target import open_engine
 
 if TYPE_CHECKING:
@@ -244,3 +247,33 @@ class Receiver:
             if self._connecting:
                 self._connecting = False
                 raise _StopWhileConnecting
+
+
+def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo) -> DumpStart:
+    """Where a connection begins: at recovery's next event, with GTIDs at all that is neither fetched nor applied.
+
+    By file and position, by MySQL GTID set (MASTER_AUTO_POSITION) or MariaDB GTID position (MASTER_USE_GTID).
+    """
+    if info.enabled_auto_position:
+        fetched = MysqlGtidSet.parse(recovered.retrieved_gtid_set)
+        return DumpStart(recovered.next_event, mysql_gtid_set=fetched.union(MysqlGtidSet.parse(executed.gtid_executed)))
+    if info.using_gtid:
+        state = MariadbGtidState.parse(executed.gtid_executed).union(
+            MariadbGtidState.parse(recovered.retrieved_gtid_set)
+        )
+        return DumpStart(recovered.next_event, mariadb_gtid=str(state))
+    return DumpStart(recovered.next_event)
+
+
+def open_source(
+    info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
+) -> SourceStream:
+    """Connect and ask for everything from `start` on. Raises SourceError; `transient` when another attempt may help."""
+    if info.master_binlog_dir:
+        return FolderStream(Path(info.master_binlog_dir), config.datadir, start)
+    connection = connect(info, password, start, replica, config)
+    try:
+        return LiveStream(connection, start, replica, config)
+    except BaseException:
+        connection.close()
+        raise

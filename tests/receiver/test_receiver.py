@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ import pymysql
 import pytest
 
 from rplctl.channel import hold_lock
-from rplctl.errors import LockBusy, NotConfigured, SourceError
-from rplctl.info import MasterInfo
+from rplctl.errors import LockBusy, NotConfigured, RplError, SourceError
+from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.receiver import receiver as receiver_module
-from rplctl.receiver.receiver import Receiver
+from rplctl.receiver.receiver import Receiver, dump_start
+from rplctl.recovery import RecoveryResult
 from rplctl.relay_log.purge import purge_applied
 from tests.kit.private_server import free_port, release_port
 from tests.kit.replica import purge_logs
@@ -347,3 +349,38 @@ def test_a_signal_is_heeded_while_the_dump_is_being_begun(
     assert len(naps) < 100, "half of what it takes"
     assert reached == (["recover_relay_log"] if slow == "recover_relay_log" else [])
     assert made.relay_logs() == [] and made.status().state == ""
+
+
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+NEXT = BinlogPosition("binlog.000002", 1170)
+
+
+def recovered(gtids: str = "") -> RecoveryResult:
+    return RecoveryResult(NEXT, RelayLogPosition("", 0), True, b"", 0, (), gtids, False, ())
+
+
+def test_without_gtids_the_dump_begins_at_recoverys_next_event() -> None:
+    start = dump_start(MasterInfo(), recovered(), RelayLogInfo())
+    assert (start.position, start.by_gtid) == (NEXT, False)
+
+
+def test_with_auto_position_everything_fetched_or_applied_is_told() -> None:
+    info = MasterInfo(enabled_auto_position=True)
+    start = dump_start(info, recovered(f"{UUID}:4-6"), RelayLogInfo(gtid_executed=f"{UUID}:1-3"))
+    assert str(start.mysql_gtid_set) == f"{UUID}:1-6" and start.mariadb_gtid is None
+    assert str(dump_start(info, recovered(), RelayLogInfo()).mysql_gtid_set) == ""
+    assert dump_start(info, recovered(), RelayLogInfo()).by_gtid  # an empty set asks for everything
+
+
+@pytest.mark.parametrize("using", [1, 2])
+def test_with_mariadb_gtids_the_later_of_fetched_and_applied_counts_per_domain(using: int) -> None:
+    info = replace(MasterInfo(), using_gtid=using)
+    start = dump_start(info, recovered("0-1-9"), RelayLogInfo(gtid_executed="0-1-5,1-2-8"))
+    assert start.mariadb_gtid == "0-1-9,1-2-8" and start.mysql_gtid_set is None
+    assert dump_start(info, recovered(), RelayLogInfo()).mariadb_gtid == ""
+
+
+def test_a_gtid_set_that_is_none_is_mysqls_1772_not_a_start_from_the_beginning() -> None:
+    with pytest.raises(RplError) as caught:
+        dump_start(MasterInfo(enabled_auto_position=True), recovered(), RelayLogInfo(gtid_executed="rubbish"))
+    assert caught.value.errno == 1772

@@ -149,7 +149,7 @@ def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> No
     """IGNORE_SERVER_IDS must not undo replicate_same_server_id. Raises UsageError 1650."""
     if not (config.replicate_same_server_id and changes.ignore_server_ids):
         return
-    from rplctl.receiver.identity import replica_identity
+    from rplctl.source.replica_id import replica_identity
 
     own = replica_identity(config, channel).server_id
     if own in changes.ignore_server_ids:

@@ -14,7 +14,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.receiver.identity import replica_identity
+from rplctl.source.replica_id import replica_identity
 from rplctl.secret import reveal
 
 

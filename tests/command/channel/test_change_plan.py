@@ -25,7 +25,7 @@ from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
-from rplctl.receiver.identity import replica_identity
+from rplctl.source.replica_id import replica_identity
 from tests.relay_log.stream import FakeSource, write_relay_log
 
 MASTER = MasterInfo(

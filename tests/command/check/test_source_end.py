@@ -19,7 +19,7 @@ from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.receiver.identity import replica_identity
+from rplctl.source.replica_id import replica_identity
 from tests.source.binlogs import FIRST_EVENT, SERVER_ID, event, mariadb_gtid, mysql_gtid, query, write_log
 
 OTHER = 77
