@@ -56,7 +56,7 @@ def threads(small_disk: Path) -> tuple[Channel, Report, Reporter]:
     """A channel on it, and what its applier and its receiver say of themselves with."""
     channel = Channel("", small_disk)
     private_folder(channel.run_folder)
-    return channel, Report(channel, Until()), Reporter(channel)
+    return channel, Report.open(channel, Until()), Reporter(channel)
 
 
 def fill(folder: Path) -> None:

@@ -27,7 +27,7 @@ from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions
 from rplctl.applier.outage import TargetPatience, is_away
 from rplctl.applier.report import LOCKED, Report
-from rplctl.applier.spark.failure import MEMORY_HINT, MemoryKills, TasksFailed, in_words, words_of
+from rplctl.applier.spark.failure import MEMORY_HINT, TasksFailed, in_words, memory_kills, words_of
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import ChannelSpark, OwnSpark
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
@@ -81,7 +81,7 @@ class Applier:
         self._target: Target | None = None
         self._is_fenced = False
         self._context: SparkContext | None = None
-        self._memory_kills = MemoryKills()
+        self._kills_before = 0
         self.stop = threading.Event()
         self._read_lock = read_lock(config.datadir)
 
@@ -90,7 +90,9 @@ class Applier:
         exact.
         """
         with hold_lock(self._channel, "applier"):
-            self._report = Report(self._channel, self._options.until)
+            self._report = Report.open(self._channel, self._options.until)
+            self._skips.open()
+            self._kills_before = memory_kills()
             try:
                 with self._report.pulse():
                     self._session()
@@ -115,7 +117,7 @@ class Applier:
         if death := self._spark.death():
             message, hint = death, f"{MEMORY_HINT}; {again}"
         elif isinstance(error, TasksFailed):
-            message, hint = in_words(str(error), self._memory_kills)
+            message, hint = in_words(str(error), self._kills_before)
         else:
             message = f"the applier failed unexpectedly: {type(error).__name__}: {words_of(error)}"
             hint = f"see {self._channel.log_path('applier')}; {again}"

@@ -46,20 +46,25 @@ def log_error(error: RplError) -> int:
 class Report:
     """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
 
-    def __init__(self, channel: Channel, until: Until) -> None:
+    def __init__(self, channel: Channel, status: ThreadStatus) -> None:
         self._channel = channel.name
         self._is_away = False
-        path = channel.status_path("applier")
-        previous = read_status(path)
-        self.status = ThreadStatus(
+        self.status = status
+        self._file = StatusFile(channel.status_path("applier"), status)
+
+    @classmethod
+    def open(cls, channel: Channel, until: Until) -> Report:
+        """Of a new run; the file says at once that it starts."""
+        status = ThreadStatus(
             state=STARTING,
-            last_event_timestamp=previous.last_event_timestamp,
+            last_event_timestamp=read_status(channel.status_path("applier")).last_event_timestamp,
             until_condition=_UNTIL_NAMES[until.kind],
             until_log_name=until.log_name,
             until_log_pos=until.log_pos,
         )
-        self._file = StatusFile(path, self.status)
-        self.write()
+        report = cls(channel, status)
+        report.write()
+        return report
 
     def pulse(self) -> AbstractContextManager[None]:
         """For the length of the block the file is fresh, however long a batch takes."""

@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _here = threading.local()  # .channel: whose thread this is
-
-
-@dataclass(frozen=True, slots=True)
-class SharedOwner:
-    """See spark.session.SparkOwner: a folder of this process alone."""
-
-    name: str
-    run_folder: Path
-
-    def log_path(self, role: str) -> Path:
-        return self.run_folder / f"{role}.log"
 
 
 class SharedSpark:
@@ -79,7 +68,7 @@ class SharedProcess:
     """`channels`: what `start` says to each of them, by name."""
 
     def __init__(self, datadir: Path, folder: Path, channels: dict[str, str]) -> None:
-        self._place = SharedOwner(f"{len(channels)} channels", folder)
+        self._name, self._folder = f"{len(channels)} channels", folder  # of this process alone
         self._opened: Future[SparkContext] = Future()
         self._life = JavaLife()
         self._config = Config(datadir=datadir)
@@ -93,7 +82,7 @@ class SharedProcess:
                     self._appliers[name] = self._made(name, datadir, StartOptions.from_json(text))
                 except RplError as error:
                     self._exit_codes.append(log_error(error))
-                    report = Report(Channel(name, datadir), Until())
+                    report = Report.open(Channel(name, datadir), Until())
                     report.failed(error)
                     report.stopped()
 
@@ -116,7 +105,7 @@ class SharedProcess:
         for thread in threads:
             thread.start()
         try:
-            context = open_session(self._config, self._place)
+            context = open_session(self._config, self._name, self._folder)
             self._life.begins()
             self._opened.set_result(context)
         except Exception as error:
@@ -125,7 +114,7 @@ class SharedProcess:
         finally:
             for thread in threads:
                 thread.join()
-        close_session(self._opened.result(), self._place)
+        close_session(self._opened.result(), self._folder)
         return next(iter(self._exit_codes), 0)
 
     def stop(self) -> None:

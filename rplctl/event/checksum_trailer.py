@@ -30,6 +30,12 @@ def append_checksum(event_without: bytes) -> bytes:
     return event_without + event_crc(event_without).to_bytes(CHECKSUM_LENGTH, "little")
 
 
+def without_checksum(event: bytes, checksum_length: int) -> bytes:
+    """The event as a log without checksums has it; `checksum_length`: of its own, in bytes."""
+    length = len(event) - checksum_length
+    return event[:9] + length.to_bytes(4, "little") + event[13:length]
+
+
 def has_valid_checksum(event: bytes) -> bool:
     """Whether the last four bytes of one whole event are its checksum."""
     stored = int.from_bytes(event[-CHECKSUM_LENGTH:], "little")

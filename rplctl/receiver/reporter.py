@@ -13,7 +13,7 @@ from rplctl.channel import Channel
 from rplctl.errors import RplError, for_channel
 from rplctl.position import BinlogPosition
 from rplctl.source import SourceIdentity
-from rplctl.status import StatusFile, read_status
+from rplctl.status import StatusFile, ThreadStatus, read_status
 
 INTERVAL_S: Final = 0.2
 STARTING: Final = "Starting"
@@ -24,13 +24,14 @@ _OTHERWISE = "mend what the error says, then rplctl start: nothing is lost"
 class Reporter:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel.name
-        path = channel.status_path("receiver")
-        self._file = StatusFile(path, read_status(path))
-        self.status = self._file.status
+        self._path = channel.status_path("receiver")
+        self.status = ThreadStatus()
+        self._file = StatusFile(self._path, self.status)
 
     def begin(self) -> AbstractContextManager[None]:
         """A new run, for the length of the block: what a killed one said last is no news of this one."""
-        status = self.status
+        self.status = status = read_status(self._path)
+        self._file = StatusFile(self._path, status)
         status.connected, status.is_waiting, status.is_done, status.lost = False, False, False, time.time()
         self.state(STARTING)
         return self._file.pulse()

@@ -18,7 +18,7 @@ from tests.applier.demo_log import demo_groups
 def test_a_change_of_state_is_written_at_once_and_an_error_outlives_the_stop(tmp_path: Path) -> None:
     channel = Channel("", tmp_path)
     private_folder(channel.run_folder)
-    report = Report(channel, Until("master_pos", "b.000001", 9))
+    report = Report.open(channel, Until("master_pos", "b.000001", 9))
     report.waiting()
     assert read_status(channel.status_path("applier")).state == WAITING
     report.failed(TargetError("Duplicate entry", errno=1062, hint="rplctl skip"))
@@ -36,7 +36,7 @@ def test_progress_counts_and_the_next_start_clears_the_error_but_keeps_the_time_
     private_folder(channel.run_folder)
     groups = demo_groups()
     batch = list(plan_batches(groups, len(groups.scan)))[-1]
-    report = Report(channel, Until())
+    report = Report.open(channel, Until())
     info = RelayLogInfo(gtid_executed="0-1-5").at(batch.relay_position, batch.source_position)
     report.begins(batch)
     assert read_status(channel.status_path("applier")).last_event_timestamp == batch.first_timestamp > 0
@@ -45,7 +45,7 @@ def test_progress_counts_and_the_next_start_clears_the_error_but_keeps_the_time_
     report.stopped()
     found = read_status(channel.status_path("applier"))
     assert (found.batches, found.row_changes, found.exec_log_pos) == (1, 12, batch.source_position.log_pos)
-    again = Report(channel, Until()).status
+    again = Report.open(channel, Until()).status
     assert (again.last_errno, again.last_event_timestamp) == (0, batch.first_timestamp)
 
 
@@ -54,7 +54,7 @@ def test_seconds_behind_count_from_what_is_in_work_or_held_back_and_from_nothing
 ) -> None:
     channel = Channel("", tmp_path)
     private_folder(channel.run_folder)
-    report = Report(channel, Until())
+    report = Report.open(channel, Until())
     report.delaying(1_700_000_000, 7)
     found = read_status(channel.status_path("applier"))
     assert (found.state, found.remaining_delay, found.last_event_timestamp) == (DELAYING, 7, 1_700_000_000)

@@ -47,13 +47,13 @@ def session(tmp_path: Path) -> Iterator[Session]:
     from pyspark import SparkContext
 
     channel = Channel("", tmp_path)
-    context = spark.open_session(Config(datadir=tmp_path), channel, "-Xshare:auto")
+    context = spark.open_session(Config(datadir=tmp_path), "", channel.run_folder, "-Xshare:auto")
     try:
         assert context.parallelize(range(4), 2).map(lambda value: value * value).collect() == [0, 1, 4, 9]
         assert SparkContext._gateway is not None
         yield Session(context, channel, SparkContext._gateway.proc.pid)
     finally:
-        spark.close_session(context, channel)
+        spark.close_session(context, channel.run_folder)
 
 
 def family_of(pid: int) -> set[int]:
@@ -149,14 +149,14 @@ def test_without_our_defence_the_attack_stops_the_executor_and_the_job_ends_with
 ) -> None:
     monkeypatch.setattr(spark, "KEEP_OUT", {})
     channel = Channel("", tmp_path)
-    context = spark.open_session(Config(datadir=tmp_path), channel, "-Xshare:auto")
+    context = spark.open_session(Config(datadir=tmp_path), "", channel.run_folder, "-Xshare:auto")
     try:
         pipeline = Pipeline.open(context)
         tried_by_nobody([str(context.getConf().get("spark.driver.port"))])
         with pytest.raises(TasksFailed, match=r"^\d+ attempts at 2 tasks failed: "):
             pipeline._collect(range(2), {}, lambda *_: None)  # type: ignore[arg-type]
     finally:
-        spark.close_session(context, channel)
+        spark.close_session(context, channel.run_folder)
     assert len(capfd.readouterr().err) < 16 << 20
 
 

@@ -127,8 +127,8 @@ def test_the_hint_of_an_error_itself_comes_first_and_names_of_channels_are_quote
 def test_both_threads_tell_it_where_show_status_reads(tmp_path: Path) -> None:
     channel = Channel("east", tmp_path)
     private_folder(channel.run_folder)
-    Report(channel, Until()).failed(TargetError("Can't find record in 't'", errno=1032))
-    report = Report(channel, Until())
+    Report.open(channel, Until()).failed(TargetError("Can't find record in 't'", errno=1032))
+    report = Report.open(channel, Until())
     report.failed(TargetError("Can't find record in 't'", errno=1032))
     report.stopped()
     told = read_status(channel.status_path("applier")).last_error

@@ -12,8 +12,9 @@ from tests.bench.measurement import Measurement, seconds
 
 FIRST_JOB = """
 import sys, time; from pathlib import Path; start = time.perf_counter()
-from rplctl.applier.spark import open_session; from rplctl.channel import Channel; from rplctl.config import Config
-folder = Path(sys.argv[1]); context = open_session(Config(datadir=folder), Channel("", folder))
+from rplctl.applier.spark.session import open_session; from rplctl.channel import Channel
+from rplctl.config import Config
+folder = Path(sys.argv[1]); context = open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 times = [time.perf_counter() - start]
 for _ in range(12):
     start = time.perf_counter()

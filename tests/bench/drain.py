@@ -32,13 +32,13 @@ def main(folder: str, *ends: str) -> None:
     target.fence("")
     create_own_tables(target.engine)
     warm_up()
-    context = open_session(config, channel)
+    context = open_session(config, channel.name, channel.run_folder)
     pipeline = Pipeline.open(context)
     seconds = []
     for end in ends:
         file, _, position = end.partition(":")
         applier = Applier(config, channel, StartOptions(Until("master_pos", file, int(position))))
-        applier._report = Report(channel, applier._options.until)
+        applier._report = Report.open(channel, applier._options.until)
         ledger = open_ledger(config, channel, target.engine)
         with Interrupter(applier.stop) as interrupter:
             work = BatchApplier.open(config, channel, target, ledger, pipeline, interrupter)

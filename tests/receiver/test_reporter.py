@@ -70,6 +70,7 @@ def test_a_failure_outlives_the_process_and_its_successor_shows_it(tmp_path: Pat
     assert status.last_errno == 1593  # ER_SLAVE_FATAL_ERROR
     assert status.last_error.startswith("an error without a number (hint: ")
     successor = Reporter(Channel("", tmp_path))
+    successor.begin()
     successor.state("Connecting to master")
     assert read_status(path).last_error == status.last_error
 

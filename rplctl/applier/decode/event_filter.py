@@ -18,14 +18,12 @@ import numpy.typing as npt
 
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.filter_rules import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
-from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, table_ids
+from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, run_of, table_ids
 from rplctl.errors import RplError
-from rplctl.event.events import parse_query
-from rplctl.event.format_description import CHECKSUM_OFF
+from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.header import HEADER_LENGTH, format_error
-from rplctl.event.query import parse_execute_load
+from rplctl.event.query import parse_execute_load, parse_query
 from rplctl.event.rows import Ints
-from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 
 Mask = npt.NDArray[np.bool_]
@@ -191,13 +189,6 @@ def _short(name: str) -> bytes:
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:
     """The kept events in a buffer of their own, without checksums."""
-    pieces = []
-    for number in np.flatnonzero(keep).tolist():
-        event = changed.get(number) or run.event(number)
-        plain = bytearray(event[: len(event) - run.description.checksum_length])
-        plain[9:13] = len(plain).to_bytes(4, "little")
-        pieces.append(bytes(plain))
-    data = np.frombuffer(b"".join(pieces), np.uint8)
-    index = scan_events(data)
-    description = replace(run.description, checksum_algorithm=CHECKSUM_OFF)
-    return EventRun(data, index.offsets[:-1], np.diff(index.offsets), index.type_codes, description)
+    checksum_length = run.description.checksum_length
+    kept = (changed.get(number) or run.event(number) for number in np.flatnonzero(keep).tolist())
+    return run_of((without_checksum(event, checksum_length) for event in kept), run.description)

@@ -17,6 +17,7 @@ from rplctl import mysql_errors as er
 from rplctl.applier.decode.table_shape import fitted, formats_of
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum import verify_events
+from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.column import ColumnFormat
 from rplctl.event.distinct_ranges import distinct_ranges
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
@@ -214,21 +215,26 @@ def table_ids(data: ByteArray, starts: Ints) -> Ints:
     return ids
 
 
+def run_of(events: Iterable[bytes], description: FormatDescription) -> EventRun:
+    """Whole events without checksums, in a buffer of their own."""
+    data = np.frombuffer(b"".join(events), np.uint8)
+    offsets, types = event_offsets(data)
+    return EventRun(data, offsets[:-1], np.diff(offsets), types, replace(description, checksum_algorithm=CHECKSUM_OFF))
+
+
 def _expanded(run: EventRun) -> EventRun:
     """A run whose compressed events are replaced by what they hold, in a buffer of its own and without checksums."""
-    pieces: list[bytes] = []
-    for number, code in enumerate(run.types):
-        event = run.event(number)
-        if _COMPRESSED_TYPES[code]:
-            pieces.append(expand_event(event, run.description))
-        else:
-            plain = bytearray(event[: len(event) - run.description.checksum_length])
-            plain[9:13] = len(plain).to_bytes(4, "little")
-            pieces.append(bytes(plain))
-    data = np.frombuffer(b"".join(pieces), np.uint8)
-    offsets, types = event_offsets(data)
-    description = replace(run.description, checksum_algorithm=CHECKSUM_OFF)
-    whole = EventRun(data, offsets[:-1], np.diff(offsets), types, description)
+    checksum_length = run.description.checksum_length
+    events = enumerate(_COMPRESSED_TYPES[run.types].tolist())
+    whole = run_of(
+        (
+            expand_event(run.event(number), run.description)
+            if is_compressed
+            else without_checksum(run.event(number), checksum_length)
+            for number, is_compressed in events
+        ),
+        run.description,
+    )
     if EventType.TRANSACTION_PAYLOAD not in run.types:
         return whole  # then the groups' kinds were told from their events
     queries = (whole.event(int(number)) for number in np.flatnonzero(whole.types == EventType.QUERY))

@@ -23,6 +23,7 @@ from rplctl.applier.feed.plan import Batch
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum import verify_events
+from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.inflate import plain_sizes
 from rplctl.event.jit import ByteArray
@@ -128,6 +129,4 @@ def _unfold(events: EventRange, file: BinaryIO) -> None:
         if code in MARIADB_COMPRESSED:
             unfold_event(event, events.description, file)
             continue
-        plain = bytearray(event[: len(event) - checksum].tobytes())
-        plain[9:13] = len(plain).to_bytes(4, "little")
-        file.write(plain)
+        file.write(without_checksum(event.tobytes(), checksum))

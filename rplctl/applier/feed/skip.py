@@ -18,7 +18,11 @@ class SkipList:
     def __init__(self, run_folder: Path, count: int) -> None:
         self.count = count
         self._folder = run_folder
-        self._gtids = read_gtids(run_folder)
+        self._gtids: tuple[str, ...] = ()
+
+    def open(self) -> None:
+        """Read which GTIDs are on it."""
+        self._gtids = read_gtids(self._folder)
 
     def groups(self, groups: RelayGroups, stop: int) -> list[int]:
         """Those of the first `stop` groups that are on the list."""

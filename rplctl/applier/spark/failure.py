@@ -43,21 +43,10 @@ def words_of(error: Exception) -> str:
     return "; ".join(line for line in lines if line and not line[0].isspace())[:500]
 
 
-class MemoryKills:
-    """The kernel's count of processes that it killed for want of memory: in our control group, else on the machine."""
-
-    def __init__(self) -> None:
-        self._before = _memory_kills()
-
-    def words(self) -> str:
-        """What came since, to be added to a sentence; '' for nothing, and where the kernel does not tell."""
-        return (
-            "; the kernel killed a process for want of memory (OOM) meanwhile" if _memory_kills() > self._before else ""
-        )
-
-
-def _memory_kills() -> int:
-    """0 where it cannot be read."""
+def memory_kills() -> int:
+    """The kernel's count of processes that it killed for want of memory: in our control group, else on the machine; 0
+    where it cannot be read.
+    """
     try:
         own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip().lstrip("/")
         places = [Path("/sys/fs/cgroup", own, "memory.events"), Path("/proc/vmstat")]
@@ -72,15 +61,21 @@ def _memory_kills() -> int:
     return 0
 
 
-def end_of_java(process: Popen[Any] | None, kills: MemoryKills) -> str:
+def _kills_since(before: int) -> str:
+    """What came since `memory_kills` said `before`, to be added to a sentence; '' for nothing."""
+    return "; the kernel killed a process for want of memory (OOM) meanwhile" if memory_kills() > before else ""
+
+
+def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
     """How Spark's Java process ended, as a sentence; '' while it runs, or where it is not ours to know."""
     code = process.poll() if process is not None else None
     if process is None or code is None:
         return ""
+    java, killed = f"Spark's Java process (pid {process.pid})", _kills_since(kills_before)
     if code >= 0:
-        return f"Spark's Java process (pid {process.pid}) ended by itself with exit code {code}{kills.words()}"
+        return f"{java} ended by itself with exit code {code}{killed}"
     name = signal_name(-code)
-    return f"Spark's Java process (pid {process.pid}) was killed by signal {-code} ({name}){kills.words()}"
+    return f"{java} was killed by signal {-code} ({name}){killed}"
 
 
 def await_end_of_java(error: Exception) -> None:
@@ -97,13 +92,13 @@ def await_end_of_java(error: Exception) -> None:
             process.wait(DYING_SECONDS)
 
 
-def in_words(failure: str, kills: MemoryKills) -> tuple[str, str]:
+def in_words(failure: str, kills_before: int) -> tuple[str, str]:
     """(what a TasksFailed tells the operator, hint)."""
     again = "nothing is lost, rplctl start tries again"
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
-        return f"{died}{kills.words()}: {failure}", f"{MEMORY_HINT}; {again}"
-    return f"Spark could not decode a batch{kills.words()}: {failure}", again
+        return f"{died}{_kills_since(kills_before)}: {failure}", f"{MEMORY_HINT}; {again}"
+    return f"Spark could not decode a batch{_kills_since(kills_before)}: {failure}", again
 
 
 @contextmanager

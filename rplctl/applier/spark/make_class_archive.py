@@ -16,7 +16,6 @@ from rplctl.applier.spark.class_archive import archive_path, failed_path, is_wan
 from rplctl.applier.spark.java import Java, find_java
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import open_session
-from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import RplError
@@ -63,7 +62,7 @@ def _classes_of_a_job(java_home: str, folder: Path) -> tuple[Path, str]:
     """(list of the classes that a Spark loads which runs a job, its class path)."""
     classes = folder / "classes"
     config = Config(datadir=folder, java_home=java_home, spark_master="local[1]")
-    context = open_session(config, Channel("", folder), f'"-XX:DumpLoadedClassList={classes}"')
+    context = open_session(config, "", folder / "run", f'"-XX:DumpLoadedClassList={classes}"')
     Pipeline.open(context)
     class_path = str(context._jvm.java.lang.System.getProperty("java.class.path"))  # type: ignore[union-attr]
     context.stop()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rplctl.applier.spark.class_archive import archive_options, give_up, is_wanted, make_in_background
-from rplctl.applier.spark.failure import MemoryKills, end_of_java
+from rplctl.applier.spark.failure import end_of_java, memory_kills
 from rplctl.applier.spark.java import Java, find_java
 from rplctl.applier.spark.own_gateway import open_gateway
 from rplctl.channel import Channel
@@ -59,16 +59,6 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
 """
 
 
-class SparkOwner(Protocol):
-    """Whose Spark it is: a channel, or a process that serves several."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def run_folder(self) -> Path: ...
-    def log_path(self, role: str) -> Path: ...
-
-
 class ChannelSpark(Protocol):
     """The Spark that one channel's applier runs its jobs on."""
 
@@ -102,7 +92,7 @@ class OwnSpark:
         self._life = JavaLife()
 
     def open(self) -> SparkContext:
-        self._context = open_session(self._config, self._channel)
+        self._context = open_session(self._config, self._channel.name, self._channel.run_folder)
         self._life.begins()
         return self._context
 
@@ -111,7 +101,7 @@ class OwnSpark:
 
     def end(self) -> None:
         if self._context is not None:
-            close_session(self._context, self._channel)
+            close_session(self._context, self._channel.run_folder)
 
     def serves_others(self) -> bool:
         return False
@@ -124,7 +114,7 @@ class JavaLife:
     """The JVM of the session that this process has opened, as its parent sees it."""
 
     def __init__(self) -> None:
-        self._kills = MemoryKills()
+        self._kills_before = memory_kills()
         self._process: Any = None
 
     def begins(self) -> None:
@@ -133,25 +123,28 @@ class JavaLife:
         self._process = getattr(SparkContext._gateway, "proc", None)
 
     def death(self) -> str:
-        return "" if self._process in _ended_by_us else end_of_java(self._process, self._kills)
+        return "" if self._process in _ended_by_us else end_of_java(self._process, self._kills_before)
 
 
-def open_session(config: Config, place: SparkOwner, java_options: str = "") -> SparkContext:
+def open_session(config: Config, name: str, run_folder: Path, java_options: str = "") -> SparkContext:
     """Start a Spark. Raises ConfigError without a Java, RplError when Spark does not start.
 
-    `java_options`: for its JVM, in place of those that make it use the archive of its classes.
+    `name`: of the channel, or of what it serves; `run_folder`: its own. `java_options`: for its JVM, in place of those
+    that make it use the archive of its classes.
     The caller ends it with `close_session`; Spark dies with this process in any case.
     """
-    java = find_java(config.java_home, place.run_folder / "java")
+    java = find_java(config.java_home, run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
-    folder = _empty_folder(place)
+    folder = run_folder / "spark"
+    shutil.rmtree(folder, ignore_errors=True)  # a killed applier's: the place is ours alone, by a lock
+    private_folder(folder)
     _set_environment(java, local_mode=local_mode)
 
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
     _keep_quiet()
-    settings = spark_settings(config, folder, place.name)
+    settings = spark_settings(config, folder, name)
     if local_mode:
         settings |= _short_names(folder)
     replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
@@ -169,8 +162,8 @@ def open_session(config: Config, place: SparkOwner, java_options: str = "") -> S
     else:
         raise RplError(
             f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {failure}",
-            channel=place.name,
-            hint=f"see {place.log_path('applier')}, then rplctl doctor",
+            channel=name,
+            hint=f"see {run_folder / 'applier.log'}, then rplctl doctor",
         ) from failure
     _keep_to_ourselves(context)
     if not java_options and is_wanted(java):
@@ -180,7 +173,7 @@ def open_session(config: Config, place: SparkOwner, java_options: str = "") -> S
 
 def _keep_quiet() -> None:
     """Nothing of what py4j would print of each call that is cut off, from the first one on: who calls has the error."""
-    logging.getLogger().addFilter(_is_told_by_us)
+    logging.getLogger().addFilter(lambda record: record.name != "root")
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
@@ -192,7 +185,7 @@ def _keep_to_ourselves(context: SparkContext) -> None:
         os.chmod(server.server_address, PRIVATE_FILE)
 
 
-def close_session(context: SparkContext, place: SparkOwner) -> None:
+def close_session(context: SparkContext, run_folder: Path) -> None:
     """End Spark at once, from any thread, again without effect: nobody waits for results any more.
 
     An orderly end waits for running tasks, seconds long. A local JVM holds nothing but files of ours: it is killed, its
@@ -215,7 +208,7 @@ def close_session(context: SparkContext, place: SparkOwner) -> None:
         process.wait()
         process.stdin.close()
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        shutil.rmtree(place.run_folder / "spark", ignore_errors=True)
+        shutil.rmtree(run_folder / "spark", ignore_errors=True)
 
 
 def _end_gateway() -> None:
@@ -227,17 +220,6 @@ def _end_gateway() -> None:
         process.kill()
         process.wait()
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-
-
-def _is_told_by_us(record: logging.LogRecord) -> bool:
-    return record.name != "root"
-
-
-def _empty_folder(place: SparkOwner) -> Path:
-    """Spark's folder. What a killed applier left in it goes: the place is ours alone, by a lock."""
-    folder = place.run_folder / "spark"
-    shutil.rmtree(folder, ignore_errors=True)
-    return private_folder(folder)
 
 
 def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:

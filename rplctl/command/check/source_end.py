@@ -14,8 +14,8 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.source.replica_id import replica_identity
 from rplctl.secret import reveal
+from rplctl.source.replica_id import replica_identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,12 @@ from tests.applier.feed.test_gtids import gtid_groups, mariadb_event, mysql_even
 from tests.applier.instance import Instance
 
 
+def opened(folder: Path) -> SkipList:
+    skips = SkipList(folder, 0)
+    skips.open()
+    return skips
+
+
 def test_a_listed_transaction_is_committed_as_an_empty_one(tmp_path: Path) -> None:
     groups = demo_groups("binlog.000001")
     number = next(n for n in range(40, len(groups.scan)) if groups.scan.kind[n] == GroupKind.ROWS)
@@ -26,7 +32,7 @@ def test_a_listed_transaction_is_committed_as_an_empty_one(tmp_path: Path) -> No
     assert isinstance(gtid, MariadbGtid)
     text = f"{gtid.domain}-{gtid.server_id}-{gtid.sequence}"
     write_gtids(tmp_path, [text, "9-9-9"])
-    skips = SkipList(tmp_path, 0)
+    skips = opened(tmp_path)
     assert skips.groups(groups, len(groups.scan)) == [number]
     assert skips.groups(groups, number) == []
     plan = list(plan_batches(groups, len(groups.scan), skipped=[number]))
@@ -47,10 +53,10 @@ def test_of_either_vendor_only_what_is_listed_is_passed_over(tmp_path: Path) -> 
     server = UUID(int=7)
     write_gtids(tmp_path, [f"{server}:2-3", "1-5-8", "2-5-9"])
     groups = gtid_groups([mysql_event(server, number) for number in (1, 3, 4, 2, 3)])
-    assert SkipList(tmp_path, 0).groups(groups, 5) == [1, 3, 4]
-    assert SkipList(tmp_path, 0).groups(groups, 4) == [1, 3]
+    assert opened(tmp_path).groups(groups, 5) == [1, 3, 4]
+    assert opened(tmp_path).groups(groups, 4) == [1, 3]
     groups = gtid_groups([mariadb_event(*gtid) for gtid in [(1, 5, 8), (1, 6, 8), (2, 5, 8), (2, 5, 9), (1, 5, 9)]])
-    assert SkipList(tmp_path, 0).groups(groups, 5) == [0, 3]
+    assert opened(tmp_path).groups(groups, 5) == [0, 3]
 
 
 def test_what_was_not_reached_is_still_to_be_skipped(tmp_path: Path) -> None:

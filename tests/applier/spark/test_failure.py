@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
-from rplctl.applier.spark.failure import MemoryKills, await_end_of_java, end_of_java
+from rplctl.applier.spark.failure import await_end_of_java, end_of_java, memory_kills
 
 Process = subprocess.Popen[bytes]
 
@@ -26,11 +26,11 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
     "error", [ConnectionRefusedError(111, "Connection refused"), EOFError(), Py4JNetworkError("Answer is empty")]
 )
 def test_who_hears_nothing_from_java_waits_until_it_is_seen_dead(dying: Process, error: Exception) -> None:
-    assert not end_of_java(dying, MemoryKills())
+    assert not end_of_java(dying, memory_kills())
     await_end_of_java(error)
-    assert "was killed by signal 9 (SIGKILL)" in end_of_java(dying, MemoryKills())
+    assert "was killed by signal 9 (SIGKILL)" in end_of_java(dying, memory_kills())
 
 
 def test_an_error_from_elsewhere_does_not_wait_for_a_java_that_lives(dying: Process) -> None:
     await_end_of_java(OSError(28, "No space left on device"))
-    assert not end_of_java(dying, MemoryKills())
+    assert not end_of_java(dying, memory_kills())

@@ -22,11 +22,11 @@ from rplctl.config import Config
 begun = []
 session.make_in_background = begun.append
 folder = Path(sys.argv[1])
-context = session.open_session(Config(datadir=folder), Channel("", folder))
+context = session.open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 assert context.parallelize(range(4), 2).map(str).collect() == ["0", "1", "2", "3"]
 loaded = str(context._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
 print("-XX:SharedArchiveFile" in loaded, len(begun))
-session.close_session(context, Channel("", folder))
+session.close_session(context, Channel("", folder).run_folder)
 """
 MAKE = "from rplctl.applier.spark.make_class_archive import make; print(make())"
 

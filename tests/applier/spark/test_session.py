@@ -20,7 +20,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 
 folder = Path(sys.argv[1])
-context = open_session(Config(datadir=folder), Channel("", folder))
+context = open_session(Config(datadir=folder), "", Channel("", folder).run_folder)
 result = context.parallelize(range(8), 4).map(lambda value: value * value).collect()
 
 # /proc/net lists the sockets of the whole machine: keep those of the JVM, by inode
