@@ -35,11 +35,11 @@ from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import first_fetched, follows, named
 from rplctl.relay_log.log_file import (
     Boundary,
     cut_file,
+    intact_end,
     last_sound_boundary,
     mapped_file,
     read_start,

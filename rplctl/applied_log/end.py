@@ -21,8 +21,7 @@ from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION, log_number
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.intact_end import intact_end
-from rplctl.relay_log.log_file import cut_file, event_at, mapped_file
+from rplctl.relay_log.log_file import cut_file, event_at, intact_end, mapped_file
 from rplctl.relay_log.purge import finish_purge, purge_names
 
 _STEP_BYTES = 64 << 20

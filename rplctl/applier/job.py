@@ -318,7 +318,7 @@ class Applier:
         if groups is not None:
             with contextlib.suppress(RplError):  # met again in its turn; these groups are handed out only once
                 before = groups_before(groups, self._options.until, work.info.gtid_executed)
-                work.bulk.expect(groups, self._due(groups, before, work)[0], self._per_commit)
+                work.bulk.expect(groups, self._due(groups, before, work)[0], self._commit_group.transactions)
         return groups
 
     def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:
@@ -349,16 +349,13 @@ class Applier:
             self._skips.count,
             skipped=self._skips.groups(groups, due),
             has_rollbacks=work.executes_statements,
-            per_commit=self._per_commit,
+            per_commit=self._commit_group.transactions,
         )
         return plan, wait
 
     def _due(self, groups: RelayGroups, count: int, work: BatchApplier) -> tuple[int, float]:
         now = time.time() + self._clock_difference(work.info.sql_delay)
         return groups_due(groups.scan, count, work.info.sql_delay, now)
-
-    def _per_commit(self) -> int:
-        return self._commit_group.transactions
 
     def _skipped(self, batch: Batch, work: BatchApplier) -> None:
         """Count down and forget what the operator wanted passed over, once the position is past it."""

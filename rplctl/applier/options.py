@@ -12,7 +12,13 @@ from rplctl import mysql_errors as er
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, RelayLogPosition
 
-UNTIL_KINDS = ("none", "master_pos", "relay_pos", "sql_before_gtids", "sql_after_gtids")
+UNTIL_KINDS = {  # as SHOW SLAVE STATUS calls them
+    "none": "None",
+    "master_pos": "Master",
+    "relay_pos": "Relay",
+    "sql_before_gtids": "SQL_BEFORE_GTIDS",
+    "sql_after_gtids": "SQL_AFTER_GTIDS",
+}
 
 
 @dataclass(frozen=True, slots=True)

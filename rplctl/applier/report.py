@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 from rplctl import mysql_errors as er
 from rplctl.applier.feed.plan import Batch
-from rplctl.applier.options import Until
+from rplctl.applier.options import UNTIL_KINDS, Until
 from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
 from rplctl.errors import RplError
@@ -22,15 +22,6 @@ READING = "Reading event from the relay log"
 WAITING = "Slave has read all relay log; waiting for more updates"
 LOCKED = "Waiting for global read lock"
 DELAYING = "Waiting until MASTER_DELAY seconds after master executed event"
-
-_UNTIL_NAMES = {
-    "none": "None",
-    "master_pos": "Master",
-    "relay_pos": "Relay",
-    "sql_before_gtids": "SQL_BEFORE_GTIDS",
-    "sql_after_gtids": "SQL_AFTER_GTIDS",
-}
-
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +49,7 @@ class Report:
         status = ThreadStatus(
             state=STARTING,
             last_event_timestamp=read_status(channel.status_path("applier")).last_event_timestamp,
-            until_condition=_UNTIL_NAMES[until.kind],
+            until_condition=UNTIL_KINDS[until.kind],
             until_log_name=until.log_name,
             until_log_pos=until.log_pos,
         )

@@ -89,7 +89,7 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 def _is_plain(fmt: ColumnFormat) -> bool:
     """Bytes or text as they lie, neither padded nor compressed."""
-    is_string = _DECODERS.get(fmt.real_type) in (_strings, _blobs) and fmt.real_type != ColumnType.STRING
+    is_string = _DECODERS.get(fmt.real_type) is _strings and fmt.real_type != ColumnType.STRING
     return is_string and fmt.sql_type not in TEXT_OF_BYTES
 
 
@@ -125,10 +125,6 @@ def _years(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     year = unsigned_cells(cells).astype(np.int64)
     full = np.where(year == 0, 0, year + 1900)
     return _listed(full % 100 if fmt.sql_type == "year(2)" else full)
-
-
-def _bits(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return _listed(unsigned_cells(cells, big_endian=True))
 
 
 def _decimals(cells: Cells, fmt: ColumnFormat) -> TextSheet:
@@ -198,7 +194,7 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
-    """CHAR, VARCHAR, TEXT and their binary sisters."""
+    """CHAR, VARCHAR, TEXT, BLOB and their binary sisters."""
     if fmt.sql_type in TEXT_OF_BYTES:
         length = char_length(fmt.metadata)  # zeros at the end are not logged
         return [TEXT_OF_BYTES[fmt.sql_type](raw.ljust(length, b"\0")) for raw in raw_cells(cells)]
@@ -223,12 +219,6 @@ def _texts(cells: Cells, charset: str) -> list[Any]:
             ends = offsets.tolist()
             return [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
     return [decode_text(raw, charset) for raw in raw_cells(cells)]
-
-
-def _blobs(cells: Cells, fmt: ColumnFormat) -> list[Any]:
-    if fmt.charset is None or fmt.charset == "binary":
-        return raw_cells(cells)
-    return _texts(cells, fmt.charset)
 
 
 def _compressed(cells: Cells, fmt: ColumnFormat) -> list[Any]:
@@ -262,10 +252,6 @@ def expand_column(raw: bytes) -> bytes:
     )
 
 
-def _json(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return [json_text(raw) for raw in raw_cells(cells)]
-
-
 def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
     """JSON cells of which some are diffs against their before image."""
     is_diff = images.is_diff[cells.images, column]
@@ -281,14 +267,6 @@ def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
         print_json(apply_diffs(parse_json(old[i]), raw)) if i in old else json_text(raw)
         for i, raw in enumerate(raw_cells(cells))
     ]
-
-
-def _raw(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return raw_cells(cells)
-
-
-def _nulls(cells: Cells, _: ColumnFormat) -> list[Any]:
-    return [None] * len(cells)
 
 
 TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {
@@ -308,11 +286,11 @@ SHEETS: Final[dict[int, Callable[[Cells, ColumnFormat], TextSheet]]] = {
     ColumnType.TIMESTAMP2: _timestamps,
 }
 _DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
-    ColumnType.NULL: _nulls,
+    ColumnType.NULL: lambda cells, _: [None] * len(cells),
     ColumnType.FLOAT: _floats,
     ColumnType.DOUBLE: _doubles,
     ColumnType.YEAR: _years,
-    ColumnType.BIT: _bits,
+    ColumnType.BIT: lambda cells, _: _listed(unsigned_cells(cells, big_endian=True)),
     ColumnType.ENUM: _enums,
     ColumnType.SET: _sets,
     ColumnType.STRING: _strings,
@@ -320,11 +298,11 @@ _DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
     ColumnType.VAR_STRING: _strings,
     ColumnType.VARCHAR_COMPRESSED: _compressed,
     ColumnType.BLOB_COMPRESSED: _compressed,
-    ColumnType.BLOB: _blobs,
-    ColumnType.TINY_BLOB: _blobs,
-    ColumnType.MEDIUM_BLOB: _blobs,
-    ColumnType.LONG_BLOB: _blobs,
-    ColumnType.JSON: _json,
-    ColumnType.GEOMETRY: _raw,
-    ColumnType.VECTOR: _raw,
+    ColumnType.BLOB: _strings,
+    ColumnType.TINY_BLOB: _strings,
+    ColumnType.MEDIUM_BLOB: _strings,
+    ColumnType.LONG_BLOB: _strings,
+    ColumnType.JSON: lambda cells, _: [json_text(raw) for raw in raw_cells(cells)],
+    ColumnType.GEOMETRY: lambda cells, _: raw_cells(cells),
+    ColumnType.VECTOR: lambda cells, _: raw_cells(cells),
 }

@@ -3,4 +3,10 @@
 Invariant: what a reader is given is complete transactions, byte for byte as the source sent them, without a hole in the
 source's positions. A file only grows, or is cut once at a transaction end; after a cut a new file is begun
 (WL#4621, design D7).
+
+index.py       which files there are
+log_file.py    one file as bytes: its start, its transactions, how far it is intact;  header.py  its first events
+writer.py      appending and rotating;  purge.py  removing
+reader.py      complete groups for the applier;  locate.py, gtid.py  the place of a position, of GTIDs
+event_list.py  SHOW RELAYLOG EVENTS
 """

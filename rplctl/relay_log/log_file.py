@@ -26,11 +26,12 @@ import numpy as np
 from rplctl.durable import naming, sync
 from rplctl.errors import BinlogFormatError
 from rplctl.event.bytes_at import u32
+from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import has_valid_checksum
 from rplctl.event.format_description import FormatDescription, parse_format_description
 from rplctl.event.header import FLAG_RELAY_LOG, HEADER_LENGTH, check_magic, format_error, parse_header
 from rplctl.event.jit import ByteArray, byte_view, kernel
-from rplctl.event.scan import GroupScan, scan_groups
+from rplctl.event.scan import GroupScan, scan_events, scan_groups
 from rplctl.event.types import EventType
 from rplctl.locks import flock, unlock
 from rplctl.plain_file import open_plain
@@ -222,3 +223,27 @@ def _intact_lengths_end(data: ByteArray, offset: int) -> int:
             break
         offset += length
     return offset
+
+
+def intact_end(data: ByteArray, offset: int, checksum_algorithm: int) -> int:
+    """Offset behind the last intact event from `offset` on; `checksum_algorithm` is in force there (WL#5493).
+
+    An event is intact when its length is possible, it is there to its last byte and, where the format description in
+    force says CRC32, its checksum fits. Nothing here looks at transactions.
+    """
+    end = intact_lengths_end(data, offset)
+    while offset < end:
+        index = scan_events(data[: min(end, offset + SCAN_BYTES)], offset)
+        if not len(index):  # one event larger than the step
+            index = scan_events(data[: offset + len(event_at(data, offset))], offset)
+        bad = verify_events(data, index.offsets, checksum_algorithm)
+        if bad >= 0:
+            return int(index.offsets[bad])
+        for number in np.flatnonzero(index.type_codes == EventType.FORMAT_DESCRIPTION):
+            try:
+                description = parse_format_description(event_at(data, int(index.offsets[number])))
+            except BinlogFormatError:
+                return int(index.offsets[number])
+            checksum_algorithm = description.checksum_algorithm
+        offset = index.end
+    return end

@@ -28,11 +28,11 @@ from rplctl.info import RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
 from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import LogPlace, boundary_at, find_place, out_of_order
 from rplctl.relay_log.log_file import (
     boundary_after,
     first_groups,
+    intact_end,
     mapped_file,
     new_descriptions,
     read_start,

@@ -19,13 +19,12 @@ from pymysql import err
 
 from rplctl import mysql_errors as er
 from rplctl.config import Config
-from rplctl.errors import ConfigError, SourceError
-from rplctl.handshake import GuardedConnection
+from rplctl.errors import SourceError
+from rplctl.handshake import GuardedConnection, Security, TlsMode, TlsSettings
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.base import DumpStart, ReplicaIdentity, SourceIdentity
 from rplctl.source.network_namespace import network_namespace
-from rplctl.source.tls import security_of
 
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
 _FATAL = frozenset({er.CR_AUTH_PLUGIN_CANNOT_LOAD, er.CR_AUTH_PLUGIN_ERR})
@@ -237,4 +236,32 @@ def map_errors(prefix: str) -> Iterator[None]:
         ) from None
 
 
-__all__ = ["ConfigError", "ServerConnection", "check_identity", "connect", "map_errors"]
+def security_of(info: MasterInfo) -> Security:
+    """A source's TLS and key settings, as handshake/ takes them: no fallback to none, as MySQL reads them.
+
+    MASTER_SSL=1 alone encrypts (REQUIRED); with a CA the chain is verified (VERIFY_CA);
+    MASTER_SSL_VERIFY_SERVER_CERT=1 verifies the host name too (VERIFY_IDENTITY), against the system's CAs when none is
+    given.
+    """
+    settings = TlsSettings(
+        mode=_mode(info),
+        ca=info.ssl_ca,
+        capath=info.ssl_capath,
+        cert=info.ssl_cert,
+        key=info.ssl_key,
+        cipher=info.ssl_cipher,
+        crl=info.ssl_crl,
+        crlpath=info.ssl_crlpath,
+        version=info.tls_version,
+        ciphersuites=info.tls_ciphersuites or "",
+        option="MASTER_",
+    )
+    return Security(settings, info.public_key_path, info.get_public_key)
+
+
+def _mode(info: MasterInfo) -> TlsMode:
+    if not info.enabled_ssl:
+        return TlsMode.DISABLED
+    if info.ssl_verify_server_cert:
+        return TlsMode.VERIFY_IDENTITY
+    return TlsMode.VERIFY_CA if info.ssl_ca or info.ssl_capath else TlsMode.REQUIRED

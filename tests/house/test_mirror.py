@@ -20,7 +20,7 @@ TESTED_TOGETHER = {
     "commit/": "participants are one contract (test_participants); ids and recovery are seen where two phases are",
     "event/": "kernels and their parts are tested on whole logs, through scan, values, groups and payload",
     "handshake/": "sign-in and TLS are tested against a server, through the connection",
-    "relay_log/": "file, header and intact end are tested through reader, writer and locate",
+    "relay_log/": "file and header are tested through reader, writer and locate",
     "repository/": "every record is tested through each kind of repository (test_contract, test_table, test_file)",
     "schema/": "lexer, parser and model are tested by what a statement becomes (test_parse, test_plan)",
     "source/": "sources are tested by the events they give (test_dump, test_binlog_folder)",

@@ -10,8 +10,8 @@ from rplctl.errors import RelayLogError
 from rplctl.event.scan import scan_events
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import boundary_at, find_place
+from rplctl.relay_log.log_file import intact_end
 from tests.relay_log.stream import FakeSource, new_writer, write_relay_log
 
 

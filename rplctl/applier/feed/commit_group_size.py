@@ -17,7 +17,6 @@ class CommitGroupSize:
         self._seconds = milliseconds / 1000
         self._fitting = _FIRST
 
-    @property
     def transactions(self) -> int:
         """Of the next group at most; 0: as many as there are."""
         if not self._seconds:

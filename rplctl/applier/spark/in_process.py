@@ -6,11 +6,11 @@ other with it than without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from rplctl.applier.spark.pipeline import Pipeline, Split, UnknownTables, chunks_of, run_split
+from rplctl.applier.spark.pipeline import Pipeline, SplitResult
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import TableChunk
 
 
 class InProcessPipeline(Pipeline):
@@ -22,12 +22,11 @@ class InProcessPipeline(Pipeline):
         """In place of `Pipeline.open`: no first job is needed."""
         return cls()
 
-    def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
+    def _collect(
+        self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], SplitResult]
+    ) -> list[SplitResult]:
         self.jobs += 1
-        results = [run_split(split, catalog) for split in splits]
-        if unknown := {name for result in results for name in result.unknown}:
-            raise UnknownTables(sorted(unknown))
-        return [chunk for result in results for chunk in chunks_of(result)]
+        return [task(piece, catalog) for piece in pieces]
 
     @property
     def parallelism(self) -> int:

@@ -15,9 +15,8 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.recovery import plan_recovery
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.intact_end import intact_end
 from rplctl.relay_log.locate import boundary_at
-from rplctl.relay_log.log_file import mapped_file, read_start, start_of
+from rplctl.relay_log.log_file import intact_end, mapped_file, read_start, start_of
 
 _FETCHES = "rplctl start (fetches it again)"
 

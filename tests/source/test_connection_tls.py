@@ -10,7 +10,7 @@ import pytest
 from rplctl.errors import ConfigError
 from rplctl.handshake import tls_context
 from rplctl.info import MasterInfo
-from rplctl.source.tls import security_of
+from rplctl.source.connection import security_of
 
 SYSTEM_CA = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
 
