@@ -11,41 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rplctl.event import event_classes as c
+from rplctl.event import query_words as words
 from rplctl.event.bytes_at import u16, u32
-from rplctl.event.event_classes import (
-    COMPRESSED_QUERY,
-    CONTROL,
-    DESCRIPTION,
-    ENCRYPTION,
-    GTID,
-    INCIDENT,
-    MARIADB_GTID,
-    NEUTRAL,
-    PAYLOAD,
-    QUERY,
-    ROTATE,
-    ROWS,
-    STATEMENT,
-    STATEMENT_END,
-    STOP,
-    TABLE_MAP,
-    UNKNOWN,
-    XA_PREPARE,
-    XID,
-)
 from rplctl.event.group_position import CHECKSUM, INEXACT, POSITION, move_position
 from rplctl.event.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_RELAY_LOG, HEADER_LENGTH, MAX_EVENT_LENGTH
 from rplctl.event.jit import ByteArray, lean_kernel
-from rplctl.event.query_words import (
-    WORD_BEGIN,
-    WORD_COMMIT,
-    WORD_ROLLBACK,
-    WORD_SAVEPOINT,
-    WORD_XA_END,
-    WORD_XA_FINISH,
-    WORD_XA_START,
-    query_word,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,25 +135,25 @@ def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> 
     text = body + 13 + u16(data, body + 11) + int(data[body + 8]) + 1
     if text > end:
         return _SHORT
-    word = query_word(data, text, end)
-    if word == WORD_BEGIN:
+    word = words.query_word(data, text, end)
+    if word == words.WORD_BEGIN:
         if registers[PHASE] != PENDING:
             return _NESTED
         registers[PHASE] = TRANSACTION
         return _GOES_ON
-    if word == WORD_XA_START or word == WORD_XA_END:
+    if word == words.WORD_XA_START or word == words.WORD_XA_END:
         registers[FLAGS] |= FLAG_XA
         registers[PHASE] = IN_XA
         return _GOES_ON
-    if word == WORD_XA_FINISH:
+    if word == words.WORD_XA_FINISH:
         registers[FLAGS] |= FLAG_XA
         return _ENDS
-    if word == WORD_COMMIT:
+    if word == words.WORD_COMMIT:
         return _ENDS
-    if word == WORD_ROLLBACK:
+    if word == words.WORD_ROLLBACK:
         registers[FLAGS] |= FLAG_ROLLBACK
         return _ENDS
-    if word == WORD_SAVEPOINT and registers[PHASE] != PENDING:
+    if word == words.WORD_SAVEPOINT and registers[PHASE] != PENDING:
         registers[FLAGS] |= FLAG_SAVEPOINT
         return _GOES_ON
     return _statement(registers)
@@ -200,26 +171,26 @@ def _statement(registers: NDArray[np.int64]) -> int:
 @lean_kernel
 def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
     """One event of a group; `end` is before its checksum. Control events do not come here unless a group is open."""
-    if event_class == GTID or event_class == MARIADB_GTID:
+    if event_class == c.GTID or event_class == c.MARIADB_GTID:
         if registers[PHASE] != IDLE:
             return _NESTED
         _open(registers, PENDING, at, u32(data, at))
         registers[GTID_AT] = at
-        return _mariadb_gtid(data, registers, at, end) if event_class == MARIADB_GTID else _GOES_ON
+        return _mariadb_gtid(data, registers, at, end) if event_class == c.MARIADB_GTID else _GOES_ON
     if registers[PHASE] == IDLE:
         _open(registers, PENDING, at, u32(data, at))
-    if event_class == QUERY:
+    if event_class == c.QUERY:
         return _query(data, registers, at, end)
-    if event_class == ROWS or event_class == TABLE_MAP:
+    if event_class == c.ROWS or event_class == c.TABLE_MAP:
         registers[FLAGS] |= FLAG_ROWS
-        registers[ROW_EVENTS] += 1 if event_class == ROWS else 0
+        registers[ROW_EVENTS] += 1 if event_class == c.ROWS else 0
         registers[FLAGS] |= FLAG_COMPRESSED if data[at + 4] >= _FIRST_COMPRESSED else 0
         if registers[PHASE] == PENDING:
             registers[PHASE] = TRANSACTION
         return _GOES_ON
-    if event_class == XID:
+    if event_class == c.XID:
         return _ENDS
-    if event_class == XA_PREPARE:
+    if event_class == c.XA_PREPARE:
         if end - at <= HEADER_LENGTH:
             return _SHORT
         registers[FLAGS] |= FLAG_XA
@@ -231,22 +202,22 @@ def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, even
 
 @lean_kernel
 def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
-    if event_class == COMPRESSED_QUERY:
+    if event_class == c.COMPRESSED_QUERY:
         registers[FLAGS] |= FLAG_COMPRESSED
         return _statement(registers)
-    if event_class == STATEMENT:
+    if event_class == c.STATEMENT:
         registers[FLAGS] |= FLAG_STATEMENT
-    elif event_class == STATEMENT_END:
+    elif event_class == c.STATEMENT_END:
         registers[FLAGS] |= FLAG_STATEMENT
         return _ENDS if registers[PHASE] == PENDING else _GOES_ON
-    elif event_class == INCIDENT:
+    elif event_class == c.INCIDENT:
         registers[FLAGS] |= FLAG_INCIDENT
         return _ENDS if registers[PHASE] == PENDING else _GOES_ON
-    elif event_class == PAYLOAD:
+    elif event_class == c.PAYLOAD:
         registers[FLAGS] |= FLAG_PAYLOAD | FLAG_ROWS
         registers[ROW_EVENTS] += 1
         return _ENDS if registers[PHASE] == PENDING else _GOES_ON
-    elif event_class == UNKNOWN:
+    elif event_class == c.UNKNOWN:
         registers[FLAGS] |= FLAG_UNKNOWN
         return _ENDS
     return _GOES_ON
@@ -284,12 +255,12 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
     """0, or the error of an event that cannot be whole or cannot be read. The caller has checked that its bytes are
     there."""
     length = u32(data, at + 9)
-    if event_class == ENCRYPTION:
+    if event_class == c.ENCRYPTION:
         return ENCRYPTED
-    if event_class == DESCRIPTION:
+    if event_class == c.DESCRIPTION:
         return SHORT_EVENT if length < HEADER_LENGTH + _SHORTEST_DESCRIPTION else 0
     body = length - HEADER_LENGTH - registers[CHECKSUM]
-    return SHORT_EVENT if body < 0 or (event_class == ROTATE and body <= 8) else 0
+    return SHORT_EVENT if body < 0 or (event_class == c.ROTATE and body <= 8) else 0
 
 
 @lean_kernel
@@ -300,9 +271,9 @@ def _cuts_open_group(
     flags = u16(data, at + 17)
     if registers[PHASE] == IDLE or flags & FLAG_RELAY_LOG != 0:
         return _GOES_ON
-    if event_class == DESCRIPTION or event_class == STOP:
+    if event_class == c.DESCRIPTION or event_class == c.STOP:
         return _ENDS
-    if event_class != ROTATE:
+    if event_class != c.ROTATE:
         return _GOES_ON
     if flags & FLAG_ARTIFICIAL != 0 and _same_bytes(data[at + HEADER_LENGTH + 8 : end], log_name):
         return _NESTED
@@ -334,13 +305,13 @@ def run_groups(
             return count, mark_count, TABLE_FULL, at
         event_class = int(class_table[data[at + 4]])
         flags = u16(data, at + 17)
-        if event_class == UNKNOWN and flags & FLAG_IGNORABLE:
-            event_class = NEUTRAL
+        if event_class == c.UNKNOWN and flags & FLAG_IGNORABLE:
+            event_class = c.NEUTRAL
         error = _check(data, registers, at, event_class)
         if error:
             return count, mark_count, error, at
         end = at + length
-        body_end = end - (0 if event_class == DESCRIPTION else registers[CHECKSUM])
+        body_end = end - (0 if event_class == c.DESCRIPTION else registers[CHECKSUM])
         cut = _cuts_open_group(data, registers, at, body_end, event_class, log_name)
         if cut == _NESTED:
             return count, mark_count, PARTIAL_BEFORE_RECONNECT, at
@@ -350,15 +321,17 @@ def run_groups(
             count += 1
         if not move_position(data, registers, at, event_class):
             return count, mark_count, BACKWARDS, at
-        if event_class == DESCRIPTION or (event_class == ROTATE and flags & FLAG_RELAY_LOG == 0):
+        if event_class == c.DESCRIPTION or (event_class == c.ROTATE and flags & FLAG_RELAY_LOG == 0):
             marks[mark_count, 0], marks[mark_count, 1] = at, 0
-            if event_class == ROTATE:
+            if event_class == c.ROTATE:
                 log_name = data[at + HEADER_LENGTH + 8 : body_end]
                 marks[mark_count, 1] = len(log_name)
                 log_index += 1
             mark_count += 1
         outcome = _ENDS
-        if registers[PHASE] == IDLE and (CONTROL <= event_class <= DESCRIPTION or event_class in (STOP, NEUTRAL)):
+        if registers[PHASE] == IDLE and (
+            c.CONTROL <= event_class <= c.DESCRIPTION or event_class in (c.STOP, c.NEUTRAL)
+        ):
             _open(registers, IDLE, at, u32(data, at))
             kind = 0
         else:

@@ -19,21 +19,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from rplctl.event import group_kernel as kernel
 from rplctl.event.format_description import FormatDescription, encrypted_error, parse_format_description
-from rplctl.event.group_kernel import (
-    BACKWARDS,
-    BAD_LENGTH,
-    COLUMNS,
-    ENCRYPTED,
-    FLAG_COMPRESSED,
-    FLAG_PAYLOAD,
-    NESTED,
-    PARTIAL_BEFORE_RECONNECT,
-    REGISTERS,
-    SHORT_EVENT,
-    TABLE_FULL,
-    run_groups,
-)
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH, format_error
 from rplctl.event.jit import Buffer, ByteArray, byte_view
 from rplctl.event.types import CLASS_TABLE
@@ -44,11 +31,11 @@ if TYPE_CHECKING:
 
 _SMALL_GROUP = 64  # bytes; only the part of the tables that is used becomes memory
 _MESSAGES = {
-    BAD_LENGTH: "Impossible event length",
-    SHORT_EVENT: "Event is too short for its type",
-    PARTIAL_BEFORE_RECONNECT: "The log was joined again in the middle of a transaction",
-    BACKWARDS: "end_log_pos goes backwards",
-    NESTED: "A transaction begins inside another",
+    kernel.BAD_LENGTH: "Impossible event length",
+    kernel.SHORT_EVENT: "Event is too short for its type",
+    kernel.PARTIAL_BEFORE_RECONNECT: "The log was joined again in the middle of a transaction",
+    kernel.BACKWARDS: "end_log_pos goes backwards",
+    kernel.NESTED: "A transaction begins inside another",
 }
 
 
@@ -142,8 +129,8 @@ def scan_groups(
         source_log=columns[5],
         gtid_offset=columns[6],
         row_events=columns[7],
-        has_payload=(columns[8] & FLAG_PAYLOAD) != 0,
-        unfolds=(columns[8] & (FLAG_PAYLOAD | FLAG_COMPRESSED)) != 0,
+        has_payload=(columns[8] & kernel.FLAG_PAYLOAD) != 0,
+        unfolds=(columns[8] & (kernel.FLAG_PAYLOAD | kernel.FLAG_COMPRESSED)) != 0,
         log_names=tuple(names),
         complete_end=int(columns[1][-1]) if len(table) else offset,
         first_source=source,
@@ -157,11 +144,13 @@ def _run(
     """The kernel's groups and marks; again with larger tables until they fit (kernels do not allocate)."""
     group_room, mark_room = 64 + min(len(view) - offset, limit) // _SMALL_GROUP, 16
     while True:
-        registers = np.zeros(REGISTERS, np.int64)
+        registers = np.zeros(kernel.REGISTERS, np.int64)
         registers[:2] = initial
-        table, marks = np.empty((group_room, COLUMNS), np.int64), np.empty((mark_room, 2), np.int64)
-        count, mark_count, error, at = run_groups(view, offset, limit, registers, name, CLASS_TABLE, table, marks)
-        if error == TABLE_FULL:
+        table, marks = np.empty((group_room, kernel.COLUMNS), np.int64), np.empty((mark_room, 2), np.int64)
+        count, mark_count, error, at = kernel.run_groups(
+            view, offset, limit, registers, name, CLASS_TABLE, table, marks
+        )
+        if error == kernel.TABLE_FULL:
             group_room, mark_room = 4 * group_room, 4 * mark_room
             continue
         if error:
@@ -170,6 +159,6 @@ def _run(
 
 
 def _raise(error: int, view: ByteArray, at: int) -> NoReturn:
-    if error == ENCRYPTED:
+    if error == kernel.ENCRYPTED:
         raise encrypted_error(view[at : at + 64].tobytes())
     raise format_error(_MESSAGES[error], view.data, at)
