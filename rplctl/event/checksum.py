@@ -14,7 +14,6 @@ import numpy as np
 from isal.isal_zlib import crc32
 
 from rplctl.event.bytes_at import u32
-from rplctl.event.checksum_trailer import append_checksum, event_crc, has_valid_checksum
 from rplctl.event.group_position import description_checksum
 from rplctl.event.header import CHECKSUM_LENGTH, HEADER_LENGTH
 from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
@@ -22,8 +21,6 @@ from rplctl.event.types import EventType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["append_checksum", "event_crc", "has_valid_checksum", "verify_events"]
 
 _POLYNOMIAL: Final = 0xEDB88320
 _DESCRIPTION: Final = int(EventType.FORMAT_DESCRIPTION)

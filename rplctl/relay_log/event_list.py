@@ -16,23 +16,7 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RelayLogError
-from rplctl.event.events import (
-    AnnotateRows,
-    BinlogCheckpoint,
-    Event,
-    GtidList,
-    Heartbeat,
-    Incident,
-    Intvar,
-    LoadBlock,
-    PreviousGtids,
-    Rand,
-    Rotate,
-    UserVar,
-    XaPrepare,
-    XidEvent,
-    parse_event,
-)
+from rplctl.event import events
 from rplctl.event.format_description import FormatDescription, parse_format_description
 from rplctl.event.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid
 from rplctl.event.header import HEADER_LENGTH, parse_header
@@ -108,7 +92,7 @@ def _info(event: bytes, description: FormatDescription) -> str:
     if code not in SHOWN or code == EventType.TRANSACTION_PAYLOAD:
         return ""
     try:
-        parsed = parse_event(event, description)
+        parsed = events.parse_event(event, description)
     except BinlogFormatError as error:  # the list is how an operator finds such an event: it must not end there
         return f"unreadable: {error.message}"
     text = _TEXTS.get(type(parsed))
@@ -135,33 +119,33 @@ def _xid(xid: Xid) -> str:
     return f"X'{xid.gtrid.hex()}',X'{xid.bqual.hex()}',{xid.format_id}"
 
 
-def _user_var(variable: UserVar) -> str:
+def _user_var(variable: events.UserVar) -> str:
     value = "NULL" if variable.value is None else f"0x{variable.value.hex().upper()}"
     return f"@`{variable.name}`={value}"
 
 
-def _xa_prepare(event: XaPrepare) -> str:
+def _xa_prepare(event: events.XaPrepare) -> str:
     return f"XA COMMIT {_xid(event.xid)} ONE PHASE" if event.one_phase else f"XA PREPARE {_xid(event.xid)}"
 
 
-_TEXTS: dict[type[Event], Callable[[Any], str]] = {
+_TEXTS: dict[type[events.Event], Callable[[Any], str]] = {
     FormatDescription: lambda e: f"Server ver: {e.server_version}, Binlog ver: {e.binlog_version}",
-    Rotate: lambda e: f"{e.log_name};pos={e.log_pos}",
+    events.Rotate: lambda e: f"{e.log_name};pos={e.log_pos}",
     Query: _query,
     ExecuteLoadQuery: lambda e: f"{_query(e.query)} ;file_id={e.file_id}",
-    XidEvent: lambda e: f"COMMIT /* xid={e.xid} */",
-    XaPrepare: _xa_prepare,
+    events.XidEvent: lambda e: f"COMMIT /* xid={e.xid} */",
+    events.XaPrepare: _xa_prepare,
     MysqlGtid: lambda e: f"SET @@SESSION.GTID_NEXT= '{e}'",
     MariadbGtid: _mariadb_gtid,
-    PreviousGtids: lambda e: str(e.gtids),
-    GtidList: lambda e: "[" + ",".join(f"{d}-{server}-{number}" for d, server, number in e.gtids) + "]",
-    BinlogCheckpoint: lambda e: str(e.log_name),
-    AnnotateRows: lambda e: masked(e.sql_bytes.decode("utf-8", "replace")),
-    Heartbeat: lambda e: f"{e.log_name};pos={e.log_pos}",
-    Incident: lambda e: f"#{e.number} (LOST_EVENTS)" if e.number == 1 else f"#{e.number}",
-    Intvar: lambda e: f"{'LAST_INSERT_ID' if e.kind == 1 else 'INSERT_ID'}={e.value}",
-    Rand: lambda e: f"rand_seed1={e.seed1},rand_seed2={e.seed2}",
-    UserVar: _user_var,
-    LoadBlock: lambda e: f";file_id={e.file_id};block_len={len(e.data)}",
+    events.PreviousGtids: lambda e: str(e.gtids),
+    events.GtidList: lambda e: "[" + ",".join(f"{d}-{server}-{number}" for d, server, number in e.gtids) + "]",
+    events.BinlogCheckpoint: lambda e: str(e.log_name),
+    events.AnnotateRows: lambda e: masked(e.sql_bytes.decode("utf-8", "replace")),
+    events.Heartbeat: lambda e: f"{e.log_name};pos={e.log_pos}",
+    events.Incident: lambda e: f"#{e.number} (LOST_EVENTS)" if e.number == 1 else f"#{e.number}",
+    events.Intvar: lambda e: f"{'LAST_INSERT_ID' if e.kind == 1 else 'INSERT_ID'}={e.value}",
+    events.Rand: lambda e: f"rand_seed1={e.seed1},rand_seed2={e.seed2}",
+    events.UserVar: _user_var,
+    events.LoadBlock: lambda e: f";file_id={e.file_id};block_len={len(e.data)}",
     TableMap: lambda e: f"table_id: {e.table_id} ({e.database}.{e.table})",
 }

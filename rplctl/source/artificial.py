@@ -1,6 +1,6 @@
 """Events that a server's dump makes up, and what it changes in a FORMAT_DESCRIPTION before it sends it.
 
-ROTATE, artificial: timestamp 0, end_log_pos 0, flag 0x20; body u64 position, file name, checksum of the file's kind
+ROTATE, artificial: see event.events.build_rotate
 FORMAT_DESCRIPTION: in-use flag cleared; when the dump begins inside the file also created = 0 and end_log_pos = 0,
                     so that it neither ends an open transaction nor moves the position; checksum made anew
 """
@@ -10,17 +10,9 @@ from __future__ import annotations
 import struct
 import zlib
 
+from rplctl.event.events import build_rotate
 from rplctl.event.format_description import CHECKSUM_CRC32, parse_format_description
-from rplctl.event.header import (
-    CHECKSUM_LENGTH,
-    FLAG_ARTIFICIAL,
-    FLAG_BINLOG_IN_USE,
-    HEADER_LENGTH,
-    EventHeader,
-    build_header,
-    parse_header,
-)
-from rplctl.event.types import EventType
+from rplctl.event.header import CHECKSUM_LENGTH, FLAG_BINLOG_IN_USE, HEADER_LENGTH, parse_header
 
 _CREATED_OFFSET = HEADER_LENGTH + 52
 _END_LOG_POS_OFFSET = 13
@@ -35,12 +27,8 @@ def checksum_length(format_description: bytes) -> int:
 
 def artificial_rotate(log_name: str, position: int, format_description: bytes) -> bytes:
     """The ROTATE that says 'what follows is `log_name` from `position`', checksummed as the log's events are."""
-    body = struct.pack("<Q", position) + log_name.encode()
-    trailer = checksum_length(format_description)
-    server_id = parse_header(format_description).server_id
-    length = HEADER_LENGTH + len(body) + trailer
-    event = build_header(EventHeader(0, EventType.ROTATE, server_id, length, 0, FLAG_ARTIFICIAL)) + body
-    return event + struct.pack("<I", zlib.crc32(event)) if trailer else event
+    algorithm = parse_format_description(format_description).checksum_algorithm
+    return build_rotate(parse_header(format_description).server_id, log_name, position, algorithm)
 
 
 def sent_format_description(event: bytes, *, at_start: bool) -> bytes:

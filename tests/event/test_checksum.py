@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rplctl.event.checksum import RESIDUE, append_checksum, verify_events
+from rplctl.event.checksum import RESIDUE, verify_events
+from rplctl.event.checksum_trailer import append_checksum
 
 
 def events(count: int, seed: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
