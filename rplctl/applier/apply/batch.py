@@ -31,7 +31,7 @@ from rplctl.applier.feed.event_range import apart, event_range, lying_range
 from rplctl.applier.feed.gtids import moved_by
 from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over, refuse_unknown
 from rplctl.applier.interrupt import Interrupter, Stopped
-from rplctl.applier.log_bin.catch_up import CatchUp
+from rplctl.applier.log_bin.catch_up import catch_up
 from rplctl.applier.log_bin.events import stage
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
@@ -111,7 +111,7 @@ class BatchApplier:
             server.judge_primary_keys(info.require_table_primary_key_check)
         else:
             refuse_generated_keys(info, target.kind)
-        info = CatchUp(config, channel, target, ledger, has_rollbacks=server is not None).run(info)
+        info = catch_up(config, channel, target, ledger, info, has_rollbacks=server is not None)
         tables: TableSource
         if server is not None:
             tables = LiveTables(server, Tolerance.from_config(config))

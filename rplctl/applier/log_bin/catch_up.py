@@ -6,7 +6,7 @@ Invariant: afterwards the log holds what the target holds, or tells with an INCI
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import Enum
 
 import numpy as np
@@ -58,89 +58,72 @@ def remedy_for(
     return Remedy.INCIDENT
 
 
-class CatchUp:
-    """Once at start, before anything is applied. `has_rollbacks` as in plan_batches."""
-
-    def __init__(
-        self, config: Config, channel: Channel, target: Target, ledger: Ledger, *, has_rollbacks: bool
-    ) -> None:
-        self._config = config
-        self._channel = channel
-        self._target = target
-        self._ledger = ledger
-        self._has_rollbacks = has_rollbacks
-
-    def run(self, committed: RelayLogInfo) -> RelayLogInfo:
-        """The position that target and log agree on. Raises RelayLogError, TargetError."""
-        log = self._ledger.log
-        if log is None:
-            return committed
-        record = log.open()
-        missing = self._missing(record.moved(committed), committed) if record is not None else None
-        log_decides = self._ledger.mode is CommitMode.XA
-        remedy = remedy_for(record, committed, is_in_relay_logs=missing is not None, log_decides=log_decides)
-        if record is None or remedy is Remedy.NOTHING:
-            return committed
-        if remedy is Remedy.COMMIT:
-            return self._commit(log, record, committed)
-        if remedy is Remedy.APPEND:
-            self._append(log, missing or [], record.moved(committed), committed)
-            return committed
-        self._restart(log, committed, with_incident=remedy is Remedy.INCIDENT)
+def catch_up(  # noqa: PLR0913 - the parts of one applier
+    config: Config, channel: Channel, target: Target, ledger: Ledger, committed: RelayLogInfo, *, has_rollbacks: bool
+) -> RelayLogInfo:
+    """Once at start, before anything is applied; the position that target and log agree on. `has_rollbacks` as in
+    plan_batches. Raises RelayLogError, TargetError.
+    """
+    log = ledger.log
+    if log is None:
         return committed
+    record = log.open()
+    missing = _missing(config, channel, record.moved(committed), committed) if record is not None else None
+    log_decides = ledger.mode is CommitMode.XA
+    remedy = remedy_for(record, committed, is_in_relay_logs=missing is not None, log_decides=log_decides)
+    if record is None or remedy is Remedy.NOTHING:
+        return committed
+    at = record.moved(committed)
+    if remedy is Remedy.COMMIT:  # whatever of the data was to change has been committed, or there was nothing
+        commit_after(target, ledger, Step(committed, at), lambda: None)
+        return at
+    if remedy is not Remedy.APPEND:
+        _restart(log, committed, with_incident=remedy is Remedy.INCIDENT)
+        return committed
+    rules = ReplicationFilter.from_config(config)
+    for groups in missing or []:
+        for batch in plan_batches(groups, _groups_until(groups, committed), has_rollbacks=has_rollbacks):
+            new = moved_by(batch, at, config)
+            log.stage(logged_events(batch, rules, assigned(at, config)), at)
+            log.complete(at, new)
+            at = new
+    return committed
 
-    def _commit(self, log: BinaryLog, record: PositionRecord, committed: RelayLogInfo) -> RelayLogInfo:
-        """The position follows; whatever of the data was to change has been committed, or there was nothing."""
-        new = record.moved(committed)
-        commit_after(self._target, self._ledger, Step(committed, new), lambda: None)
-        return new
 
-    def _missing(self, logged: RelayLogInfo, committed: RelayLogInfo) -> list[RelayGroups] | None:
-        """The groups between the two; None when the relay logs do not lead from one to the other."""
-        if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
+def _missing(
+    config: Config, channel: Channel, logged: RelayLogInfo, committed: RelayLogInfo
+) -> list[RelayGroups] | None:
+    """The groups between the two; None when the relay logs do not lead from one to the other."""
+    if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
+        return None
+    reader = RelayLogReader(channel)
+    found: list[RelayGroups] = []
+    try:
+        place = reader.locate(committed.exec_position)
+        if place is None or not reader.open(logged):
             return None
-        reader = RelayLogReader(self._channel)
-        found: list[RelayGroups] = []
-        try:
-            place = reader.locate(committed.exec_position)
-            if place is None or not reader.open(logged):
+        while reader.position.is_before(place):
+            groups = reader.groups(config.max_batch_bytes)
+            if groups is None:
                 return None
-            while reader.position.is_before(place):
-                groups = reader.groups(self._config.max_batch_bytes)
-                if groups is None:
-                    return None
-                found.append(groups)
-        except RelayLogError:
-            return None
-        return found if found and _reaches(found[-1], committed) else None
+            found.append(groups)
+    except RelayLogError:
+        return None
+    return found if found and _reaches(found[-1], committed) else None
 
-    def _append(
-        self, log: BinaryLog, missing: Sequence[RelayGroups], at: RelayLogInfo, committed: RelayLogInfo
-    ) -> None:
-        rules = ReplicationFilter.from_config(self._config)
-        for groups in missing:
-            stop = _groups_until(groups, committed)
-            for batch in plan_batches(groups, stop, has_rollbacks=self._has_rollbacks):
-                new = moved_by(batch, at, self._config)
-                log.stage(logged_events(batch, rules, assigned(at, self._config)), at)
-                log.complete(at, new)
-                at = new
 
-    def _restart(self, log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) -> None:
-        now = int(time.time())
-        if not with_incident:
-            log.restart(committed, no_events, now)
-            return
+def _restart(log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) -> None:
+    now = int(time.time())
 
-        def incident(position: int) -> Iterator[ByteArray]:
-            text = b"transactions were applied that this log lacks"
-            description = log.description
-            assert description is not None
-            place = EventPlace(log.server_id, now, position, description.checksum_algorithm)
-            body = _LOST_EVENTS + bytes([len(text)]) + text
-            yield np.frombuffer(log_event(EventType.INCIDENT, body, place), np.uint8)
+    def incident(position: int) -> Iterator[ByteArray]:
+        text = b"transactions were applied that this log lacks"
+        description = log.description
+        assert description is not None
+        place = EventPlace(log.server_id, now, position, description.checksum_algorithm)
+        body = _LOST_EVENTS + bytes([len(text)]) + text
+        yield np.frombuffer(log_event(EventType.INCIDENT, body, place), np.uint8)
 
-        log.restart(committed, incident, now)
+    log.restart(committed, incident if with_incident else no_events, now)
 
 
 def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
