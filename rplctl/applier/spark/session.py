@@ -173,8 +173,12 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
 
 def _keep_quiet() -> None:
     """Nothing of what py4j would print of each call that is cut off, from the first one on: who calls has the error."""
-    logging.getLogger().addFilter(lambda record: record.name != "root")
+    logging.getLogger().addFilter(_is_told_by_us)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+
+def _is_told_by_us(record: logging.LogRecord) -> bool:
+    return record.name != "root"
 
 
 def _keep_to_ourselves(context: SparkContext) -> None:
