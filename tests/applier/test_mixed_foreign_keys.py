@@ -195,6 +195,46 @@ def test_generated_columns_follow_what_foreign_keys_change(
     instance.target.close()
 
 
+WITHOUT_KEY = """
+DROP DATABASE IF EXISTS {0};
+CREATE DATABASE {0};
+USE {0};
+CREATE TABLE parent (id INT PRIMARY KEY, n INT);
+CREATE TABLE child (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES parent (id) ON DELETE CASCADE);
+CREATE TABLE plain (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES parent (id));
+INSERT INTO parent VALUES (1,1),(2,2),(3,3),(4,4);
+INSERT INTO plain VALUES (1,1);
+ALTER TABLE parent ADD KEY (id), DROP PRIMARY KEY, ADD PRIMARY KEY (n);
+INSERT INTO parent VALUES (5,5);
+INSERT INTO plain VALUES (5,5);
+DELETE FROM parent WHERE n=4;
+INSERT INTO child VALUES (30,3);
+UPDATE parent SET n=22 WHERE n=2;
+DELETE FROM parent WHERE n=3;
+"""
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+def test_a_foreign_key_to_columns_that_are_no_key_any_more_stops_only_what_it_would_change(
+    mariadb: MariadbServer, target_url: str, tmp_path: Path
+) -> None:
+    """InnoDB takes any index for the parent's, and deletes the child; another target has no such foreign key."""
+    name = f"without_key_{target_url.split(':')[0].split('+')[0]}"
+    mariadb.sql("FLUSH BINARY LOGS")
+    mariadb.sql(WITHOUT_KEY.format(name))
+    groups = groups_of(mariadb.binlog_files[-1])
+    instance = Instance(tmp_path / "replica", groups, target=target_url)
+    with pytest.raises(RplError) as caught:
+        instance.apply(groups)
+    assert (caught.value.errno, "no unique key" in caught.value.message) == (1451, True), caught.value.message
+    assert "rplctl skip" in caught.value.hint
+    rows = {"parent": [(1, 1), (2, 22), (3, 3), (5, 5)], "child": [(30, 3)], "plain": [(1, 1), (5, 5)]}
+    for table, expected in rows.items():
+        there = f"{name}__{table}" if target_url.startswith("sqlite") else f"{name}.{table}"
+        assert sorted(instance.query(f"SELECT * FROM {there}")) == expected
+    instance.target.close()
+
+
 def test_a_generated_column_that_only_the_source_can_compute_stops_what_a_foreign_key_changes(
     mariadb: MariadbServer, tmp_path: Path
 ) -> None:

@@ -1,14 +1,15 @@
-"""Generated columns of the rows that a foreign key changed on the target: they are plain columns there.
+"""What a foreign key changes on the source and the target cannot follow: generated columns, parents without a key.
 
 Servers compute a virtual column anew when ON UPDATE CASCADE or SET NULL changes what it is made of, and (but for MySQL
-9.6 and later) log nothing of it. Invariant: behind a change of a parent each such column is what the source has, or the
-change is refused before it is made.
+9.6 and later) log nothing of it; here it is a plain column. InnoDB follows a foreign key to columns that are no unique
+key; no other target can have one. Invariant: behind a change of a parent the rows of its children are what the source
+has, or the change is refused before it is made.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
@@ -19,7 +20,7 @@ from rplctl.schema.plan import Catalog
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, Target
 from rplctl.target.ddl import Ddl
-from rplctl.target.ddl_parts import quote
+from rplctl.target.ddl_parts import is_enforceable, quote
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 
@@ -27,15 +28,17 @@ _NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 @dataclass(frozen=True, slots=True)
 class Cascade:
     """What follows changes of one parent. `referenced`: its columns that foreign keys with actions point at;
-    `stale`: the generated columns of other rows that they may leave behind, by table.
+    `stale`: the generated columns of other rows that they may leave behind, by table; `lost`: the foreign keys with
+    actions that the target does not have.
     """
 
     referenced: frozenset[int]
     stale: tuple[tuple[TableModel, tuple[int, ...]], ...]
+    lost: tuple[tuple[TableModel, ForeignKey], ...] = ()
 
     def follows(self, change: RowChange) -> bool:
         """Whether foreign keys act on the change; an old value that the image lacks may have been another."""
-        if not self.stale or change.before is None:
+        if not (self.stale or self.lost) or change.before is None:
             return False
         if change.kind is ChangeKind.DELETE or change.after is None:
             return True
@@ -44,15 +47,18 @@ class Cascade:
         return any(c in after and (c not in before or before[c] != after[c]) for c in self.referenced)
 
     def refuse_unknown(self, target: Target, position: str) -> None:
-        """Raises RplError 1364 when rows have a column whose expression is not computed here."""
+        """Raises RplError 1364 when rows have a column whose expression is not computed here, 1451 when a foreign key
+        that the target does not have may act on rows.
+        """
+        for model, key in self.lost:
+            if _has_rows(target, model, key.columns):
+                raise _lost(model, key, position)
         for model, columns in self.stale:
             keys = {name.casefold() for key in model.foreign_keys if key.acts for name in key.columns}
             for column in columns:
                 if column in integer_expressions(model):
                     continue
-                filled = " OR ".join(f"{quote(c.name)} IS NOT NULL" for c in model.columns if c.name.casefold() in keys)
-                asked = f"SELECT 1 FROM {_ddl(target).table(model)} WHERE {filled} LIMIT 1"
-                if target.connection.exec_driver_sql(asked).first() is not None:
+                if _has_rows(target, model, [c.name for c in model.columns if c.name.casefold() in keys]):
                     raise _unknown(model, model.columns[column].name, position)
 
     def refresh(self, target: Target) -> None:
@@ -69,6 +75,13 @@ class Cascade:
                 )
 
 
+def _has_rows(target: Target, model: TableModel, columns: Iterable[str]) -> bool:
+    """With a value in one of the columns."""
+    filled = " OR ".join(f"{quote(name)} IS NOT NULL" for name in columns)
+    asked = f"SELECT 1 FROM {_ddl(target).table(model)} WHERE {filled} LIMIT 1"
+    return target.connection.exec_driver_sql(asked).first() is not None
+
+
 def _ddl(target: Target) -> Ddl:
     found = dialect_of(target.kind).ddl
     assert found is not None, "a StatementTarget follows foreign keys itself"
@@ -82,10 +95,12 @@ def cascade_of(catalog: Catalog, parent: TableModel) -> Cascade:
     while more := {(m.database, m.name) for m in models if any(_points(k, reached) for k in m.foreign_keys)} - reached:
         reached |= more
     stale = tuple((model, found) for model in models if (found := tuple(_made_of_keys(model, reached))))
-    keys = [key for model in models for key in model.foreign_keys if _points(key, {(parent.database, parent.name)})]
+    followed = [(model, key) for model in models for key in model.foreign_keys if _points(key, reached)]
+    lost = tuple((model, key) for model, key in followed if not is_enforceable(key, model, catalog))
+    keys = [key for _, key in followed if _points(key, {(parent.database, parent.name)})]
     names = {name.casefold() for key in keys for name in key.ref_columns}
     referenced = frozenset(n for n, column in enumerate(parent.columns) if column.name.casefold() in names)
-    return Cascade(referenced, stale if keys else ())
+    return Cascade(referenced, stale, lost) if keys else Cascade(referenced, ())
 
 
 def _points(key: ForeignKey, tables: set[tuple[str, str]]) -> bool:
@@ -110,4 +125,16 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
         hint="make the transaction's changes on the target by hand, then `rplctl skip`, which leaves the whole "
         "transaction out; or leave the table out "
         "(replicate_ignore_table)",
+    )
+
+
+def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
+    parent = f"{key.ref_database}.{key.ref_table}"
+    return RplError(
+        f"Foreign key '{key.name}' of table {model.qualified_name} changes its rows with those of {parent}, whose "
+        f"columns ({', '.join(key.ref_columns)}) are no unique key: the target cannot have such a foreign key",
+        errno=er.ROW_IS_REFERENCED_2,
+        position=position,
+        hint=f"give {parent} a unique key over these columns on the source, make this transaction's changes on the "
+        "target by hand, then `rplctl skip`; or leave the table out (replicate_ignore_table)",
     )

@@ -167,12 +167,27 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
     dropped = [f"DROP INDEX {quote(name)}" for name, sql in before.items() if now.get(name) != sql]
     created = [sql for name, sql in now.items() if before.get(name) != sql]
     same = [_create_sql(model, "t", after, defaults=False) for model in (old, step.new)]
+    children = _children_anew(old, after)
     if same[0] == same[1] and all(c.origin is not None and c.is_unchanged for c in columns):
-        return [*renames, *dropped, *created]
+        return [*renames, *dropped, *created, *children]
     added = _added_in_place(old, step.new, columns, after)
     if added is not None:
-        return [*renames, *dropped, *added, *created]
-    return [*renames, *_rebuild(old, step.new, columns, after)]
+        return [*renames, *dropped, *added, *created, *children]
+    values = [column.expression for column in columns]
+    return [*renames, *_rebuild(old, step.new, values, after), *children]
+
+
+def _children_anew(parent: TableModel, after: Catalog) -> list[str]:
+    """Tables whose foreign keys to `parent`, as it was, can be had no longer, or only now: a key of it went or came.
+    SQLite refuses every change of the two tables while one points at columns that are no key.
+    """
+    before = replace(after, tables={**after.tables, (parent.database, parent.name): parent})
+    statements: list[str] = []
+    for child in after.tables.values():
+        keys = [k for k in child.foreign_keys if (k.ref_database, k.ref_table) == (parent.database, parent.name)]
+        if any(is_enforceable(key, child, before) != is_enforceable(key, child, after) for key in keys):
+            statements += _rebuild(child, child, [quote(column.name) for column in child.columns], after)
+    return statements
 
 
 def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
@@ -219,13 +234,12 @@ def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn
     return statements
 
 
-def _rebuild(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[str]:
+def _rebuild(old: TableModel, new: TableModel, values: list[str], after: Catalog) -> list[str]:
     """The recipe of SQLite's manual. legacy_alter_table: other tables' foreign keys keep pointing at the name."""
     names = ", ".join(quote(column.name) for column in new.columns)
-    values = ", ".join(column.expression for column in columns)
     return [
         _create_sql(new, _REBUILT, after),
-        f"INSERT INTO {quote(_REBUILT)} ({names}) SELECT {values} FROM {table(old)}",
+        f"INSERT INTO {quote(_REBUILT)} ({names}) SELECT {', '.join(values)} FROM {table(old)}",
         f"DROP TABLE {table(old)}",
         "PRAGMA legacy_alter_table=ON",
         f"ALTER TABLE {quote(_REBUILT)} RENAME TO {table(new)}",
