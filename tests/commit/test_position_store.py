@@ -263,6 +263,7 @@ def test_in_two_phases_a_target_from_a_backup_with_its_marker_goes_on_from_there
     assert opened.exec_position == at(5 if in_step else 1).exec_position
     assert repository.read().exec_position == opened.exec_position
     assert ("taken as edited by hand" if in_step else "the target was restored") in caplog.text
+    assert f"position {at(5).exec_position} is ahead of the target's own {at(1).exec_position}: " in caplog.text
     with engine.connect() as connection:
         assert read_marker(connection, "") == (None, False)
     assert two_phase.open().exec_position == opened.exec_position

@@ -272,6 +272,16 @@ def test_a_file_edited_by_hand_after_the_crash_is_never_deleted(point: str, tmp_
     assert channel.relay_log_info_path.read_bytes() == edited
 
 
+def test_a_copy_that_another_wrote_after_the_crash_is_never_deleted(tmp_path: Path, empty_target: Path) -> None:
+    channel, target, info = fresh_instance(MASTER_INFO, TABLE, tmp_path / "i", empty_target)
+    in_child(lambda: armed_switch(MASTER_INFO, TABLE, channel, target, "switch_after_write"))
+    other_copy = replace(info, host="elsewhere")
+    place(MASTER_INFO, TABLE, channel, target).flush(other_copy, force=True)
+    with pytest.raises(RepositoryConflict):
+        resume_switch(load_config(channel.datadir, channel.name), channel, target.engine)
+    assert contents(MASTER_INFO, channel, target) == (other_copy, info)
+
+
 def test_a_file_removed_by_hand_after_the_crash_leaves_the_copy(tmp_path: Path, empty_target: Path) -> None:
     channel, target, info = fresh_instance(MASTER_INFO, TABLE, tmp_path / "i", empty_target)
     in_child(lambda: armed_switch(MASTER_INFO, TABLE, channel, target, "switch_after_write"))

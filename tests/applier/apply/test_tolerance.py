@@ -77,6 +77,32 @@ def test_what_does_not_fit_is_passed_over_and_told(target: Target, change: RowCh
     assert rows(target) == before
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (RowChange(ChangeKind.INSERT, None, row(4, 40, "new")), {1: "one", 2: "two", 3: "x", 4: "new"}),
+        (RowChange(ChangeKind.INSERT, None, row(1, 10, "new")), {1: "new", 2: "two", 3: "x"}),
+        (RowChange(ChangeKind.INSERT, None, row(4, 20, "new")), {1: "one", 3: "x", 4: "new"}),
+        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(5, 10, "new")), {2: "two", 3: "x", 5: "new"}),
+        (RowChange(ChangeKind.UPDATE, row(9, 9, "x"), row(5, 50, "new")), {1: "one", 2: "two", 3: "x", 5: "new"}),
+        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(1, 20, "new")), {1: "new", 3: "x"}),
+        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(2, 10, "new")), {2: "new", 3: "x"}),
+        (RowChange(ChangeKind.DELETE, row(1, 10, "one"), None), {2: "two", 3: "x"}),
+        (RowChange(ChangeKind.DELETE, row(9, 9, "x"), None), {1: "one", 2: "two", 3: "x"}),
+    ],
+)
+def test_a_change_that_may_be_there_already_leaves_the_same_rows_twice(
+    target: Target, change: RowChange, expected: dict[int, str]
+) -> None:
+    for _ in range(2):
+        assert Tolerance(again=True).apply_row(target, change, MODEL) is None
+        assert {number: name for number, _, name, _ in rows(target)} == expected
+    target.connection.exec_driver_sql('ALTER TABLE "d__t" RENAME TO gone')
+    with pytest.raises(TargetError) as caught:
+        Tolerance(again=True).apply_row(target, change, MODEL)
+    assert caught.value.errno == 1146
+
+
 def test_a_change_that_fits_is_none_and_other_errors_stop_in_idempotent_mode_too(target: Target) -> None:
     mode = Tolerance(idempotent=True)
     assert mode.apply_row(target, RowChange(ChangeKind.DELETE, row(1, 10, "one"), None), MODEL) is None
