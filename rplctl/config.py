@@ -48,7 +48,7 @@ class Option:
     help: str
     low: int
     high: int
-    choices: tuple[str, ...]
+    choices: tuple[str, ...] = ()
     holds: str = ""  # what a list of names is made of, a key of `_LISTS`; '' = no list
     is_error_list: bool = False
 
@@ -70,24 +70,12 @@ class Option:
         return "true|false" if self.type is bool else f"{self.low}..{self.high}" if self.type is int else "text"
 
 
-def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, choices: tuple[str, ...] = ()) -> T:
-    """A field of `Config` with what the table says of it. Texts stay out of repr: a URL may hold a password."""
-    row = {"help": help, "low": low, "high": high, "choices": choices}
-    made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(choices))
-    return made
-
-
-def name_list(help: str, holds: str) -> str:
-    """A field of `Config` that is a list of names, as one text; `holds` is a key of `_LISTS`."""
-    row = {"help": help, "low": 0, "high": 0, "choices": (), "holds": holds}
-    made: str = field(default="", metadata=row)
-    return made
-
-
-def error_list(default: str, help: str) -> str:
-    """A field of `Config` that is a list of error numbers, as `errors.error_numbers` reads it."""
-    row = {"help": help, "low": 0, "high": 0, "choices": (), "is_error_list": True}
-    made: str = field(default=default, metadata=row)
+def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, **rest: Any) -> T:
+    """A field of `Config` with what the table says of it; `rest` as in Option. Texts that may be anything stay out of
+    repr: a URL may hold a password.
+    """
+    row = {"help": help, "low": low, "high": high, **rest}
+    made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(rest))
     return made
 
 
@@ -156,7 +144,7 @@ class Config:
         "IDEMPOTENT passes over what a MariaDB source's DROP TABLE or SEQUENCE names and is not there",
         choices=("IDEMPOTENT", "STRICT"),
     )
-    replica_skip_errors: str = error_list("off", "errors of the target that are passed over")
+    replica_skip_errors: str = option("off", "errors of the target that are passed over", is_error_list=True)
     max_batch_bytes: int = option(512 << 20, "bytes of relay log per Spark job at most", low=1 << 16, high=1 << 40)
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     java_home: str = option("", "folder of the Java to start Spark with")
@@ -166,13 +154,13 @@ class Config:
         choices=("stop", "skip", "stop_all"),
     )
     lower_case_table_names: int = option(0, "the source's; 1: it stores names of tables in lower case", high=1)
-    replicate_do_db: str = name_list("replicate these databases only", "databases")
-    replicate_ignore_db: str = name_list("leave these databases out", "databases")
-    replicate_do_table: str = name_list("replicate these tables only", "tables")
-    replicate_ignore_table: str = name_list("leave these tables out", "tables")
-    replicate_wild_do_table: str = name_list("replicate tables like these (% and _) only", "patterns")
-    replicate_wild_ignore_table: str = name_list("leave tables like these (% and _) out", "patterns")
-    replicate_rewrite_db: str = name_list("databases that have another name here", "rewrites")
+    replicate_do_db: str = option("", "replicate these databases only", holds="databases")
+    replicate_ignore_db: str = option("", "leave these databases out", holds="databases")
+    replicate_do_table: str = option("", "replicate these tables only", holds="tables")
+    replicate_ignore_table: str = option("", "leave these tables out", holds="tables")
+    replicate_wild_do_table: str = option("", "replicate tables like these (% and _) only", holds="patterns")
+    replicate_wild_ignore_table: str = option("", "leave tables like these (% and _) out", holds="patterns")
+    replicate_rewrite_db: str = option("", "databases that have another name here", holds="rewrites")
     replicate_same_server_id: bool = option(False, "keep events that carry our own server id")
     config_file: Path | None = field(default=None, kw_only=True, compare=False)  # --config, to read the options again
 

@@ -166,6 +166,11 @@ def file_error(error: OSError, channel: str | None = None) -> RplError:
     )
 
 
+def told(error: RplError | OSError) -> RplError:
+    """As it is, or what the system refused as one of ours."""
+    return file_error(error) if isinstance(error, OSError) else error
+
+
 _COMMAND = re.compile(
     r"\brplctl (?:change-filter|change-master|check|load-schema|recover|reset|show-status|skip|start|stop"
     r"|switch-repo)\b"

@@ -20,9 +20,28 @@ from rplctl.errors import ConfigError
 ENVIRONMENT = "RPLCTL_FAILPOINTS"
 RUN_TIME_FILE = "failpoints"  # in a channel's run folder
 
+RECEIVER_POINTS = (
+    "crash_after_relay_log_append",
+    "crash_before_flush_master_info",
+    "crash_before_rotate_relaylog",
+    "crash_create_non_critical_before_update_index",
+    "crash_create_critical_before_update_index",
+    "crash_create_after_update_index",
+)
+RECOVERY_POINTS = (  # WL#4621
+    "crash_recovery_after_update_index",
+    "crash_recovery_before_truncate",
+    "crash_recovery_after_truncate",
+)
+PURGE_POINTS = (
+    "crash_before_purge_logs",
+    "crash_purge_before_update_index",
+    "crash_purge_critical_after_update_index",
+    "crash_purge_non_critical_after_update_index",
+)
 CRASH_POINTS = frozenset(
     {
-        # commit (WL#3970)
+        # commit (WL#3970), and its recovery
         "crash_commit_before",
         "crash_commit_after_prepare",
         "crash_commit_after_log",
@@ -34,27 +53,13 @@ CRASH_POINTS = frozenset(
         "crash_after_apply",
         "crash_after_commit_before_update_pos",
         "crash_after_commit_and_update_pos",
-        # relay log and receiver
-        "crash_before_rotate_relaylog",
-        "crash_create_non_critical_before_update_index",
-        "crash_create_critical_before_update_index",
-        "crash_create_after_update_index",
-        "crash_before_purge_logs",
-        "crash_purge_before_update_index",
-        "crash_purge_critical_after_update_index",
-        "crash_purge_non_critical_after_update_index",
-        "crash_after_relay_log_append",
-        "crash_before_flush_master_info",
-        # recovery (WL#4621), and that of two-phase commit
-        "crash_recovery_after_update_index",
-        "crash_recovery_before_truncate",
-        "crash_recovery_after_truncate",
         "crash_recovery_between_engines",
         # switch-repo (design D6)
         "switch_after_journal",
         "switch_after_write",
         "switch_after_mark",
         "switch_after_delete",
+        *(*RECEIVER_POINTS, *RECOVERY_POINTS, *PURGE_POINTS),
     }
 )
 

@@ -357,10 +357,15 @@ def _named(column: str) -> Iterator[None]:
     except PermissionError:
         raise  # no failure of the resource: the caller is not the owner
     except (RplError, OSError, ValueError) as error:
-        reason = error.message if isinstance(error, RplError) else str(error)
-        raise RplError(
-            f"Unable to collect information for column '{column}': {reason[:_MAX_TEXT].rstrip('.')}.",
-            errno=er.UNABLE_TO_COLLECT_LOG_STATUS,
-            channel=getattr(error, "channel", None),
-            hint=getattr(error, "hint", "") or "rplctl check",
-        ) from None
+        raise unable(column, error, "rplctl check") from None
+
+
+def unable(column: str, error: Exception, hint: str, whose: str = "") -> RplError:
+    """3722 for a column; `hint` where the error has none."""
+    reason = error.message if isinstance(error, RplError) else str(error)
+    return RplError(
+        f"Unable to collect information for column '{column}': {whose}{reason[:_MAX_TEXT].rstrip('.')}.",
+        errno=er.UNABLE_TO_COLLECT_LOG_STATUS,
+        channel=getattr(error, "channel", None),
+        hint=getattr(error, "hint", "") or hint,
+    )

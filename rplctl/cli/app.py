@@ -82,9 +82,8 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
         return BROKEN_PIPE
     except OSError as error:
-        shown = file_error(error)
-        report(shown)
-        return shown.exit_code
+        report(file_error(error))
+        return file_error(error).exit_code
     except SystemExit as exit:
         return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else 1
     return 0

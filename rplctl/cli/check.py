@@ -10,7 +10,7 @@ import typer
 from rplctl.cli.options import ChannelNames, each_channel, options_of, seconds
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
-from rplctl.errors import RplError, UsageError, file_error
+from rplctl.errors import RplError, UsageError, told
 
 
 def check(
@@ -54,8 +54,7 @@ def check(
     except UsageError:
         raise
     except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning
-        told = file_error(error) if isinstance(error, OSError) else error
-        write(clean(f"RPLCTL UNKNOWN - {told.message}") + "\n")
+        write(clean(f"RPLCTL UNKNOWN - {told(error).message}") + "\n")
         raise typer.Exit(3) from None
     level = worst(v.level for v in verdicts)
     if options.format == "json":

@@ -7,7 +7,7 @@ import typer
 from rplctl.channel import check_channel_name
 from rplctl.cli.options import ChannelName, options_of
 from rplctl.cli.output import show_records
-from rplctl.errors import RplError, file_error
+from rplctl.errors import RplError, told
 
 
 def doctor(context: typer.Context, channel: ChannelName = None) -> None:
@@ -24,8 +24,7 @@ def doctor(context: typer.Context, channel: ChannelName = None) -> None:
     try:
         findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
     except (RplError, OSError) as error:  # options that cannot be read
-        told = file_error(error) if isinstance(error, OSError) else error
-        findings = [DoctorLine("options", FAIL, told.message, told.hint)]
+        findings = [DoctorLine("options", FAIL, told(error).message, told(error).hint)]
     show_records(options, findings, DoctorLine)
     results = {finding.Result for finding in findings}
     raise typer.Exit(2 if FAIL in results else 1 if WARN in results else 0)

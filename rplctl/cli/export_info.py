@@ -33,8 +33,4 @@ def export_info(
     result = run(config, name, Destination(server, folder, yes), dry_run=dry_run)
     say_notes(options, result.notes)
     done = "would be written to" if dry_run else "written to"
-    say(
-        options,
-        f"channel '{name}' at {result.position} {done} {', '.join(result.files)}",
-        result,
-    )
+    say(options, f"channel '{name}' at {result.position} {done} {', '.join(result.files)}", result)

@@ -36,8 +36,4 @@ def init(context: typer.Context, **given: Any) -> None:
     values = {name: given[name] for name in OPTIONS if given.get(name) is not None}
     result = run(options.datadir, values, password, config_file=options.config_file)
     say_notes(options, result.notes)
-    say(
-        options,
-        f"instance folder {result.datadir}, target {result.target}",
-        result,
-    )
+    say(options, f"instance folder {result.datadir}, target {result.target}", result)

@@ -13,7 +13,7 @@ from rplctl.cli.globals import Globals
 from rplctl.cli.output import one_list, report, say_notes
 from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_channels, one_channel, one_engine
 from rplctl.config import Config
-from rplctl.errors import RplError, UsageError, file_error
+from rplctl.errors import RplError, UsageError, told
 
 ChannelName = Annotated[
     str | None,
@@ -26,12 +26,7 @@ ChannelName = Annotated[
 ]
 ChannelNames = Annotated[
     str | None,
-    typer.Option(
-        "--channel",
-        "--for-channel",
-        metavar="NAME",
-        help="Replication channel; without it every channel.",
-    ),
+    typer.Option("--channel", "--for-channel", metavar="NAME", help="Replication channel; without it every channel."),
 ]
 SeveralChannels = Annotated[
     list[str] | None,
@@ -93,11 +88,7 @@ def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]
 
 
 def for_each(
-    options: Globals,
-    given: str | Sequence[str] | None,
-    work: Callable[[str, Config], None],
-    *,
-    every: bool = False,
+    options: Globals, given: str | Sequence[str] | None, work: Callable[[str, Config], None], *, every: bool = False
 ) -> int:
     """`work` for each channel that a command without `--channel` means. One that fails keeps no other from its turn:
     its error is told, and the first one's exit code returned, 0 without one. `every`: `--all` was given.
@@ -111,9 +102,8 @@ def for_each(
             except (RplError, OSError) as error:
                 if len(names) == 1:
                     raise
-                shown = file_error(error) if isinstance(error, OSError) else error
-                report(shown, name)
-                failed = failed or shown.exit_code
+                report(told(error), name)
+                failed = failed or told(error).exit_code
     return failed
 
 

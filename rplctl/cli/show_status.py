@@ -1,4 +1,7 @@
-"""`show-status`: the state of each channel, once or again and again."""
+"""`show-status`: the state of each channel, once or again and again.
+
+It speaks in the worklogs' words, or in MySQL's since 8.0.22: master → source, slave → replica.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,12 @@ import typer
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import AllChannels, ChannelNames, Terminology, end, for_each, options_of, seconds
 from rplctl.cli.output import show_rows, write
-from rplctl.cli.terminology import to_source, to_source_text
 from rplctl.cli.text import shown
 from rplctl.errors import NotRunning, UsageError
+
+_WORDS = (("Master", "Source"), ("master", "source"), ("MASTER", "SOURCE"))
+_REPLICA = (("Slave", "Replica"), ("slave", "replica"))
+_TEXT_COLUMNS = frozenset({"Slave_IO_State", "Slave_SQL_Running_State", "Until_Condition"})
 
 
 def show_status(
@@ -77,3 +83,14 @@ def _show_field(rows: list[dict[str, object]], field: str) -> None:
         hint = f"did you mean {names[close[0]]}?" if close else "rplctl show-status lists the columns"
         raise UsageError(f"--field {field}: no such column", hint=hint)
     write("".join(shown(row[names[field.lower()]]) + "\n" for row in rows))
+
+
+def to_source(text: str) -> str:
+    for old, new in (*_WORDS, *_REPLICA):
+        text = text.replace(old, new)
+    return text
+
+
+def to_source_text(column: str, value: object) -> object:
+    """State texts are ours to translate; errors, file names and hosts are not."""
+    return to_source(value) if column in _TEXT_COLUMNS and isinstance(value, str) else value

@@ -44,11 +44,7 @@ def skip(
     say_notes(options, result.notes)
     parts = [f"{many(result.count, 'transaction')} at its next start"] if wanted is not None or result.count else []
     parts += [f"GTID {', '.join(result.gtids)}"] if result.gtids else []
-    say(
-        options,
-        f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}",
-        result,
-    )
+    say(options, f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}", result)
 
 
 def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:

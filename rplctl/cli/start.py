@@ -112,9 +112,7 @@ def start(
         return end(failed)
     if (until != Until() or foreground) and len(names_of(options, channel, every=every)) > 1:
         raise UsageError(
-            er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT,
-            errno=er.SLAVE_MULTIPLE_CHANNELS_CMD,
-            hint="add --channel NAME",
+            er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD, hint="add --channel NAME"
         )
     turn = Turns(request)
 
@@ -188,8 +186,4 @@ def _say_started(options: Globals, result: StartResult) -> None:
         at = f" at {result.at}" if result.at else ""
         done = f"channel '{name}': {how.get(result.ended, 'stopped after --max-time')}{at}"
     what = f"channel '{name}': {' and '.join(result.started)} started" if result.started else ""
-    say(
-        options,
-        done or what or f"channel '{name}' is running",
-        result,
-    )
+    say(options, done or what or f"channel '{name}' is running", result)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.command.channel.context import APPLIER, running
+from rplctl.command.channel.context import APPLIER, no_engine, running
 from rplctl.command.instance.manifest import MANIFEST, MANIFEST_VERSION
 from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_file
 from rplctl.config import INSTANCE_FILE, Config
@@ -46,8 +46,6 @@ from rplctl.secret import KEY_FILE
 from rplctl.target import open_engine
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from rplctl.log_status import ChannelLog, TargetLog
 
 TARGET_FILE = "target.db"  # of the default channel
@@ -166,14 +164,14 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | 
         RelayLogIndex(there).replace(log.relay_logs)
     outside = _copy_binary_logs(config, log, here, folder)
     if MASTER_INFO.kind(config) is RepositoryKind.FILE and log.master_info is not None:
-        open_repository(MASTER_INFO, RepositoryKind.FILE, config, there, _no_engine).flush(log.master_info, force=True)
+        open_repository(MASTER_INFO, RepositoryKind.FILE, config, there, no_engine).flush(log.master_info, force=True)
     if RELAY_LOG_INFO.kind(config) is RepositoryKind.FILE:
-        stored = open_relay_log_info(config, here, _no_engine)
+        stored = open_relay_log_info(config, here, no_engine)
         if stored.exists():
             info = stored.read()
             if target is not None:
                 info = _at_snapshot(info, target)
-            open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, there, _no_engine).flush(info, force=True)
+            open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, there, no_engine).flush(info, force=True)
     for pattern in _RUN_FILES:
         for path in sorted(here.run_folder.glob(pattern)):
             _copy(path, private_folder(there.run_folder) / path.name)
@@ -211,10 +209,6 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
     finally:
         engine.dispose()
     return info if marker is None or in_step else at_marker(info, marker)
-
-
-def _no_engine() -> Engine:
-    raise AssertionError("a FILE needs no engine")
 
 
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:

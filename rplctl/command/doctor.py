@@ -1,6 +1,13 @@
 """`doctor`: is everything there that replication needs? Looks, changes nothing, starts neither Spark nor a thread.
 
 Invariant: what `check` finds in a channel is found here, too, with its repair (design D22).
+
+What a power cut takes is told by what the target says of itself (design D3, WL#5125). Rows and position are in one
+transaction of the target but for commit mode `xa`, so a target that loses its last commits loses both: the channel goes
+on from the older position, and fetches what is missing while the source has it. In mode `xa` the position is durable on
+our side when the target says that it has committed: what it loses then is missing for good. A target that may be
+damaged, not only older, is named as such. Settings are read on a connection of its own, as the server has them for
+everybody; PostgreSQL's synchronous_commit does not count: our sessions turn it on. SQLite's are ours.
 """
 
 from __future__ import annotations
@@ -19,17 +26,16 @@ from rplctl.applier.spark.java import find_java
 from rplctl.channel import Channel
 from rplctl.command.channel.context import engine_of, known_channels, open_repositories, running
 from rplctl.command.check.findings import Finding
-from rplctl.command.check.power_cut import power_cut
 from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Limits, Scope, check
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
-from rplctl.errors import RplError, TargetError, file_error
+from rplctl.errors import RplError, TargetError, told
 from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE, reveal
 from rplctl.target import mapped_errors
-from rplctl.target.doctor_line import FAIL, OK, WARN, DoctorLine
+from rplctl.target.doctor_line import FAIL, OK, POWER_CUT, WARN, DoctorLine
 from rplctl.target.registry import dialect_of
 from rplctl.target_url import url_without_password
 
@@ -95,8 +101,7 @@ def _guarded(check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[Doctor
     try:
         found.extend(run())
     except (RplError, OSError) as error:
-        told = file_error(error) if isinstance(error, OSError) else error
-        found.append(DoctorLine(check, FAIL, told.message, told.hint))
+        found.append(DoctorLine(check, FAIL, told(error).message, told(error).hint))
     return found
 
 
@@ -166,7 +171,7 @@ def _target(config: Config) -> Iterator[DoctorLine]:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
             connection.execute(text("SELECT 1"))
             dialect = dialect_of(connection.dialect.name)
-            more = [*_protection(connection, dialect), *dialect.rights(connection), *power_cut(connection, config)]
+            more = [*_protection(connection, dialect), *dialect.rights(connection), *_power_cut(connection, config)]
     except TargetError as error:
         yield DoctorLine("target", FAIL, f"{shown}: {error.message}", error.hint or "rplctl init --target URL")
         return
@@ -187,6 +192,19 @@ def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine
     hint = f"rplctl init --target with ?{dialect.verified_by} behind the address" if is_exposed else ""
     where = "" if found.is_remote else "on this machine; "
     yield DoctorLine("target connection", WARN if is_exposed else OK, where + detail, hint)
+
+
+def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
+    """One finding for each setting that lets a power cut take something; else one that says that none does."""
+    together = "rows and position together: they are fetched and applied again"
+    apart = "rows without their position (commit_mode=xa): they are missing then"
+    lost = apart if config.commit_mode == "xa" else together
+    found = list(dialect_of(connection.dialect.name).power_cut(connection, lost))
+    yield from found or [DoctorLine(POWER_CUT, OK, "takes no committed row from the target, nor its position")]
+    events = config.sync_relay_log
+    part = f"up to {events} events" if events else "what came since its last rotation"
+    text = f"takes {part} from it, which are fetched again while the source has them"
+    yield DoctorLine(f"{POWER_CUT}, relay log", OK, text)
 
 
 def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Iterator[DoctorLine]:

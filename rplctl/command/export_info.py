@@ -13,16 +13,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rplctl.channel import Channel
-from rplctl.command.channel.change_store import finish_pending_change
+from rplctl.command.channel.change_store import finish_pending_change, settle_position
 from rplctl.command.channel.context import (
     Note,
-    Repositories,
     administer,
     open_repositories,
     read_master_info,
     refuse_while_running,
     stored_relay_log_info,
-    target_has_table,
 )
 from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
@@ -34,7 +32,6 @@ from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.repository.exchange.servers import Server, without_relay_logs
 from rplctl.repository.exchange.servers import export_info as format_files
 from rplctl.repository.exchange.statement import change_master_statement
-from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
 
 STATEMENT = "change-master.sql"
@@ -76,8 +73,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
                 f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that",
                 channel=channel_name,
             )
-        if not dry_run:
-            _catch_up(config, channel, repositories)
+        settle_position(config, channel, repositories, dry_run=dry_run)  # design D3: the newer position is exported
         relay = stored_relay_log_info(repositories, channel_name)
         contents, notes = _contents(config, channel, (master, relay), Server(server), folder)
         existing = [name for name in contents if (folder / name).exists() and name != CONNECTIONS]
@@ -91,17 +87,6 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
         position = relay.exec_position if relay.master_log_name else master.read_position
         paths = tuple(str(folder / name) for name in contents)
         return ExportResult(channel_name, server, paths, position, dry_run, notes)
-
-
-def _catch_up(config: Config, channel: Channel, repositories: Repositories) -> None:
-    """After a crash the marker in the target is ahead of the file (design D3): the newer position is exported."""
-    stored = repositories.relay_log_info
-    if not may_have_table(config):  # looking would make the target's file
-        return
-    if stored.exists() and target_has_table(repositories, "rplctl_commit_marker"):
-        from rplctl.commit.position_store import settle
-
-        settle(config, channel, repositories.engine())
 
 
 def _contents(

@@ -11,12 +11,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from rplctl.command.channel.context import Note, all_channels, engine_of, files_may_change
+from rplctl.command.channel.context import Note, engine_of, files_may_change
 from rplctl.command.instance.compiled_code import compile_kernels
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
-from rplctl.repository import create_tables
+from rplctl.repository import create_tables, list_channels
 from rplctl.secret import protect
 from rplctl.target import open_engine, target_kind, two_phase_verbs
 from rplctl.target_url import has_password, is_same_target
@@ -51,7 +51,7 @@ def init(
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
     private_folder(datadir)
-    if not _is_writable(datadir):
+    if not os.access(datadir, os.W_OK | os.X_OK):
         raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
     compile_kernels(datadir)
     with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new one has no locks yet
@@ -100,12 +100,8 @@ def _refuse_stranding(config: Config, planned: Config) -> None:
     """A repository's kind or the target may not be changed under channels that have records there (REQ-6)."""
     moves = [name for name in _REPOSITORIES if getattr(config, name) != getattr(planned, name)]
     moves += [] if is_same_target(config.target, planned.target) else ["target"]
-    if moves and all_channels(config):
+    if moves and list_channels(config, engine_of):
         raise UsageError(
             f"{', '.join(moves)} cannot be changed while channels exist",
             hint="rplctl switch-repo --to table|file; for a new target: rplctl reset --all first",
         )
-
-
-def _is_writable(datadir: Path) -> bool:
-    return os.access(datadir, os.W_OK | os.X_OK)

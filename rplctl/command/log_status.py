@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import all_channels, engine_of, one_engine
+from rplctl.command.channel.context import engine_of, one_engine
+from rplctl.command.instance.backup_lock import check_folder
 from rplctl.config import Config
-from rplctl.errors import LockBusy, NotConfigured, RplError, UsageError
-from rplctl.log_status import CHANNELS, STORAGE_ENGINES, TargetLog, collect_log_status
+from rplctl.errors import LockBusy, RplError, UsageError
+from rplctl.log_status import CHANNELS, STORAGE_ENGINES, TargetLog, collect_log_status, unable
+from rplctl.repository import list_channels
 from rplctl.repository.channels import TargetKey, target_key
 from rplctl.source.replica_id import replica_identity
 from rplctl.target import open_engine_log
@@ -58,13 +59,9 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
     """What was collected, and the targets' logs, which keep their snapshots of that moment for the block."""
     try:
         options = config("")
-        is_there = options.datadir.is_dir()
+        check_folder(options)
     except PermissionError as error:
         raise access_denied(f"run as the owner of {error.filename}") from None
-    if not is_there:
-        raise NotConfigured(f"{options.datadir} is no instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
-    if not os.access(options.datadir, os.R_OK | os.W_OK | os.X_OK):
-        raise access_denied(f"run as the owner of {options.datadir}")
     with ExitStack() as opened:
         try:
             targets = _targets(config)
@@ -101,9 +98,9 @@ def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: Exi
 def _channels(config: Configs) -> list[str]:
     """Raises RplError 3722."""
     try:
-        return all_channels(config(""))
+        return list_channels(config(""), engine_of)
     except RplError as error:
-        raise _unable(CHANNELS, error, er.UNABLE_TO_COLLECT_LOG_STATUS) from None
+        raise unable(CHANNELS, error, "rplctl doctor") from None
 
 
 def _open_log(config: Config, whose: str) -> EngineLog | None:
@@ -113,15 +110,7 @@ def _open_log(config: Config, whose: str) -> EngineLog | None:
     except RplError as error:
         if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise access_denied(error.hint) from None
-        raise _unable(STORAGE_ENGINES, error, er.UNABLE_TO_COLLECT_LOG_STATUS, whose) from None
-
-
-def _unable(column: str, error: RplError, errno: int, whose: str = "") -> RplError:
-    return RplError(
-        f"Unable to collect information for column '{column}': {whose}{error.message[:192].rstrip('.')}.",
-        errno=errno,
-        hint=error.hint or "rplctl doctor",
-    )
+        raise unable(STORAGE_ENGINES, error, "rplctl doctor", whose) from None
 
 
 def sqlite_file(config: Config) -> Path | None:
@@ -134,11 +123,7 @@ def row_of(config: Config, collected: Collected, layout: str) -> dict[str, Any]:
     """The row under the names of that format."""
     master, channels, position = FORMATS[layout]
     rows = [
-        {
-            "channel_name": log.name,
-            "relay_log_file": log.relay_log_file,
-            position: log.relay_log_position,
-        }
+        {"channel_name": log.name, "relay_log_file": log.relay_log_file, position: log.relay_log_position}
         for log in collected.channels
     ]
     return {

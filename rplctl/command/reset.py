@@ -14,7 +14,6 @@ from rplctl.command.channel.context import (
     ROLES,
     Repositories,
     administer,
-    clear_status,
     not_configured,
     open_repositories,
     refuse_while_running,
@@ -75,7 +74,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         skip_list.clear(channel.run_folder)
         forget_sync(channel)
         for role in ROLES:
-            clear_status(channel, role)
+            channel.status_path(role).unlink(missing_ok=True)
         if everything:
             _forget_channel(channel, repositories)
         what = "RESET SLAVE ALL" if everything else "RESET SLAVE"
@@ -101,5 +100,4 @@ def _forget_channel(channel: Channel, repositories: Repositories) -> None:
     repositories.master_info.remove()
     remove_file(channel.relay_log_index_path)
     for role in ROLES:
-        channel.status_path(role).unlink(missing_ok=True)
         channel.log_path(role).unlink(missing_ok=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, fields
 
+from rplctl import skip_list
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     kinds_now,
     one_engine,
     open_repositories,
     read_master_info,
-    read_skip_count,
     stored_relay_log_info,
 )
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record
@@ -27,7 +27,6 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
-from rplctl.skip_list import read_gtids
 from rplctl.status import ThreadStatus
 
 USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
@@ -212,8 +211,8 @@ def _positions(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> dic
         "Relay_Master_Log_File": relay.master_log_name,
         "Exec_Master_Log_Pos": relay.master_log_pos,
         "Relay_Log_Space": relay_log_space(channel),
-        "Skip_Counter": read_skip_count(channel),
-        "Skip_Gtids": ",".join(read_gtids(channel.run_folder)),
+        "Skip_Counter": skip_list.read_count(channel.run_folder),
+        "Skip_Gtids": ",".join(skip_list.read_gtids(channel.run_folder)),
     }
 
 
@@ -287,10 +286,7 @@ def _yes(value: bool) -> str:
 
 
 def _synced(record: SyncRecord | None) -> dict[str, object]:
-    return {
-        "Last_Synced_Timestamp": _clock(record.at) if record else "",
-        "Last_Synced_To": record.to if record else "",
-    }
+    return {"Last_Synced_Timestamp": _clock(record.at) if record else "", "Last_Synced_To": record.to if record else ""}
 
 
 def _timestamp(status: ThreadStatus) -> str:

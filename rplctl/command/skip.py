@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
+from rplctl import skip_list
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
     APPLIER,
@@ -12,15 +13,12 @@ from rplctl.command.channel.context import (
     administer,
     open_repositories,
     read_master_info,
-    read_skip_count,
     refuse_while_it_runs,
-    write_skip_count,
 )
 from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
-from rplctl.skip_list import read_gtids, write_gtids
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,13 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     with administer(config, channel) as config:
         read_master_info(open_repositories(config, channel_name), channel_name)
         refuse_while_it_runs(channel, APPLIER)
-        done, kept = _executed(config, channel_name, wanted), read_gtids(channel.run_folder)
+        done, kept = _executed(config, channel_name, wanted), skip_list.read_gtids(channel.run_folder)
         kept = () if count == 0 else (*kept, *(g for g in wanted if g not in done and g not in kept))
-        left = read_skip_count(channel) if count is None else count
+        left = skip_list.read_count(channel.run_folder) if count is None else count
         if not dry_run:
             if count is not None:
-                write_skip_count(channel, count)
-            write_gtids(channel.run_folder, kept)
+                skip_list.write_count(channel.run_folder, count)
+            skip_list.write_gtids(channel.run_folder, kept)
             what = f"skip {count}" if count is not None else f"skip --gtid {gtids}"
             append_journal(config, f"'{what}' for channel '{channel_name}'")
     notes = tuple(Note(0, f"GTID {gtid} is executed already: there is nothing to skip") for gtid in done)

@@ -11,7 +11,7 @@ import pytest
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import each_channel, roles_of, seconds, the_channel
 from rplctl.cli.output import report
-from rplctl.cli.terminology import to_source, to_source_text
+from rplctl.cli.show_status import to_source, to_source_text
 from rplctl.errors import RplError, UsageError
 from tests.cli.program import Program
 

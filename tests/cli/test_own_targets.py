@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import all_channels, engine_of
+from rplctl.command.channel.context import engine_of
 from rplctl.config import load_config
-from rplctl.repository import open_master_info
+from rplctl.repository import list_channels, open_master_info
 from tests.cli.program import Program
 
 AWAY = "mysql+pymysql://app@127.0.0.1:1/"
@@ -112,7 +112,7 @@ def test_a_row_that_lies_in_another_target_than_the_channels_own_is_no_channel(p
     make(program, "archive")
     write_options(program, "TABLE")
     make(program, "")
-    assert all_channels(load_config(program.datadir)) == [""]
+    assert list_channels(load_config(program.datadir), engine_of) == [""]
 
 
 def test_a_backup_holds_both_targets_and_the_copy_keeps_them_apart(two: Program, kind: str) -> None:

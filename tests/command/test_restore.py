@@ -10,11 +10,12 @@ from rplctl.command import restore as restoring
 from rplctl.command.backup import backup
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
-from rplctl.command.channel.context import all_channels
+from rplctl.command.channel.context import engine_of
 from rplctl.command.instance.manifest import read_manifest
 from rplctl.command.restore import restore
 from rplctl.config import load_config, store_options
 from rplctl.errors import UsageError
+from rplctl.repository import list_channels
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_a_channel_is_there_only_when_all_that_it_needs_is(
             if stop_after:
                 with pytest.raises(UsageError, match="not an empty folder"):
                     restore(copy, datadir)
-        channels = all_channels(load_config(datadir)) if datadir.exists() else []
+        channels = list_channels(load_config(datadir), engine_of) if datadir.exists() else []
         states.append(len(channels))
         assert not channels or load_config(datadir).replicate_do_db == "shop"
     assert states[0] == 0 and states[-1] == 2 and states == sorted(states)

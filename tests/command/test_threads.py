@@ -13,7 +13,7 @@ from rplctl import demo
 from rplctl.channel import Channel, lock_holder
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
-from rplctl.command.channel.context import all_channels, running
+from rplctl.command.channel.context import engine_of, running
 from rplctl.command.check.folder_end import folder_end
 from rplctl.command.demo import demo as run_demo
 from rplctl.command.flush_relay_logs import flush_relay_logs
@@ -28,6 +28,7 @@ from rplctl.command.wait import wait
 from rplctl.config import Config
 from rplctl.errors import NotConfigured, NotRunning, SourceError, UsageError, WaitTimeout
 from rplctl.position import BinlogPosition
+from rplctl.repository import list_channels
 
 RECEIVER = StartRequest(roles=("receiver",))
 END = BinlogPosition(demo.source_state().end_log, demo.source_state().end_position)
@@ -118,7 +119,7 @@ def test_channels_come_and_go_while_the_others_run(config: Config) -> None:
         change_master(config, new, folder)
         start(config, new, RECEIVER)
     there = ["0", "m", "n", "zz"]
-    assert [name for name in all_channels(config) if name] == there
+    assert [name for name in list_channels(config, engine_of) if name] == there
     deadline = time.monotonic() + 180
     for name in there:
         while show_status(config, name).Read_Master_Log_Pos != END.log_pos and time.monotonic() < deadline:

@@ -58,7 +58,7 @@ F, the target
          commit/test_position_store.py::test_in_two_phases_a_target_from
     F04  repository/test_table.py::test_a_changed_primary_key, ::test_a_missing_column, ::test_any_engine
     F05  commit/test_two_phase.py::test_postgresql_without_slots
-    F06  command/check/test_power_cut.py::test_postgresql_is_asked, ::test_mariadb_is_asked, ::test_mysql_is_asked
+    F06  command/test_doctor_power_cut.py::test_postgresql_is_asked, ::test_mariadb_is_asked, ::test_mysql_is_asked
 G, several at once
     G01 G02  stories/test_fencing.py::test_of_appliers_that_start, ::test_on_sqlite_the_position
     G03  stories/test_fencing.py::test_a_lock_that_an_operator

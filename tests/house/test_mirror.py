@@ -15,7 +15,7 @@ TESTED_TOGETHER = {
     "": "the records and files that every layer uses are tested by their names; target_url with the options",
     "applied_log/": "files, writer, record and end are one log: what was written is read, purged and read again",
     "applier/": "a batch goes through all of them: from the relay log to the rows of a target",
-    "cli/": "colour, terminology and plain values are seen in what a command prints",
+    "cli/": "colour and plain values are seen in what a command prints",
     "command/": "commands are called as an operator calls them, several in one test",
     "commit/": "participants are one contract (test_participants); ids and recovery are seen where two phases are",
     "event/": "kernels and their parts are tested on whole logs, through scan, values, groups and payload",

@@ -17,7 +17,7 @@ FOLDERS = {"check": "check/verb"}  # → a verb that is a package: its parts are
 SHARED = {
     *("__init__", "app", "globals", "completion", "plain_values"),  # the program
     *("options", "option_rows", "passwords", "backup_lock"),  # what several verbs take
-    *("output", "text", "color", "terminology", "progress"),  # what they show
+    *("output", "text", "color", "progress"),  # what they show
 }
 
 

@@ -62,7 +62,9 @@ class ChangeOption:
         return "|".join(self.choices) or words.get(self.kind, "TEXT")
 
 
-def _row(concerns: str, kind: str, stores: str, help: str, **rest: Any) -> Any:
+def _row(kind: str, stores: str, help: str, **rest: Any) -> Any:
+    """It concerns the thread whose record stores it, unless `rest` says otherwise."""
+    concerns = RECEIVE if stores.startswith("master.") else EXECUTE
     return field(default=None, metadata={"concerns": concerns, "kind": kind, "stores": stores, "help": help, **rest})
 
 
@@ -70,57 +72,45 @@ def _row(concerns: str, kind: str, stores: str, help: str, **rest: Any) -> Any:
 class MasterChanges:
     """What the operator gave: typed values, None where nothing was given."""
 
-    master_host: str | None = _row(RECEIVE, "text", "master.host", "host name or address of the source")
-    master_port: int | None = _row(RECEIVE, "number", "master.port", "TCP port of the source", high=65535)
-    master_user: str | None = _row(RECEIVE, "text", "master.user_name", "account with REPLICATION SLAVE")
-    master_log_file: str | None = _row(RECEIVE, "text", "master.master_log_name", "binary log to read from")
-    master_log_pos: int | None = _row(
-        RECEIVE, "number", "master.master_log_pos", "position to read from", high=(1 << 63) - 1
-    )
+    master_host: str | None = _row("text", "master.host", "host name or address of the source")
+    master_port: int | None = _row("number", "master.port", "TCP port of the source", high=65535)
+    master_user: str | None = _row("text", "master.user_name", "account with REPLICATION SLAVE")
+    master_log_file: str | None = _row("text", "master.master_log_name", "binary log to read from")
+    master_log_pos: int | None = _row("number", "master.master_log_pos", "position to read from", high=(1 << 63) - 1)
     master_binlog_dir: str | None = _row(
-        RECEIVE,
-        "folder",
-        "master.master_binlog_dir",
-        "folder of binary logs to read instead of a server; '' for a server",
+        "folder", "master.master_binlog_dir", "folder of binary logs to read instead of a server; '' for a server"
     )
-    master_connect_retry: int | None = _row(
-        RECEIVE, "number", "master.connect_retry", "seconds between attempts to connect"
-    )
+    master_connect_retry: int | None = _row("number", "master.connect_retry", "seconds between attempts to connect")
     master_retry_count: int | None = _row(
-        RECEIVE, "number", "master.retry_count", "attempts to connect; 0: without end", high=(1 << 63) - 1
+        "number", "master.retry_count", "attempts to connect; 0: without end", high=(1 << 63) - 1
     )
     master_heartbeat_period: float | None = _row(
-        RECEIVE, "seconds", "master.heartbeat", "seconds without an event until the source sends a heartbeat; 0: never"
+        "seconds", "master.heartbeat", "seconds without an event until the source sends a heartbeat; 0: never"
     )
     ignore_server_ids: tuple[int, ...] | None = _row(
-        RECEIVE, "ids", "master.ignored_server_ids", "drop events of these servers; '' for none"
+        "ids", "master.ignored_server_ids", "drop events of these servers; '' for none"
     )
-    master_bind: str | None = _row(RECEIVE, "text", "master.bind", "local address to connect from")
-    master_ssl: bool | None = _row(RECEIVE, "switch", "master.enabled_ssl", "connect with TLS")
-    master_ssl_ca: str | None = _row(RECEIVE, "file", "master.ssl_ca", "file of the trusted authorities")
-    master_ssl_capath: str | None = _row(RECEIVE, "folder", "master.ssl_capath", "folder of the trusted authorities")
-    master_ssl_cert: str | None = _row(RECEIVE, "file", "master.ssl_cert", "our certificate")
-    master_ssl_key: str | None = _row(RECEIVE, "file", "master.ssl_key", "key of our certificate")
-    master_ssl_cipher: str | None = _row(RECEIVE, "text", "master.ssl_cipher", "permitted ciphers up to TLS 1.2")
-    master_ssl_crl: str | None = _row(RECEIVE, "file", "master.ssl_crl", "file of revoked certificates")
-    master_ssl_crlpath: str | None = _row(RECEIVE, "folder", "master.ssl_crlpath", "folder of revoked certificates")
+    master_bind: str | None = _row("text", "master.bind", "local address to connect from")
+    master_ssl: bool | None = _row("switch", "master.enabled_ssl", "connect with TLS")
+    master_ssl_ca: str | None = _row("file", "master.ssl_ca", "file of the trusted authorities")
+    master_ssl_capath: str | None = _row("folder", "master.ssl_capath", "folder of the trusted authorities")
+    master_ssl_cert: str | None = _row("file", "master.ssl_cert", "our certificate")
+    master_ssl_key: str | None = _row("file", "master.ssl_key", "key of our certificate")
+    master_ssl_cipher: str | None = _row("text", "master.ssl_cipher", "permitted ciphers up to TLS 1.2")
+    master_ssl_crl: str | None = _row("file", "master.ssl_crl", "file of revoked certificates")
+    master_ssl_crlpath: str | None = _row("folder", "master.ssl_crlpath", "folder of revoked certificates")
     master_ssl_verify_server_cert: bool | None = _row(
-        RECEIVE, "switch", "master.ssl_verify_server_cert", "check the host name in the source's certificate"
+        "switch", "master.ssl_verify_server_cert", "check the host name in the source's certificate"
     )
-    master_tls_version: str | None = _row(
-        RECEIVE, "text", "master.tls_version", "versions of TLS to allow: TLSv1.2,TLSv1.3"
-    )
-    master_tls_ciphersuites: str | None = _row(
-        RECEIVE, "text", "master.tls_ciphersuites", "permitted suites of TLS 1.3"
-    )
+    master_tls_version: str | None = _row("text", "master.tls_version", "versions of TLS to allow: TLSv1.2,TLSv1.3")
+    master_tls_ciphersuites: str | None = _row("text", "master.tls_ciphersuites", "permitted suites of TLS 1.3")
     master_public_key_path: str | None = _row(
-        RECEIVE, "file", "master.public_key_path", "RSA key of the source for caching_sha2_password"
+        "file", "master.public_key_path", "RSA key of the source for caching_sha2_password"
     )
     get_master_public_key: bool | None = _row(
-        RECEIVE, "switch", "master.get_public_key", "ask the source for its RSA key (trusts whoever answers)"
+        "switch", "master.get_public_key", "ask the source for its RSA key (trusts whoever answers)"
     )
     master_compression_algorithms: str | None = _row(
-        RECEIVE,
         "text",
         "master.master_compression_algorithm",
         "a list with uncompressed in it: nothing else is spoken",
@@ -128,7 +118,6 @@ class MasterChanges:
         instead="--master-compression-algorithms uncompressed; compress below it where the line is slow (a tunnel)",
     )
     master_zstd_compression_level: int | None = _row(
-        RECEIVE,
         "number",
         "master.master_zstd_compression_level",
         "only 3, the default: the connection is not compressed",
@@ -138,26 +127,18 @@ class MasterChanges:
         instead="rplctl change-master --master-compression-algorithms uncompressed",
     )
     network_namespace: str | None = _row(
-        RECEIVE,
         "text",
         "master.network_namespace",
         "network namespace (/var/run/netns/NAME) to connect in; needs CAP_SYS_ADMIN; '' for our own",
     )
-    do_domain_ids: tuple[int, ...] | None = _row(
-        RECEIVE, "ids", "master.do_domain_ids", "MariaDB: take only these domains"
-    )
+    do_domain_ids: tuple[int, ...] | None = _row("ids", "master.do_domain_ids", "MariaDB: take only these domains")
     ignore_domain_ids: tuple[int, ...] | None = _row(
-        RECEIVE, "ids", "master.ignore_domain_ids", "MariaDB: leave these domains out"
+        "ids", "master.ignore_domain_ids", "MariaDB: leave these domains out"
     )
-    relay_log_file: str | None = _row(EXECUTE, "text", "relay.relay_log_name", "relay log to apply from")
-    relay_log_pos: int | None = _row(
-        EXECUTE, "number", "relay.relay_log_pos", "position in it", low=4, high=(1 << 63) - 1
-    )
-    master_delay: int | None = _row(
-        EXECUTE, "number", "relay.sql_delay", "seconds to stay behind the source", high=MAX_DELAY
-    )
+    relay_log_file: str | None = _row("text", "relay.relay_log_name", "relay log to apply from")
+    relay_log_pos: int | None = _row("number", "relay.relay_log_pos", "position in it", low=4, high=(1 << 63) - 1)
+    master_delay: int | None = _row("number", "relay.sql_delay", "seconds to stay behind the source", high=MAX_DELAY)
     privilege_checks_user: str | None = _row(
-        EXECUTE,
         "text",
         "relay.privilege_checks_username",
         "only '': no target checks one account's privileges for another's session",
@@ -165,39 +146,38 @@ class MasterChanges:
         instead="name an account with those privileges only in the target's URL: rplctl init --target URL",
     )
     require_row_format: bool | None = _row(
-        EXECUTE, "switch", "relay.require_row_format", "stop at rows changed by a statement, at temporary tables"
+        "switch", "relay.require_row_format", "stop at rows changed by a statement, at temporary tables"
     )
     require_table_primary_key_check: str | None = _row(
-        EXECUTE,
         "choice",
         "relay.require_table_primary_key_check",
         "tables without a primary key: as the source has it, refuse, let pass, give them one (MySQL targets)",
         choices=PRIMARY_KEY_CHECKS,
     )
     master_auto_position: bool | None = _row(
-        BOTH, "switch", "master.enabled_auto_position", "MySQL: find the position by GTID"
+        "switch", "master.enabled_auto_position", "MySQL: find the position by GTID", concerns=BOTH
     )
     master_use_gtid: str | None = _row(
-        BOTH, "choice", "master.using_gtid", "MariaDB: find the position by GTID", choices=USE_GTID
+        "choice", "master.using_gtid", "MariaDB: find the position by GTID", choices=USE_GTID, concerns=BOTH
     )
     assign_gtids_to_anonymous_transactions: str | None = _row(
-        BOTH, "text", "relay.assign_gtids_to_anonymous_transactions_type", "OFF, LOCAL or a UUID"
+        "text", "relay.assign_gtids_to_anonymous_transactions_type", "OFF, LOCAL or a UUID", concerns=BOTH
     )
     source_connection_auto_failover: bool | None = _row(
-        BOTH,
         "switch",
         "master.source_connection_auto_failover",
         "only 0: there is no list of sources to change to",
         refused="there is no list of sources to change to",
         instead="with GTIDs another source is one command: rplctl change-master --master-host HOST",
+        concerns=BOTH,
     )
     gtid_only: bool | None = _row(
-        BOTH,
         "switch",
         "master.gtid_only",
         "only 0: positions are committed with the rows, and keep two appliers apart",
         refused="positions are committed with the rows, and keep two appliers apart",
         instead="rplctl change-master --master-auto-position 1 (the source is asked by GTID alone)",
+        concerns=BOTH,
     )
     # the password comes from --password-file and the like, never from an option of its own (design D14)
     password: str | None = field(default=None, repr=False, metadata={})

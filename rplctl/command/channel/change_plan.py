@@ -237,11 +237,7 @@ def new_master_info(
 
 
 def new_relay_log_info(
-    channel: Channel,
-    changes: MasterChanges,
-    relay: RelayLogInfo,
-    masters: tuple[MasterInfo, MasterInfo],
-    purges: bool,
+    channel: Channel, changes: MasterChanges, relay: RelayLogInfo, masters: tuple[MasterInfo, MasterInfo], purges: bool
 ) -> RelayLogInfo:
     """`masters`: what was stored, and what will be."""
     before, master = masters
@@ -262,14 +258,11 @@ def new_relay_log_info(
         # the read position is kept here too: a second CHANGE MASTER without a start takes it back from here
         relay = relay.at(first, master.read_position)
     elif changes.relay_log_file is not None or changes.relay_log_pos is not None:
-        return replace(_given_relay_position(channel, changes, relay), **_without_position(moves))
+        rest = {name: value for name, value in moves.items() if name not in ("relay_log_name", "relay_log_pos")}
+        return replace(_given_relay_position(channel, changes, relay), **rest)
     elif not relay.relay_log_name:
         relay = relay.at(first, master.read_position)
     return replace(relay, **moves)
-
-
-def _without_position(moves: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in moves.items() if name not in ("relay_log_name", "relay_log_pos")}
 
 
 def _given_relay_position(channel: Channel, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
@@ -294,10 +287,7 @@ def _given_relay_position(channel: Channel, changes: MasterChanges, relay: Relay
 def _assigned_gtids(value: str) -> dict[str, str]:
     kind = value.upper()
     if kind in ("OFF", "LOCAL"):
-        return {
-            "assign_gtids_to_anonymous_transactions_type": kind,
-            "assign_gtids_to_anonymous_transactions_value": "",
-        }
+        return {"assign_gtids_to_anonymous_transactions_type": kind, "assign_gtids_to_anonymous_transactions_value": ""}
     return {
         "assign_gtids_to_anonymous_transactions_type": "UUID",
         "assign_gtids_to_anonymous_transactions_value": str(uuid.UUID(value)),

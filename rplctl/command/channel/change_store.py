@@ -21,8 +21,6 @@ from rplctl.command.channel.context import (
     ROLES,
     Note,
     Repositories,
-    all_channels,
-    clear_status,
     engine_of,
     open_repositories,
     running,
@@ -36,7 +34,7 @@ from rplctl.errors import RepositoryConflict, RplError, TargetError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.purge import purge_all
-from rplctl.repository import create_tables, next_master_id, open_master_info
+from rplctl.repository import create_tables, list_channels, next_master_id, open_master_info
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import may_have_table
 
@@ -86,14 +84,15 @@ def stored_records(config: Config, repositories: Repositories, channel: str) -> 
         master = repositories.master_info.read()
     else:
         _refuse_a_second_record(config, repositories, channel)
-        channels = all_channels(config)
+        channels = list_channels(config, engine_of)
         if len(channels) >= MAX_CHANNELS:
             raise UsageError(
                 "Maximum number of replication channels allowed exceeded.",
                 errno=er.SLAVE_MAX_CHANNELS_EXCEEDED,
                 channel=channel,
             )
-        _create_tables(config, repositories)
+        if RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
+            create_tables(repositories.engine(), config.rep_engine)  # `init` may not have run
         master = MasterInfo(
             channel_name=channel,
             master_id=next_master_id(config, engine_of, channels),
@@ -128,12 +127,6 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
         )
 
 
-def _create_tables(config: Config, repositories: Repositories) -> None:
-    """CREATE TABLE IF NOT EXISTS, when a repository is a table: `init` may not have run."""
-    if RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
-        create_tables(repositories.engine(), config.rep_engine)
-
-
 def store_change(
     config: Config, channel: Channel, repositories: Repositories, result: ChangeResult, journal: str
 ) -> None:
@@ -152,7 +145,7 @@ def store_change(
     remove_file(_pending_path(channel))
     for role in ROLES:
         if role not in result.untouched:
-            clear_status(channel, role)
+            channel.status_path(role).unlink(missing_ok=True)  # Last_*_Error, too
     if _is_other_source(result.previous, result.master_info):
         forget_sync(channel)
     append_journal(config, journal)

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
-from rplctl import skip_list
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
 from rplctl.errors import NotConfigured, TargetError, UsageError, file_error
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
-from rplctl.repository import list_channels, open_master_info, open_relay_log_info
+from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository
 from rplctl.repository.channels import find_channels
 from rplctl.repository.switch import may_have_table
@@ -130,6 +129,11 @@ def engine_of(config: Config) -> Callable[[], Engine]:
     return engine
 
 
+def no_engine() -> Engine:
+    """For a repository that is a FILE, which asks for none."""
+    raise AssertionError("a FILE asks no engine")
+
+
 @contextmanager
 def one_engine() -> Iterator[None]:
     """For what looks at many channels, or is asked again and again: 256 of them are not as many connections, and none
@@ -169,15 +173,8 @@ def target_has_table(repositories: Repositories, name: str) -> bool:
         return inspect(engine).has_table(name, schema=dialect_of(engine.dialect.name).own_schema)
 
 
-def all_channels(config: Config) -> list[str]:
-    """Every configured channel in whichever target, the default one first, then by name. Raises TargetError for a
-    target that cannot be asked.
-    """
-    return list_channels(config, engine_of)
-
-
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
-    """As `all_channels`; of a target that cannot be asked those that options and folder know of, which is said: who
+    """As `list_channels`; of a target that cannot be asked those that options and folder know of, which is said: who
     looks at them, or stops them, needs no target. Raises TargetError when it knows of none.
     """
     found = find_channels(config, engine_of)
@@ -269,21 +266,7 @@ def refuse_while_it_runs(channel: Channel, role: str) -> None:
         raise UsageError(text, errno=errno, channel=channel.name, hint=f"rplctl stop --{role}")
 
 
-def clear_status(channel: Channel, role: str) -> None:
-    """CHANGE MASTER and RESET forget Last_*_Error and all else that a stopped thread said last."""
-    channel.status_path(role).unlink(missing_ok=True)
-
-
 def stored_relay_log_info(repositories: Repositories, channel: str) -> RelayLogInfo:
     """A fresh one when there is none."""
     stored = repositories.relay_log_info
     return stored.read() if stored.exists() else RelayLogInfo(channel_name=channel)
-
-
-def read_skip_count(channel: Channel) -> int:
-    """Transactions that the next start skips (sql_slave_skip_counter)."""
-    return skip_list.read_count(channel.run_folder)
-
-
-def write_skip_count(channel: Channel, count: int) -> None:
-    skip_list.write_count(channel.run_folder, count)

@@ -10,5 +10,4 @@ progress       does the receiver keep up with the source's log?
 source_end     where the source's log ends now
 folder_end     the same of a folder of binary logs
 sync_record    when a channel was last known to have all that its source had
-power_cut      what a power cut would take (`doctor`)
 """

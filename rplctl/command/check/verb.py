@@ -24,7 +24,7 @@ from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_
 from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
-from rplctl.errors import RplError, file_error
+from rplctl.errors import RplError, told
 from rplctl.repository.switch import may_have_table
 
 __all__ = ["Limits", "Scope", "Verdict", "check", "worst"]
@@ -60,8 +60,7 @@ def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scop
         try:
             status, threads = status_and_threads(config, channel_name)
         except (RplError, OSError) as error:
-            told = file_error(error) if isinstance(error, OSError) else error
-            verdict = Verdict(channel_name, UNKNOWN, told.message, None)
+            verdict = Verdict(channel_name, UNKNOWN, told(error).message, None)
         else:
             record = read_sync_record(channel)
             is_cron = runs_from_cron(config, record)
@@ -129,8 +128,7 @@ def _told(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
         yield from look()
     except (RplError, OSError) as error:
-        told = file_error(error) if isinstance(error, OSError) else error
-        yield found("cannot_look", told.message, told.hint or "rplctl doctor")
+        yield found("cannot_look", told(error).message, told(error).hint or "rplctl doctor")
 
 
 def _disk(config: Config) -> Iterator[Finding]:

@@ -54,7 +54,7 @@ class ReleasedLock:
 
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
     """Take the lock and leave it to a process of its own. Raises LockBusy 1205, or when such a process holds it."""
-    _check_folder(config)
+    check_folder(config)
     seat = _seat(config, lock)
     try:
         if not seat.acquire(patience_s=0):
@@ -83,7 +83,7 @@ _children: list[subprocess.Popen[bytes]] = []  # left running on purpose
 
 def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Sequence[str]) -> int:
     """Run the command while we hold the lock; its exit code. SIGTERM goes on to it."""
-    _check_folder(config)
+    check_folder(config)
     children: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
@@ -103,7 +103,7 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
 
 def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
     """End the process that `lock_detached` left. Raises LockBusy, RplError."""
-    _check_folder(config)
+    check_folder(config)
     seat = _seat(config, lock)
     try:
         if seat.acquire(patience_s=0):
@@ -146,7 +146,8 @@ def _passing_on(number: int, send: Callable[[int], None]) -> Iterator[None]:
         signal.signal(number, previous)
 
 
-def _check_folder(config: Config) -> None:
+def check_folder(config: Config) -> None:
+    """Raises NotConfigured, RplError 1227; PermissionError when not even its parent can be read."""
     if not config.datadir.is_dir():
         raise NotConfigured(f"{config.datadir} is no instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
     if not os.access(config.datadir, os.R_OK | os.W_OK | os.X_OK):

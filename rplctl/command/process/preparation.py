@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rplctl import mysql_errors as er
+from rplctl import skip_list
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import (
@@ -21,11 +22,9 @@ from rplctl.command.channel.context import (
     engine_of,
     open_repositories,
     read_master_info,
-    read_skip_count,
     refuse_unknown,
     running,
     target_has_table,
-    write_skip_count,
 )
 from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
 from rplctl.command.check.source_end import SourceEnd, source_end
@@ -70,7 +69,7 @@ class Prepared:
     def take_back(self) -> None:
         """Nothing was started after all."""
         if self.skip_count:
-            write_skip_count(self.channel, self.skip_count)
+            skip_list.write_count(self.channel.run_folder, self.skip_count)
 
     def result(self, started: Sequence[Child]) -> StartResult:
         already = tuple(role for role in self.request.roles if role in self.already)
@@ -91,7 +90,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     relay = open_repositories(config, channel.name).relay_log_info
     end = source_end(config, master, relay.read()) if request.until_synced else None
     already = running(channel)
-    skip = read_skip_count(channel) if APPLIER in request.roles and APPLIER not in already else 0
+    skip = skip_list.read_count(channel.run_folder) if APPLIER in request.roles and APPLIER not in already else 0
     options = {
         "until": until,
         "spark_master": request.spark_master,
@@ -102,7 +101,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     if APPLIER in request.roles and not request.until_synced:
         note_stays(channel)
     if skip:
-        write_skip_count(channel, 0)  # the applier writes what is left of it when it stops
+        skip_list.write_count(channel.run_folder, 0)  # the applier writes what is left of it when it stops
     return Prepared(
         config,
         channel,

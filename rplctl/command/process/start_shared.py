@@ -45,9 +45,9 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
                 held.enter_context(hold_lock(channel, ADMIN))
                 ready[name] = prepare(config_of(name), channel, request)
         try:
-            for role, spawn in ((RECEIVER, _spawn_receivers), (APPLIER, _spawn_appliers)):
+            for role in (RECEIVER, APPLIER):
                 those = [one for name, one in ready.items() if role in one.roles and name not in outcome]
-                for child in spawn(those):
+                for child in _spawn_appliers(those) if role == APPLIER else [one.spawn(role) for one in those]:
                     name = child.channel.name
                     started.setdefault(name, []).append(child)
                     with _told_in_its_place(name, outcome):
@@ -71,10 +71,6 @@ def _allow_descriptors() -> None:
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _spawn_receivers(those: Sequence[Prepared]) -> list[Child]:
-    return [one.spawn(RECEIVER) for one in those]
 
 
 def _spawn_appliers(those: Sequence[Prepared]) -> list[Child]:

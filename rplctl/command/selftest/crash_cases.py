@@ -53,29 +53,6 @@ POSITION_AFTER: Final = {  # commit.transaction.commit_after; DDL and MyISAM, wh
     "crash_after_commit_before_update_pos": ROLLED_BACK,
     "crash_after_commit_and_update_pos": COMMITTED,
 }
-RECEIVER: Final = dict.fromkeys(
-    (
-        "crash_after_relay_log_append",
-        "crash_before_flush_master_info",
-        "crash_before_rotate_relaylog",
-        "crash_create_non_critical_before_update_index",
-        "crash_create_critical_before_update_index",
-        "crash_create_after_update_index",
-    ),
-    FETCHED,
-)
-RECOVERY: Final = dict.fromkeys(
-    ("crash_recovery_after_update_index", "crash_recovery_before_truncate", "crash_recovery_after_truncate"), FETCHED
-)
-PURGE: Final = dict.fromkeys(
-    (
-        "crash_before_purge_logs",
-        "crash_purge_before_update_index",
-        "crash_purge_critical_after_update_index",
-        "crash_purge_non_critical_after_update_index",
-    ),
-    FINISHED,
-)
 SWITCH: Final = {
     "switch_after_journal": UNDONE,
     "switch_after_write": UNDONE,
@@ -83,9 +60,9 @@ SWITCH: Final = {
     "switch_after_delete": FINISHED,
 }
 BESIDES: Final = {  # the applier: what is killed → its points
-    "receiver": RECEIVER,
-    "recovery": RECOVERY,
-    "purge": PURGE,
+    "receiver": dict.fromkeys(failpoint.RECEIVER_POINTS, FETCHED),
+    "recovery": dict.fromkeys(failpoint.RECOVERY_POINTS, FETCHED),
+    "purge": dict.fromkeys(failpoint.PURGE_POINTS, FINISHED),
     "to table": SWITCH,
     "to file": SWITCH,
 }

@@ -30,6 +30,7 @@ from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.context import no_engine
 from rplctl.commit.xid import instance_name, xid_prefix
 from rplctl.config import Config
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
@@ -154,7 +155,7 @@ def configure(config: Config, _say: Say) -> None:
     """CHANGE MASTER TO the recorded log, the applier at its start. Raises RplError."""
     change_master(config, CHANNEL, MasterChanges(master_binlog_dir=os.fspath(FOLDER)))
     file = replace(config, relay_log_info_repository="FILE")
-    open_relay_log_info(file, channel_of(config), _no_engine).flush(RelayLogInfo(channel_name=CHANNEL), force=True)
+    open_relay_log_info(file, channel_of(config), no_engine).flush(RelayLogInfo(channel_name=CHANNEL), force=True)
 
 
 def receive(config: Config, _say: Say) -> None:
@@ -321,7 +322,3 @@ def _transactions(scan: Any, data: bytes) -> list[tuple[str, str]]:
         for n in range(len(scan))
         if scan.kind[n] != GroupKind.CONTROL
     ]
-
-
-def _no_engine() -> Engine:
-    raise AssertionError("a FILE asks no engine")
