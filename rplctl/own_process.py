@@ -1,4 +1,4 @@
-"""Signals to processes of ours, which are known by a lock file that they hold, and how one ended.
+"""Signals to processes of ours, which are known by a lock file that they hold, and to this one; how one ended.
 
 Invariant: no signal goes to a process that does not have that very file open at the moment of the signal. A number in a
 file proves nothing: it may be junk, from before a reboot, of another container, or be given again (a pidfd is not).
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from rplctl.errors import LockBusy, RplError
 
@@ -42,6 +45,20 @@ def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, chann
     finally:
         os.close(descriptor)
     return True
+
+
+@contextmanager
+def signals_to(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
+    """These signals go to it for the block, the handlers from before are put back. Only the main thread gets any."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 def ended_how(exit_code: int) -> str:

@@ -6,7 +6,6 @@ What is running already is left as it is and noted (3083). Several channels in o
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +19,7 @@ from rplctl.command.process.start_request import Begun, Progress, StartRequest, 
 from rplctl.command.process.supervise import Run, position_at_end, supervise
 from rplctl.config import Config
 from rplctl.errors import StoppedEarly
+from rplctl.own_process import signals_to
 
 
 def start(
@@ -90,13 +90,9 @@ def ended_by_signals(channel: str) -> Iterator[None]:
     def end(*_: object) -> None:
         raise Terminated
 
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, end) if is_main else None
     try:
-        yield
+        with signals_to(end, signal.SIGTERM):
+            yield
     except Terminated:
         text = f"channel '{channel}' was stopped by SIGTERM while it was being started"
         raise StoppedEarly(text, channel=channel, hint="nothing is lost: rplctl start") from None
-    finally:
-        if is_main:
-            signal.signal(signal.SIGTERM, before)

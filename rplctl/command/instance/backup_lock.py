@@ -21,7 +21,7 @@ from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
 from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout
-from rplctl.own_process import signal_holder
+from rplctl.own_process import signal_holder, signals_to
 from rplctl.target.engine_log import access_denied
 
 HOLDER_TIMEOUT_S = 3600.0
@@ -87,10 +87,10 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
     children: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
-    def pass_on(number: int) -> None:
+    def pass_on(number: int, _: object = None) -> None:
         children[0].send_signal(number) if children else early.append(number)
 
-    with _taken(config, lock, wait_s), _passing_on(signal.SIGTERM, pass_on):
+    with _taken(config, lock, wait_s), signals_to(pass_on, signal.SIGTERM):
         try:
             children.append(subprocess.Popen(list(command)))
         except OSError as error:
@@ -135,15 +135,6 @@ def _taken(config: Config, lock: BackupLock, wait_s: float) -> Iterator[Instance
 def _seat(config: Config, lock: BackupLock) -> FileLock:
     """Held by the detached process, with its pid inside: there is one at most."""
     return FileLock(config.datadir / "run" / f"{lock.kind}.holder")
-
-
-@contextmanager
-def _passing_on(number: int, send: Callable[[int], None]) -> Iterator[None]:
-    previous = signal.signal(number, lambda n, _: send(n))
-    try:
-        yield
-    finally:
-        signal.signal(number, previous)
 
 
 def check_folder(config: Config) -> None:

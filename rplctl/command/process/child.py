@@ -271,22 +271,11 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
     pid = _holder(channel, role)
     if pid is None:
         return None
-    deadline = time.monotonic() + timeout_s
-    try:
-        if role == APPLIER:  # this one alone, where the process serves several
-            replace_file(channel.stop_path, f"{pid}\n".encode(), durable=False)
-        _signal(pid, signal.SIGTERM, channel, role)
-        while lock_holder(channel, role) == pid:
-            if time.monotonic() > deadline:
-                break
-            time.sleep(_POLL_S)
-        else:
-            return False
-    finally:
-        channel.stop_path.unlink(missing_ok=True)
+    if _told_to_stop(pid, channel, role, timeout_s):
+        return False
     if others := _others_in(pid, channel, role):
-        if role == APPLIER and _severed(pid, channel):
-            return True
+        if role == APPLIER and _told_to_stop(pid, channel, role, SEVER_TIMEOUT_S, f" {STOP_NOW}"):
+            return True  # as with SIGKILL: the target ended what the channel had begun
         raise ServesOthers(
             f"the {role} of channel '{channel.name}' did not stop within {timeout_s:g} s; its process {pid} was not "
             f"killed, for it also serves {', '.join(others)}",
@@ -294,27 +283,32 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
             hint=f"stop those first and this one again, or kill -9 {pid}: the next start recovers all of them",
         )
     _signal(pid, signal.SIGKILL, channel, role)
-    deadline = time.monotonic() + 10
-    while lock_holder(channel, role) == pid:
-        if time.monotonic() > deadline:
-            raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not die", channel=channel.name)
-        time.sleep(_POLL_S)
+    if not _is_gone(pid, channel, role, 10):
+        raise LockBusy(f"process {pid}, the {role} of channel '{channel.name}', does not die", channel=channel.name)
     _note_stopped(channel, role)
     return True
 
 
-def _severed(pid: int, channel: Channel) -> bool:
-    """What SIGKILL is to a process of its own: the target ends what the channel has begun. Whether it has ended."""
-    deadline = time.monotonic() + SEVER_TIMEOUT_S
+def _told_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
+    """Whether it ended in time. An applier is told by its file, too: this one alone, where the process serves several;
+    `word` is said behind the pid.
+    """
     try:
-        replace_file(channel.stop_path, f"{pid} {STOP_NOW}\n".encode(), durable=False)
-        _signal(pid, signal.SIGTERM, channel, APPLIER)
-        while lock_holder(channel, APPLIER) == pid:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_POLL_S)
+        if role == APPLIER:
+            replace_file(channel.stop_path, f"{pid}{word}\n".encode(), durable=False)
+        _signal(pid, signal.SIGTERM, channel, role)
+        return _is_gone(pid, channel, role, timeout_s)
     finally:
         channel.stop_path.unlink(missing_ok=True)
+
+
+def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:
+    """Whether it gives the lock back within that time."""
+    deadline = time.monotonic() + timeout_s
+    while lock_holder(channel, role) == pid:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
     return True
 
 

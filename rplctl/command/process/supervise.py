@@ -10,13 +10,10 @@ an error, of its own exit code when somebody stopped it.
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
@@ -27,6 +24,7 @@ from rplctl.command.process.child import Child, error_of, terminate
 from rplctl.config import Config
 from rplctl.errors import NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
 from rplctl.event.gtid import is_executed
+from rplctl.own_process import signals_to
 from rplctl.position import BinlogPosition
 from rplctl.status import AWAY, ThreadStatus, read_status
 
@@ -69,7 +67,8 @@ def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> 
     KeyboardInterrupt from that.
     """
     deadline = time.monotonic() + max_time_s if max_time_s is not None else None
-    with _signals() as caught:
+    caught: list[int] = []
+    with signals_to(lambda number, _: caught.append(number), signal.SIGTERM, signal.SIGINT):
         try:
             ending = _stay(run, deadline, progress, caught)
         finally:
@@ -199,22 +198,3 @@ def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
         stored = open_repositories(config, channel.name).relay_log_info
         return stored.read().exec_position if stored.exists() else at
     return at
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """The signals that came during the block; the previous handlers are put back. Only the main thread gets any."""
-    caught: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        caught.append(number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield caught
-        return
-    previous = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield caught
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
