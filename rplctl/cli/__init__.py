@@ -1,7 +1,13 @@
 """The command line: Typer, output, exit codes. The only package that prints; everything it does, rplctl.command does.
 
 `app.run` is the one place that turns an RplError into its exit code (errors.py), and `output.report` into
-`ERROR number: text` and a `hint:`.
+`ERROR number: text` and a `hint:`. `rplctl VERB` is VERB.py; what is no verb's:
+
+app, globals                    the command line: verbs, options of every command
+plain_values, completion        values as the verbs get them; what a TAB is offered
+options, option_rows            options that several verbs take; rows of a table as options
+passwords, backup_lock          how a password is given; what the two locks of a backup share
+output, text, color, progress   what is shown: rows, a result, an error; layouts; colour; how far a start came
 """
 
 from __future__ import annotations

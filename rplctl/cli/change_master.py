@@ -17,7 +17,7 @@ from rplctl.cli.options import (
     PasswordStdin,
     options_of,
 )
-from rplctl.cli.output import say, say_notes
+from rplctl.cli.output import say
 from rplctl.cli.passwords import PasswordOnArgv, password_sources, refuse_password_on_argv
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
 from rplctl.errors import UsageError
@@ -66,7 +66,6 @@ def change_master(context: typer.Context, channel: str | None, dry_run: bool, **
     options = options_of(context)
     name = one_channel(options.config(), channel)  # the default one unless several exist (3079)
     result = run(options.config(name), name, changes, dry_run=dry_run)
-    say_notes(options, result.notes)
     where = result.master_info.master_binlog_dir or f"{result.master_info.host}:{result.master_info.port}"
     start = result.master_info.read_position
     text = f"channel '{name}' reads from {where}, {start if start.log_name else 'the first binary log'}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
-from rplctl.cli.output import say, say_notes
+from rplctl.cli.output import say
 
 
 def export_info(
@@ -31,6 +31,5 @@ def export_info(
     options = options_of(context)
     name, config = the_channel(options, channel)
     result = run(config, name, Destination(server, folder, yes), dry_run=dry_run)
-    say_notes(options, result.notes)
     done = "would be written to" if dry_run else "written to"
     say(options, f"channel '{name}' at {result.position} {done} {', '.join(result.files)}", result)

@@ -9,7 +9,7 @@ import typer
 
 from rplctl.channel import check_channel_name
 from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
-from rplctl.cli.output import confirm, say, say_notes
+from rplctl.cli.output import confirm, say
 from rplctl.errors import UsageError
 
 
@@ -55,7 +55,6 @@ def import_info(
         confirm(f"Channel '{name}' is configured: its position is replaced and its relay logs are removed.", yes=yes)
     kind, path = given[0]
     result = run(config, name, Origin(kind, path.absolute(), gtid), dry_run=dry_run)
-    say_notes(options, result.notes)
     info = result.master_info
     text = f"channel '{name}' reads from {info.host}:{info.port}, {info.read_position}"
     say(options, f"{'would change: ' if dry_run else ''}{text}", result)

@@ -9,7 +9,7 @@ import typer
 
 from rplctl.cli.option_rows import option_parameter, parameter, takes
 from rplctl.cli.options import options_of
-from rplctl.cli.output import say, say_notes
+from rplctl.cli.output import say
 from rplctl.cli.passwords import password_sources, refuse_password_on_argv
 from rplctl.config import OPTIONS
 from rplctl.secret import find_password
@@ -35,5 +35,4 @@ def init(context: typer.Context, **given: Any) -> None:
     password = find_password(sources, "") if sources.is_given else None
     values = {name: given[name] for name in OPTIONS if given.get(name) is not None}
     result = run(options.datadir, values, password, config_file=options.config_file)
-    say_notes(options, result.notes)
     say(options, f"instance folder {result.datadir}, target {result.target}", result)

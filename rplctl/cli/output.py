@@ -154,7 +154,8 @@ _USUAL = {"channel": "Channel_Name", "notes": ""}
 
 
 def say(options: Globals, text: str, result: Any) -> None:
-    """What a changing command did: one line, or with json the whole result."""
+    """What a changing command did: its notes, then one line, or with json the whole result."""
+    say_notes(options, getattr(result, "notes", ()))
     if options.format == "json":
         said = row_of(result)
         write(to_json([said])) if _gathered is None else _gathered.append(said)

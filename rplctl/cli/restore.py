@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.options import options_of
-from rplctl.cli.output import many, say, say_notes
+from rplctl.cli.output import many, say
 
 
 def restore(
@@ -24,5 +24,4 @@ def restore(
 
     options = options_of(context)
     result = run(folder.absolute(), options.datadir, [place.absolute() for place in binary_log_dir or []])
-    say_notes(options, result.notes)
     say(options, f"{many(result.files, 'file')} restored into {result.datadir}; rplctl start goes on", result)

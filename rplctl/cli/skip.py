@@ -9,7 +9,7 @@ import typer
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
-from rplctl.cli.output import confirm, many, say, say_notes
+from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
 from rplctl.errors import UsageError
 
@@ -41,7 +41,6 @@ def skip(
         what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
         confirm(f"{what} of channel '{name}' will never be applied.", yes=yes)
     result = run(config, name, wanted, gtid, dry_run=dry_run)
-    say_notes(options, result.notes)
     parts = [f"{many(result.count, 'transaction')} at its next start"] if wanted is not None or result.count else []
     parts += [f"GTID {', '.join(result.gtids)}"] if result.gtids else []
     say(options, f"channel '{name}' {'would skip' if dry_run else 'skips'} {' and '.join(parts) or 'nothing'}", result)

@@ -24,7 +24,7 @@ from rplctl.cli.options import (
     roles_of,
     seconds,
 )
-from rplctl.cli.output import one_list, report, say, say_notes
+from rplctl.cli.output import one_list, report, say
 from rplctl.cli.progress import progress_unless
 from rplctl.config import Config
 from rplctl.errors import RplError, StoppedEarly, UsageError, WaitTimeout
@@ -179,7 +179,6 @@ def _start_shared(options: Globals, names: list[str], request: StartRequest) -> 
 
 def _say_started(options: Globals, result: StartResult) -> None:
     name = result.channel
-    say_notes(options, result.notes)
     how = {"reached": "reached its UNTIL and stopped", "stop": "stopped by rplctl stop", "signal": "stopped by SIGTERM"}
     done = f"channel '{name}' is at {result.synced_to}" if result.synced_to else ""
     if result.ended and not done:

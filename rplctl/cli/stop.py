@@ -18,7 +18,7 @@ from rplctl.cli.options import (
     roles_of,
     seconds,
 )
-from rplctl.cli.output import one_list, say, say_notes
+from rplctl.cli.output import one_list, say
 from rplctl.config import Config
 
 
@@ -49,7 +49,6 @@ def stop(
                 raise
             left.append(name)
             return
-        say_notes(options, result.notes)
         text = f"channel '{name}': {' and '.join(result.stopped) or 'nothing'} stopped"
         say(options, text, result)
 
