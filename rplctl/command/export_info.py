@@ -108,13 +108,8 @@ def _contents(
     if named:
         contents[CONNECTIONS] = _connections(folder / CONNECTIONS, channel.name)
     notes = [Note(0, f"{name} has no place in {server} and is left out") for name in files.lost]
-    notes.append(
-        Note(
-            0,
-            "start the server once with relay_log_recovery=ON: its old relay logs do not belong to these files; "
-            f"or execute {STATEMENT}",
-        )
-    )
+    text = "start the server once with relay_log_recovery=ON: its old relay logs do not belong to these files; "
+    notes.append(Note(0, f"{text}or execute {STATEMENT}"))
     if channel.name and not is_mariadb:
         notes.append(Note(0, f"{server} keeps named channels in tables: execute {STATEMENT}"))
     if relay.gtid_executed and (master.using_gtid or master.enabled_auto_position):

@@ -6,7 +6,7 @@ May be run again: it changes what is given and keeps the rest.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,20 +71,21 @@ def _store(
     uses_table = "TABLE" in (config.master_info_repository, config.relay_log_info_repository)
     if uses_table:
         create_tables(engine_of(config)(), config.rep_engine)
-    notes = []
+    return InitResult(
+        datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(_notes(planned, config))
+    )
+
+
+def _notes(planned: Config, config: Config) -> Iterator[Note]:
     if planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
-        notes.append(
-            Note(0, "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')")
-        )
+        text = "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')"
+        yield Note(0, text)
     if config.commit_mode == "xa" and config.sync_relay_log_info != OPTIONS["sync_relay_log_info"].default:
-        notes.append(
-            Note(
-                0,
-                "sync_relay_log_info has no say in commit_mode=xa: the prepared position decides what becomes of the "
-                "transaction and is durable each time (commit_group_transactions makes fewer and larger ones)",
-            )
+        yield Note(
+            0,
+            "sync_relay_log_info has no say in commit_mode=xa: the prepared position decides what becomes of the "
+            "transaction and is durable each time (commit_group_transactions makes fewer and larger ones)",
         )
-    return InitResult(datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(notes))
 
 
 def _refuse_unprepared(planned: Config) -> None:

@@ -40,12 +40,8 @@ def stop(
         for role in killed
     ]
     if not stopped:
-        notes.append(
-            Note(
-                er.SLAVE_CHANNEL_WAS_NOT_RUNNING,
-                f"Replication thread(s) for channel '{channel_name}' are already stopped.",
-            )
-        )
+        text = f"Replication thread(s) for channel '{channel_name}' are already stopped."
+        notes.append(Note(er.SLAVE_CHANNEL_WAS_NOT_RUNNING, text))
     return StopResult(channel_name, stopped, killed, tuple(notes))
 
 

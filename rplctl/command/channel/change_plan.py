@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -294,80 +295,62 @@ def _assigned_gtids(value: str) -> dict[str, str]:
     }
 
 
-def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> list[Note]:
+def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> Iterator[Note]:
     """What happens to the position where the operator may not expect it. `relay`: as it was."""
-    notes = []
     after, executed = any(_ways(changes, previous)), relay.exec_position
     if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
-        notes.append(
-            Note(
-                0,
-                f"the position {executed} is of the source before and is forgotten: all that the new one has is "
-                "fetched and applied. If it is the same server, or a copy, at another address: change-master "
-                f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}",
-            )
+        yield Note(
+            0,
+            f"the position {executed} is of the source before and is forgotten: all that the new one has is "
+            "fetched and applied. If it is the same server, or a copy, at another address: change-master "
+            f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}",
         )
     given = [name.upper() for name in _RECEIVED_BY if getattr(changes, name) is not None]
     if given and not purges and relay.relay_log_name:
         text = f"{', '.join(given)}: what is in the relay logs already is applied; recover --refetch receives it again"
-        notes.append(Note(0, text))
-    return notes
+        yield Note(0, text)
 
 
-def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> tuple[Note, ...]:
+def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> Iterator[Note]:
     """`master` is what will be stored in place of `previous`."""
-    notes = []
     if changes.master_log_file is not None and changes.master_log_pos is None:
-        notes.append(
-            Note(
-                er.WARN_ONLY_MASTER_LOG_FILE_NO_POS,
-                "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "
-                "The old position value may not be valid for the new binary log file.",
-            )
+        yield Note(
+            er.WARN_ONLY_MASTER_LOG_FILE_NO_POS,
+            "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "
+            "The old position value may not be valid for the new binary log file.",
         )
     period = changes.master_heartbeat_period
     if period is not None and period > config.replica_net_timeout:
-        notes.append(
-            Note(
-                er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX,
-                "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' seconds. "
-                "A sensible value for the period should be less than the timeout.",
-            )
+        yield Note(
+            er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX,
+            "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' seconds. "
+            "A sensible value for the period should be less than the timeout.",
         )
     if period is not None and 0 < period < 0.001:
-        notes.append(
-            Note(
-                er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MIN,
-                "The requested value for the heartbeat period is less than 1 millisecond. The value is reset to 0, "
-                "meaning that heartbeating will effectively be disabled.",
-            )
+        yield Note(
+            er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MIN,
+            "The requested value for the heartbeat period is less than 1 millisecond. The value is reset to 0, "
+            "meaning that heartbeating will effectively be disabled.",
         )
     if changes.master_use_gtid in ("current_pos", "slave_pos"):
         given = [n for n in ("master_log_file", "master_log_pos") if getattr(changes, n) is not None]
-        notes += [Note(er.WARN_OPTION_IGNORED, f"<{name.upper()}> option ignored") for name in given]
+        yield from (Note(er.WARN_OPTION_IGNORED, f"<{name.upper()}> option ignored") for name in given)
     if previous.using_gtid and not master.using_gtid and changes.master_use_gtid is None:
         word = USE_GTID[previous.using_gtid].title()
-        notes.append(
-            Note(
-                er.WARN_OPTION_CHANGING,
-                f"CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{word}' to 'No'",
-            )
+        yield Note(
+            er.WARN_OPTION_CHANGING,
+            f"CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{word}' to 'No'",
         )
     if (changes.assign_gtids_to_anonymous_transactions or "OFF").upper() != "OFF":
-        notes.append(
-            Note(
-                er.USING_ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS,
-                "Using ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS creates limitations on the replication topology - you "
-                "cannot fail over between downstream and upstream servers. Only use this option if it is not possible "
-                "to enable GTIDs on the source, for instance, because of lack of permissions. If possible, use the "
-                "procedure for enabling GTID transactions online instead, as described in the documentation.",
-            )
+        yield Note(
+            er.USING_ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS,
+            "Using ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS creates limitations on the replication topology - you "
+            "cannot fail over between downstream and upstream servers. Only use this option if it is not possible "
+            "to enable GTIDs on the source, for instance, because of lack of permissions. If possible, use the "
+            "procedure for enabling GTID transactions online instead, as described in the documentation.",
         )
     if (changes.password or changes.password_reference) and not master.enabled_ssl and not master.master_binlog_dir:
-        notes.append(
-            Note(er.INSECURE_PLAIN_TEXT, "Sending passwords in plain text without SSL/TLS is extremely insecure.")
-        )
+        yield Note(er.INSECURE_PLAIN_TEXT, "Sending passwords in plain text without SSL/TLS is extremely insecure.")
     unused = [row.sql_name for row in changes.given() if row.sql_name.startswith(("MASTER_SSL_", "MASTER_TLS_"))]
     if unused and not master.enabled_ssl and not master.master_binlog_dir:
-        notes.append(Note(0, f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1"))
-    return tuple(notes)
+        yield Note(0, f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1")

@@ -7,7 +7,7 @@ backup is followed.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,12 +177,9 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     return (Note(0, text),)
 
 
-def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> tuple[Note, ...]:
-    notes = []
+def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> Iterator[Note]:
     if any(role in already for role in request.roles):
-        notes.append(
-            Note(er.SLAVE_CHANNEL_WAS_RUNNING, f"Replication thread(s) for channel '{channel}' are already running.")
-        )
+        text = f"Replication thread(s) for channel '{channel}' are already running."
+        yield Note(er.SLAVE_CHANNEL_WAS_RUNNING, text)
     if until["kind"] != "none" and (request.roles == (RECEIVER,) or APPLIER in already):
-        notes.append(Note(er.UNTIL_COND_IGNORED, "SQL thread is not to be started so UNTIL options are ignored"))
-    return tuple(notes)
+        yield Note(er.UNTIL_COND_IGNORED, "SQL thread is not to be started so UNTIL options are ignored")
