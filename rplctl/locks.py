@@ -144,10 +144,6 @@ class RwLock:
     def release_shared(self) -> None:
         self._lock.release()
 
-    def release_exclusive(self) -> None:
-        self._lock.release()
-        self._gate.release()
-
     @contextmanager
     def shared(self, patience_s: float | None = None, stop: Stop = lambda: False) -> Iterator[bool]:
         """Whether it was to be had; the block runs either way."""

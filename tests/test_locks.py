@@ -46,7 +46,7 @@ def test_shared_holders_stand_together_and_keep_an_exclusive_one_out(tmp_path: P
     assert writer.acquire_exclusive(0)
     with one.shared(0) as is_held:
         assert not is_held
-    writer.release_exclusive()
+    writer.close()
     with one.shared(0) as is_held:
         assert is_held
     for lock in (one, two, writer):
@@ -74,7 +74,7 @@ def test_an_exclusive_waiter_is_not_starved_by_a_stream_of_shared_ones(tmp_path:
         wait_until(lambda: min(rounds) >= 1)
         for _ in range(10):
             assert writer.acquire_exclusive(180), rounds
-            writer.release_exclusive()
+            writer.close()
     finally:
         done.set()
         for thread in threads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,28 +15,14 @@ from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_chann
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, told
 
-ChannelName = Annotated[
-    str | None,
-    typer.Option(
-        "--channel",
-        "--for-channel",
-        metavar="NAME",
-        help="Replication channel; without it the default channel '' or the only one there is.",
-    ),
-]
-ChannelNames = Annotated[
-    str | None,
-    typer.Option("--channel", "--for-channel", metavar="NAME", help="Replication channel; without it every channel."),
-]
-SeveralChannels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--channel",
-        "--for-channel",
-        metavar="NAME",
-        help="Replication channel, or several, each with the option; without it every channel.",
-    ),
-]
+
+def _channel(help: str) -> Any:
+    return typer.Option("--channel", "--for-channel", metavar="NAME", help=f"Replication channel{help}")
+
+
+ChannelName = Annotated[str | None, _channel("; without it the default channel '' or the only one there is.")]
+ChannelNames = Annotated[str | None, _channel("; without it every channel.")]
+SeveralChannels = Annotated[list[str] | None, _channel(", or several, each with the option; without it every channel.")]
 AllChannels = Annotated[bool, typer.Option("--all", help="Every channel, as without --channel.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show what would be done; change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
