@@ -407,6 +407,7 @@ def test_another_applier_that_took_the_channel_during_the_outage_keeps_it(
     maria_target: MariadbServer, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fence holds after a reconnect (D4)."""
+    monkeypatch.setattr("rplctl.target.mysql.fence.LOCK_WAIT_SECONDS", 1)  # the rival lives: no wait frees the lock
     run = Run(
         tmp_path / "run", recorded, clear(maria_target), "transaction", connect_retry=5, commit_group_transactions=1
     )
