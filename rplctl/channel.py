@@ -67,6 +67,11 @@ class Channel:
     def spool_folder(self) -> Path:
         return self.run_folder / "spool"
 
+    @property
+    def clone_folder(self) -> Path:
+        """What waits to be loaded of a copy (clone/folder.py); all of it may be lost."""
+        return self.run_folder / "clone"
+
     def lock_path(self, role: str) -> Path:
         """`receiver`, `applier` or `admin`: one holder each."""
         return self.run_folder / f"{role}.lock"

@@ -172,7 +172,7 @@ def told(error: RplError | OSError) -> RplError:
 
 
 _COMMAND = re.compile(
-    r"\brplctl (?:change-filter|change-master|check|load-schema|recover|reset|show-status|skip|start|stop"
+    r"\brplctl (?:change-filter|change-master|check|clone|load-schema|recover|reset|show-status|skip|start|stop"
     r"|switch-repo)\b"
 )
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rplctl.applier.apply.batch import RETRY_PAUSE_SECONDS, BatchApplier
+from rplctl.applier.apply.clone_load import CloneLoader
 from rplctl.applier.apply.failover_position import enter_new_source
 from rplctl.applier.feed.commit_group_size import CommitGroupSize
 from rplctl.applier.feed.plan import Batch, groups_due, plan_batches
@@ -24,7 +25,7 @@ from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.feed.skip import SkipList
 from rplctl.applier.feed.until import groups_before, is_met
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
-from rplctl.applier.options import StartOptions
+from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.outage import TargetPatience, is_away
 from rplctl.applier.report import LOCKED, Report
 from rplctl.applier.spark.failure import MEMORY_HINT, TasksFailed, in_words, memory_kills, words_of
@@ -254,17 +255,20 @@ class Applier:
     def _loop(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout, by_gtid=self._by_gtid)
         purged_to = work.info.relay_log_name
+        clone = CloneLoader(self._config, self._channel, target, ledger, work)
 
         def read_ahead() -> None:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
 
-        while not self.stop.is_set() and not self._is_finished(work):
+        while not self.stop.is_set() and not self._is_finished(work, clone):
+            if self._loads(clone):
+                continue
             groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
             if groups is None:
                 self._worked()
             batch, wait = None, 0.0
             try:
-                batches, wait = self._ready(groups, work)
+                batches, wait = self._ready(groups, work, clone.until)
                 for batch in batches:
                     if self.stop.is_set():
                         return
@@ -308,6 +312,17 @@ class Applier:
         self._skipped(batch, work)
         return True
 
+    def _loads(self, clone: CloneLoader) -> bool:
+        """Whether rows of a copy were due and are loaded, or STOP came while tables were locked."""
+        if not clone.is_open:
+            return False
+        with self._read_lock.shared(stop=self._held_up) as may_write:
+            loaded = may_write and clone.step()
+        if loaded or clone.until != Until():  # it may stand still for as long as a table is read
+            self._worked()
+            self._report.state(clone.shown)
+        return loaded or not may_write
+
     def _held_up(self) -> bool:
         """Asked again and again while tables are locked (FLUSH TABLES WITH READ LOCK)."""
         self._report.state(LOCKED)
@@ -333,13 +348,17 @@ class Applier:
             lock.close()
         return may_purge
 
-    def _ready(self, groups: RelayGroups | None, work: BatchApplier) -> tuple[Iterable[Batch], float]:
-        """The batches that UNTIL and the delay let through, and how long to wait when there are none."""
+    def _ready(self, groups: RelayGroups | None, work: BatchApplier, clone: Until) -> tuple[Iterable[Batch], float]:
+        """The batches that UNTIL, `clone` (the place of a copy's next rows) and the delay let through, and how long to
+        wait when there are none.
+        """
         if groups is None:
-            self._report.waiting()
+            if clone == Until():
+                self._report.waiting()
             return [], 0.0
         count = groups_before(groups, self._options.until, work.info.gtid_executed)
         self._is_held = not count  # the very next group is behind UNTIL
+        count = min(count, groups_before(groups, clone, work.info.gtid_executed))
         due, wait = self._due(groups, count, work)
         if wait > 0 and not due:
             self._report.delaying(int(groups.scan.timestamp[due]), int(wait) + 1)
@@ -370,12 +389,13 @@ class Applier:
         """The source's clock minus ours, as the receiver found it; the delay counts by the source's."""
         return read_status(self._channel.status_path("receiver")).clock_difference if delay else 0.0
 
-    def _is_finished(self, work: BatchApplier) -> bool:
+    def _is_finished(self, work: BatchApplier, clone: CloneLoader) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""
         wanted, gtids = self._options.until_source, self._options.until_source_gtids
         synced = bool(gtids) and is_executed(gtids, work.info.gtid_executed)
         if not gtids and wanted is not None:
             synced = not work.info.exec_position.is_before(wanted)
+        synced = synced and not clone.is_open
         met = self._is_held or is_met(self._options.until, work.info)
         if synced or met:
             self._report.done()

@@ -44,6 +44,8 @@ VERBS: dict[str, tuple[str, ...]] = {
     "recover": (),
     "switch-repo": (),
     "load-schema": (),
+    "clone": (),
+    "show-clone": (),
     "log-status": ("show-log-status",),
     "lock-instance": ("lock-instance-for-backup",),
     "unlock-instance": (),

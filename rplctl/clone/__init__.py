@@ -1,7 +1,11 @@
 """The initial copy of a living source, a chunk at a time (man rplctl-design).
 
+    families     which tables must be read in one snapshot: those that foreign keys link
+    cloner       the reading end, beside the receiver
+    folder       where the two ends meet: the plan, claims, chunk files
     bounds       a table's keys → chunks that partition them; the server compares, we never do
     chunk_file   one chunk's rows as they came, with the place of the log they belong to, whole or not at all
 
+The loading end is the applier's (applier/apply/clone_load.py), the ledger is in the target (own_tables/clones.py).
 The rules of the copy are modelled, with each rule's loss, in tests/clone/model.py.
 """

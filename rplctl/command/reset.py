@@ -5,6 +5,7 @@ Invariant: the executed position goes last, and until then a start goes on from 
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 
 from rplctl import skip_list
@@ -65,6 +66,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
             )
             repositories.master_info.flush(cleared, force=True)
         purge_all(channel)
+        shutil.rmtree(channel.clone_folder, ignore_errors=True)
         settle_prepared(config, channel, repositories.engine)
         if target_has_table(repositories, "rplctl_commit_marker"):
             from rplctl.commit.marker import remove_marker
@@ -84,6 +86,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 
 def _forget_channel(channel: Channel, repositories: Repositories) -> None:
     """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
+    from rplctl.own_tables.clones import forget_clones
     from rplctl.own_tables.group_begun import forget_group
     from rplctl.own_tables.models import forget_models
     from rplctl.own_tables.prepared import forget_prepared
@@ -92,6 +95,7 @@ def _forget_channel(channel: Channel, repositories: Repositories) -> None:
         "rplctl_table_models": forget_models,
         "rplctl_prepared_xa": forget_prepared,
         "rplctl_group_begun": forget_group,
+        "rplctl_clone": forget_clones,
     }
     for table, forget in forgets.items():
         if target_has_table(repositories, table):

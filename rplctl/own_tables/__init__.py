@@ -3,6 +3,7 @@
 tables           their definitions; made, and brought to today's layout
 models           the source's table models, versioned by position (design D18)
 initial_models   models of tables that existed before the channel did: `load-schema`
+clones           which tables are being copied from the source, and how far
 prepared         events of XA transactions that the source has prepared and not ended
 group_begun      which transactions on tables without transactions are being applied
 """

@@ -33,7 +33,7 @@ def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog
     target.begin(foreign_keys=False)
     try:
         for model in catalog.tables.values():
-            if not model.is_sequence and not _is_there(target, model):
+            if not model.is_sequence and not is_there(target, model):
                 plan = DdlPlan((), DdlContext(), (CreateStep(model),), {(model.database, model.name): model})
                 target.execute_ddl(plan, catalog)
                 created.append((model.database, model.name))
@@ -60,7 +60,7 @@ def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog
     """
     target.begin(foreign_keys=False)
     try:
-        there = {name: model for name, model in catalog.tables.items() if _is_there(target, model)}
+        there = {name: model for name, model in catalog.tables.items() if is_there(target, model)}
         if there:
             store_models(target.connection, channel, position, there, catalog.databases)
     except BaseException:
@@ -70,7 +70,8 @@ def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog
     return [model.qualified_name for model in there.values()]
 
 
-def _is_there(target: Target, model: TableModel) -> bool:
+def is_there(target: Target, model: TableModel) -> bool:
+    """Raises TargetError 1677 for a table with other columns."""
     try:
         target.check_table(model)
     except TargetError as error:

@@ -4,6 +4,7 @@
     rplctl_table_models     the MySQL-side model of every replicated table, versioned by source position (design D18)
     rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
     rplctl_group_begun      what of MyISAM tables is being applied, so that a crash in it is known
+    rplctl_clone            tables whose rows are copied from the source, and how much of each is there (clones.py)
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
 In SQLite they are beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database
@@ -80,6 +81,25 @@ def group_begun(dialect: str) -> Table:
     )
 
 
+@cache
+def cloned_tables(dialect: str) -> Table:
+    return _own_table(
+        dialect,
+        "rplctl_clone",
+        "Tables whose rows are copied from the source (rplctl clone)",
+        Column("Database_name", String(64), primary_key=True),
+        Column("Table_name", String(64), primary_key=True),
+        Column("Source_database", String(64), nullable=False),  # another one where rewrite_db renames it
+        Column("Family", Integer, nullable=False),  # tables that are read in one snapshot
+        Column("State", String(16), nullable=False),  # waiting, copying, done
+        Column("Epoch", BigInteger, nullable=False),  # of the snapshot whose chunks are loaded; 0 = none yet
+        Column("Chunks", Integer, nullable=False),  # of them so many are loaded
+        Column("Row_count", BigInteger, nullable=False),
+        Column("Byte_count", BigInteger, nullable=False),  # as they came from the source
+        Column("Position", String(600), nullable=False),  # of that snapshot in the source's log, FILE:POS; '' = none
+    )
+
+
 def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
     """By channel, in our own schema where there is one."""
     by_channel = Column("Channel_name", String(64), primary_key=True)
@@ -102,8 +122,8 @@ def create_own_tables(engine: Engine) -> None:
         dialect_of(dialect).lock_installation(connection)
         if schema := dialect_of(dialect).own_schema:
             connection.execute(CreateSchema(schema, if_not_exists=True))
-        for table in (commit_marker(dialect), table_models(dialect), prepared_xa(dialect), group_begun(dialect)):
-            table.create(connection, checkfirst=True)
+        for make in (commit_marker, table_models, prepared_xa, group_begun, cloned_tables):
+            make(dialect).create(connection, checkfirst=True)
         add_pieces(connection)
         create_next_event_view(connection)
 

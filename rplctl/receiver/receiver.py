@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
+from rplctl.clone.cloner import Cloner
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import NotConfigured, RelayLogError, RplError, TargetError
@@ -76,9 +77,11 @@ class Receiver:
     def run(self) -> None:
         with hold_lock(self._channel, "receiver"), self._reporter.begin():
             previous = self._listen_to_signals()
+            cloner = Cloner(self._config, self._channel)
             try:
                 watch(self._channel.run_folder)
                 warm_up()
+                cloner.start()
                 self._receive()
             except RplError as error:
                 self._reporter.failed(error)
@@ -88,6 +91,7 @@ class Receiver:
                 self._reporter.failed(failure)
                 raise failure from error
             finally:
+                cloner.stop.set()
                 self._reporter.stopped()
                 for number, handler in previous.items():
                     signal.signal(number, handler)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel, load_table
 
 Query = Callable[[str], Sequence[tuple[Any, ...]]]
@@ -46,6 +47,16 @@ def read_catalog(
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
                 tables[database, str(table)] = load_table(_as_table(text, kind, table), defaults, context)
     return Catalog(tables, databases_known)
+
+
+def read_table(query: Query, database: str, table: str) -> tuple[TableModel, DatabaseModel, str]:
+    """One base table as it is now, what it inherits, and what SHOW CREATE TABLE prints. Errors as `read_catalog`."""
+    query(_SESSION)
+    version = str(query("SELECT @@version")[0][0])
+    context = DdlContext(sql_mode=0, server_version=version)
+    defaults = _defaults(query, [database]).get(database) or DatabaseModel(database, context.charset)
+    text = str(query(f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")[0][1])
+    return load_table(text, defaults, context), defaults, text
 
 
 def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:

@@ -95,7 +95,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
             raise SourceError("the source does not say which position its snapshot has: its binary log is off")
         position = BinlogPosition(name, int(found["binlog_snapshot_position"]))
         if applied.position is None or not position.is_before(applied.position):
-            place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or _gtids_at(query, position))
+            place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
             return Snapshot(query, Step.EXACT, place, place)
         query("ROLLBACK")
         if time.monotonic() > deadline:
@@ -103,7 +103,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         time.sleep(_AGAIN_S)
 
 
-def _gtids_at(query: Query, position: BinlogPosition) -> str:
+def gtids_at(query: Query, position: BinlogPosition) -> str:
     """MariaDB's GTID position there."""
     (gtids,) = query(f"SELECT BINLOG_GTID_POS('{position.log_name}', {position.log_pos})")[0]
     return str(gtids or "")

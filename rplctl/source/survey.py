@@ -27,6 +27,13 @@ PATIENCE = 10  # times the net timeout: for one answer from its first byte to it
 @contextmanager
 def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
     """A function that runs one SELECT or SHOW and gives its rows. Raises SourceError, also from the function."""
+    with session(info, password, config) as (_, query):
+        yield query
+
+
+@contextmanager
+def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[Any, Query]]:
+    """As `survey`, with PyMySQL's connection: for whole tables (`select.SelectedRows`)."""
     address = f"{info.user_name}@{info.host}:{info.port}"
     with map_errors(address):
         mysql = log_in(info, password, config.replica_net_timeout)
@@ -39,7 +46,7 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
             return list(cursor.fetchall()) if mysql.use_unicode else [_as_text(row) for row in cursor.fetchall()]
 
     try:
-        yield query
+        yield mysql, query
     finally:
         mysql._force_close()
 

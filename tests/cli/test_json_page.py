@@ -133,12 +133,13 @@ SLOW: dict[str, Prepare] = {
     "fsync-report": ["fsync-report", "--transactions", "1"],
     "crash-test": ["crash-test", "--points", "switch_after_write"],
 }
+WITH_A_SOURCE = {"clone", "show-clone"}  # tests/stories/test_clone.py
 EXIT_CODES = {"check": 2, "doctor": 2}  # nothing runs here
 
 
 def test_every_verb_has_its_entry_and_the_reverse() -> None:
     assert {name.split(" ")[0] for name in PAGE} == set(VERBS)
-    assert {*RUNS, *SLOW} == set(PAGE)
+    assert {*RUNS, *SLOW, *WITH_A_SOURCE} == set(PAGE)
 
 
 @pytest.fixture

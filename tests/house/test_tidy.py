@@ -42,8 +42,6 @@ BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", r
 ENTRY_POINTS = {
     *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
     *("rplctl.applier.spark.worker_daemon", "rplctl.applier.spark.make_class_archive"),  # begun by Spark, by session
-    # the ground floor of the initial copy, whose verb is still to come
-    *("rplctl.source.select", "rplctl.source.snapshot", "rplctl.result_set.rows", "rplctl.clone.chunk_file"),
 }
 
 

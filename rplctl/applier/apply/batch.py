@@ -8,7 +8,7 @@ all before the offender and raises its error. A long batch that does not fit in 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -42,12 +42,14 @@ from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
+from rplctl.event.types import EventType
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.group_begun import forget_group, keep_group, kept_group
 from rplctl.own_tables.models import store_models
 from rplctl.position import BinlogPosition
-from rplctl.schema.plan import Catalog
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DatabaseModel
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import BagMismatch, CountMismatch, Target
@@ -150,6 +152,17 @@ class BatchApplier:
         self.bulk.close()
         if self._ledger.log is not None:
             self._ledger.log.close()
+
+    def leave_out(self, waiting: frozenset[TableName]) -> None:
+        """Tables that are not copied yet."""
+        self._rules = replace(self._rules, waiting=waiting)
+        self.bulk.rules = self._rules
+
+    def learned(self, models: Mapping[TableName, TableModel], databases: Mapping[str, DatabaseModel]) -> None:
+        """Tables that were made without the source's DDL; committed."""
+        catalog = self._tables.catalog
+        self._tables.committed(Catalog({**catalog.tables, **models}, {**catalog.databases, **databases}))
+        self.bulk.forget_tables()
 
     def apply(self, batch: Batch, meanwhile: Callable[[], None] = lambda: None) -> int:
         """Apply and commit; the number of row changes. Transient errors are tried again `replica_transaction_retries`
@@ -325,7 +338,9 @@ class BatchApplier:
             event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
             run = read_run(events.data, events.start, events.end, events.description)
-            return self._ordered_run(batch, filtered(run, self._rules))
+            is_kept = (run.types == EventType.XA_PREPARE).any()  # tables may be copied by its COMMIT
+            rules = replace(self._rules, waiting=frozenset()) if is_kept else self._rules
+            return self._ordered_run(batch, filtered(run, rules))
 
     def _ordered_run(self, batch: Batch, run: EventRun) -> int:
         tables, is_several = self._tables, batch.last - batch.first > 1
@@ -372,6 +387,7 @@ class BatchApplier:
             statements=self._tables.statements,
             cascades_lost=cascades_lost,
             again=self._is_again,
+            waiting=self._rules.waiting,
         )
 
     def _applied(self, work: OrderedRange) -> int:

@@ -53,7 +53,7 @@ class BulkApplier:
         self._tables = tables
         self._pipeline = pipeline
         self._interrupter = interrupter
-        self._rules = ReplicationFilter.from_config(config)
+        self.rules = ReplicationFilter.from_config(config)
         self._in_xa = in_xa
         self.size = (BatchSize.as_text if self._bulk_rows else BatchSize.as_values)(config.max_batch_bytes)
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
@@ -158,7 +158,7 @@ class BulkApplier:
             Split,
             spool_folder=str(self._spool_folder),
             target_kind=self._target.kind,
-            rules=self._rules,
+            rules=self.rules,
             bulk_rows=self._bulk_rows,
             framed=self._target.takes_frames,
             in_order=self._one_by_one_tables,

@@ -21,6 +21,7 @@ from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables
 from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
 from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import row_changes
 from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, TableRows, read_run, read_tables, unknown_tables
@@ -102,9 +103,11 @@ class OrderedRange:
         statements: LiveTables | None = None,
         cascades_lost: Collection[TableName] = (),
         again: bool = False,
+        waiting: frozenset[TableName] = frozenset(),
     ) -> None:
         self._target = target
         self._cascades_lost = cascades_lost
+        self._rest = ReplicationFilter(waiting=waiting)  # of what is kept whole at XA PREPARE
         self._follows: bool | None = False  # foreign key actions, in a transaction that began without them
         self._catalog = catalog
         self._channel = channel
@@ -172,7 +175,7 @@ class OrderedRange:
         prepare = parse_event(run.event(number), run.description)
         assert isinstance(prepare, XaPrepare)
         if prepare.one_phase:
-            self.apply(run.part(0, number))
+            self.apply(filtered(run.part(0, number), self._rest))
             return
         events = (run.event(n) for n in range(number))
         keep_prepared(self._target.connection, self._channel, _xid_text(prepare.xid), events, run.description)
@@ -188,7 +191,7 @@ class OrderedRange:
             if path.stat().st_size:
                 data = np.memmap(path, np.uint8, "r")
                 with nullcontext() if self._statements is None else self._statements.prepared():
-                    self.apply(read_run(data, 0, len(data), description))
+                    self.apply(filtered(read_run(data, 0, len(data), description), self._rest))
 
     def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
         table_id = _table_id(run, number)

@@ -72,13 +72,17 @@ def net_chunks(  # noqa: PLR0913 - what a split says
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
-    chunks = [
-        replace(_table_chunk(rows, bulk_rows, in_order, framed=framed), width=rows.images.column_count)
-        for rows in read_tables(run, catalog, target_kind)
-    ]
+    chunks = [table_chunk(rows, bulk_rows, in_order, framed=framed) for rows in read_tables(run, catalog, target_kind)]
     if len({(chunk.database, chunk.table) for chunk in chunks}) != len(chunks):
         raise Inconsistent("one table under two definitions")
     return chunks
+
+
+def table_chunk(
+    rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]] = (), *, framed: bool
+) -> TableChunk:
+    """As `net_chunks`, of one table."""
+    return replace(_table_chunk(rows, bulk_rows, in_order, framed=framed), width=rows.images.column_count)
 
 
 def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:

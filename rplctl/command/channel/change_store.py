@@ -8,6 +8,7 @@ record of a thread that runs is never written: it moves while we look.
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,7 @@ def store_change(
     _write_pending(channel, result)
     if result.purges_relay_logs:
         purge_all(channel)
+        shutil.rmtree(channel.clone_folder, ignore_errors=True)  # its places may be another source's
     if RECEIVER not in result.untouched:
         repositories.master_info.flush(result.master_info, force=True)
     if APPLIER not in result.untouched:
@@ -231,6 +233,7 @@ def finish_pending_change(config: Config, channel: Channel) -> bool:
     repositories = open_repositories(config, channel.name)
     if record["purge"]:
         purge_all(channel)
+        shutil.rmtree(channel.clone_folder, ignore_errors=True)
     if master:
         repositories.master_info.flush(_record(MasterInfo, master), force=True)
     if relay:

@@ -402,6 +402,13 @@ class MysqlTarget:
             hint="load the dump into it with the mysql client: it describes its tables itself",
         )
 
+    def make_tables(self, statements: Sequence[str]) -> None:
+        with mapped_errors(), self.engine.connect() as connection:
+            connection.exec_driver_sql("SET SESSION sql_mode='', SESSION foreign_key_checks=0")
+            for statement in statements:
+                connection.execution_options(no_parameters=True).exec_driver_sql(statement)
+        self._facts.forget()
+
     def run_statement(self, statement: Statement) -> None:
         session = self._open()
         query = statement.query if isinstance(statement.query, Query) else statement.query.query

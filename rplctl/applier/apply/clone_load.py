@@ -1,0 +1,261 @@
+"""The loading end of a copy (`rplctl clone`): chunk files → rows of the target, at their place of the source's log.
+
+A snapshot's rows are loaded while the applier stands at its place L exactly, with all its tables' events up to there
+left out: rows and events never meet, so what follows is strict from the first event on, foreign keys included.
+Invariant: a chunk and its ledger row are one transaction, which looks at the position itself; a crash loads none twice.
+Rows take the encoders that row events take.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
+from rplctl.applier.decode.net_changes import table_chunk
+from rplctl.applier.decode.row_stream import TableRows
+from rplctl.applier.options import Until
+from rplctl.applier.spark.pipeline import decode_chunks, encode_chunks, pieces_of
+from rplctl.channel import Channel
+from rplctl.clone.chunk_file import digest_of, read_chunk
+from rplctl.clone.families import parents_first
+from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.commit.position_store import Ledger
+from rplctl.commit.step import taken_over
+from rplctl.config import Config
+from rplctl.errors import RelayLogError, TargetError
+from rplctl.event.gtid import MariadbGtidState
+from rplctl.event.images import Images
+from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
+from rplctl.own_tables.clones import COPYING, DONE, ClonedTable, forget_clone, move_clone, read_clones
+from rplctl.own_tables.initial_models import is_there
+from rplctl.own_tables.models import store_models
+from rplctl.result_set.columns import quote, selected_columns
+from rplctl.result_set.rows import read_images
+from rplctl.schema.context import DdlContext
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import CreateStep, DatabaseModel, DdlPlan, DropStep
+from rplctl.schema.statement import TableName
+from rplctl.target import mapped_errors, statement_target
+from rplctl.target.base import CountMismatch, Target, no_such_table
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family")
+log = logging.getLogger(__name__)
+
+
+class CloneLoader:
+    """Of one connection to the target. Made before the first batch: it says what `work` leaves out."""
+
+    def __init__(self, config: Config, channel: Channel, target: Target, ledger: Ledger, work: BatchApplier) -> None:
+        self._channel, self._target, self._ledger, self._work = channel, target, ledger, work
+        self._rules = ReplicationFilter.from_config(config)
+        self._folder = CloneFolder(channel)
+        self._server = statement_target(target)
+        self._models: dict[TableName, TableModel] = {}  # of tables that are being loaded
+        self.until = Until()  # where the next rows are wanted
+        with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
+            rows = read_clones(connection, channel.name)
+        self._count = len(rows)
+        self._waiting = {row.name: row for row in rows if row.State != DONE}
+        self._plan()
+
+    @property
+    def is_open(self) -> bool:
+        """Some tables are not copied yet."""
+        return bool(self._waiting)
+
+    @property
+    def shown(self) -> str:
+        return f"Cloning: {self._count - len(self._waiting)} of {self._count} tables"
+
+    def _plan(self) -> None:
+        families = groupby(sorted(self._waiting.values(), key=lambda row: row.Family), lambda row: row.Family)
+        self._folder.write_plan(
+            {family: [(row.Source_database, row.Table_name) for row in rows] for family, rows in families}
+        )
+        self._work.leave_out(frozenset(self._waiting))
+
+    def step(self) -> bool:
+        """Load what is due; True when something was done. Raises TargetError, LockBusy."""
+        self.until = Until()
+        for found in self._folder.snapshots():
+            rows = [row for row in self._waiting.values() if row.Family == found.family]
+            if not rows or self._is_beyond(found):
+                found.remove()
+                continue
+            place = found.position
+            self.until = Until("master_pos", place.log_name, place.log_pos)
+            return not self._work.info.exec_position.is_before(place) and self._load_next(found, rows)
+        if self._folder.is_held:  # nothing more than what is applied
+            here = self._work.info.exec_position
+            self.until = Until("master_pos", here.log_name, here.log_pos)
+        return False
+
+    def _is_beyond(self, found: Snapshot) -> bool:
+        """The applier is behind its place: by a transaction, for what else servers log moves positions, too."""
+        info = self._work.info
+        if not found.position.is_before(info.exec_position):
+            return False
+        if not (info.gtid_executed and found.low.gtids):
+            return True
+        return not MariadbGtidState.parse(info.gtid_executed).is_subset_of(MariadbGtidState.parse(found.low.gtids))
+
+    def _load_next(self, found: Snapshot, rows: list[ClonedTable]) -> bool:
+        by_source = {(row.Source_database, row.Table_name): row for row in rows}
+        if any(by_source[table.name].Epoch != found.epoch for table in found.tables):
+            self._begin(found, by_source)
+            return True
+        counts = found.chunk_counts()
+        for number, table in enumerate(found.tables):
+            row = by_source[table.name]
+            if counts is not None and row.Chunks == counts[number]:
+                continue
+            path = found.chunk_path(number, row.Chunks)
+            if path.exists():
+                try:
+                    self._load(path, table, row)
+                except FileNotFoundError:  # the reading end has just begun again
+                    return False
+                except RelayLogError as error:
+                    log.warning("%s; its tables are copied again", error.message)
+                    found.remove()
+                return True
+            if found.chunk_counts() is not None and not path.exists():  # asked in this order
+                log.warning("%s is missing; its tables are copied again", path)
+                found.remove()
+            return False
+        if counts is None:  # no table is left of the family
+            return False
+        self._end(found, rows, by_source)
+        return True
+
+    def _begin(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> None:
+        """Empty tables; what an earlier snapshot had brought goes."""
+        begun = [(by_source[table.name], table) for table in found.tables]
+        if self._server is not None:
+            self._server.make_tables([text for _, table in begun for text in self._statements(table)])
+        models = {row.name: moved(table.model, self._rules) for row, table in begun}
+        defaults = {row.Database_name: replace(table.database, name=row.Database_name) for row, table in begun}
+        fresh = ClonedTable("", "", "", 0, COPYING, found.epoch, Position=found.low.position)
+        now = [replace(fresh, **{name: getattr(row, name) for name in _NAMES}) for row, _ in begun]
+        with self._transaction() as connection:
+            if self._server is None:
+                self._make(models, defaults)
+                store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
+            for (row, _), new in zip(begun, now, strict=True):
+                move_clone(connection, self._channel.name, row, new)
+        self._waiting.update((row.name, row) for row in now)
+        self._models.clear()
+        if self._server is None:
+            self._work.learned(models, defaults)
+
+    def _make(self, models: dict[TableName, TableModel], defaults: dict[str, DatabaseModel]) -> None:
+        catalog = self._work.catalog
+        there = [model for model in models.values() if is_there(self._target, model)]
+        gone: dict[TableName, TableModel | None] = {(model.database, model.name): None for model in there}
+        dropped = DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(there))), gone)
+        self._target.execute_ddl(dropped, catalog)
+        made = DdlPlan((), DdlContext(), tuple(map(CreateStep, parents_first(models))), {**models}, {**defaults})
+        self._target.execute_ddl(made, catalog.after(dropped))
+
+    def _model(self, name: TableName) -> TableModel:
+        """As the target has it."""
+        if name not in self._models:
+            found = self._server.table_model(*name) if self._server is not None else self._work.catalog.tables.get(name)
+            if found is None:
+                raise no_such_table(*name)
+            self._models[name] = found
+        return self._models[name]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Of the target, where the position is still ours. Raises LockBusy."""
+        here = self._work.info
+        self._target.begin(foreign_keys=False)
+        try:
+            stored = self._ledger.stored(self._target.connection)
+            if stored is not None and stored.exec_position != here.exec_position:
+                raise taken_over(here)
+            yield self._target.connection
+        except BaseException:
+            self._target.rollback()
+            raise
+        self._target.commit()
+
+    def _statements(self, table: CopiedTable) -> Sequence[str]:
+        database = self._rules.rewritten(table.model.database)
+        collate = f" COLLATE {table.database.collation}" if table.database.collation else ""
+        return (
+            f"CREATE DATABASE IF NOT EXISTS {quote(database)} CHARACTER SET {table.database.charset}{collate}",
+            f"USE {quote(database)}",
+            f"DROP TABLE IF EXISTS {quote(table.model.name)}",
+            table.create,
+        )
+
+    def _load(self, path: Path, table: CopiedTable, row: ClonedTable) -> None:
+        """Raises RelayLogError for a file that is not whole, or not this table's."""
+        file = read_chunk(path)
+        if (file.head.epoch, file.head.chunk) != (row.Epoch, row.Chunks) or file.head.digest != digest_of(table.create):
+            raise RelayLogError(f"{path} holds another chunk than its name says")
+        model = self._model(row.name)
+        columns = selected_columns(table.model.columns, takes_numbers=self._server is not None)
+        more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows,
+                       Byte_count=row.Byte_count + len(file.packets))  # fmt: skip
+        with self._transaction() as connection:
+            for images in read_images(file.packets, columns, file.head.wire_types):
+                rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), self._target.kind)
+                bulk = self._target.bulk_rows
+                chunk = table_chunk(rows, bulk, framed=self._target.takes_frames)
+                encoded = b"".join(pieces_of(encode_chunks([chunk])))
+                try:
+                    self._target.apply_chunks(decode_chunks(encoded), {row.name: model})
+                except CountMismatch as error:
+                    raise _has_other_rows(row) from error
+            move_clone(connection, self._channel.name, row, more)
+        self._waiting[row.name] = more
+        path.unlink(missing_ok=True)
+
+    def _end(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
+        """From here on these tables are replicated."""
+        copied = {by_source[table.name].name for table in found.tables}
+        with self._transaction() as connection:
+            for row in rows:
+                if row.name in copied:
+                    move_clone(connection, self._channel.name, row, replace(row, State=DONE))
+                else:
+                    forget_clone(connection, self._channel.name, row.name)
+        for row in rows:
+            self._waiting.pop(row.name, None)
+        log.info("copied at %s: %s", found.low.position, ", ".join(".".join(row.name) for row in rows))
+        self._plan()
+        found.remove()
+        self.until = Until()
+
+
+def _events(images: Images) -> RowsEvents:
+    """Of rows that no event brought: foreign keys rest, for parents and children come one after the other."""
+    none = np.zeros(0, np.int64)
+    flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
+    return RowsEvents(
+        images.data, none, none.astype(np.uint8), none, flags, none, none, none, none, none, none.astype(np.bool_)
+    )
+
+
+def _has_other_rows(row: ClonedTable) -> TargetError:
+    return TargetError(
+        f"{'.'.join(row.name)} holds rows that the copy did not bring: somebody else writes into it",
+        errno=er.DUP_ENTRY,
+        hint="stop that, drop the table on the target, then rplctl start: it is copied again",
+    )

@@ -1,0 +1,154 @@
+"""Where the two ends of a copy meet: the reading one leaves chunk files here, the loading one takes them away.
+
+    plan.json               the loader's: the families of tables that are not copied yet
+    hold                    the reader's, while it opens a snapshot: the applier stands still
+    FAMILY-EPOCH/           the reader's: one snapshot of a family (tables that foreign keys link, or a table)
+        claim.json          what the tables are there, and L: the applier waits at L for their rows
+        TABLE.CHUNK.rows    chunk files, numbered in the order in which they are loaded
+        complete.json       how many chunks each table has: all are here, or loaded
+
+Invariant: a file has its name when it is whole and durable. A snapshot is worth its claim: without claim.json nothing
+of it is loaded any more, and its family is read again. Nothing here is an authority: the ledger in the target says what
+is loaded, and all of the folder may be lost.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rplctl.channel import Channel
+from rplctl.clone.chunk_file import Place
+from rplctl.durable import private_folder, replace_file
+from rplctl.position import BinlogPosition
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import DatabaseModel
+from rplctl.schema.statement import TableName
+
+HOLD_S = 10.0
+Plan = dict[int, list[TableName]]  # family → its tables, parents first, by the source's names
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedTable:
+    """By the source's names; `create`: what SHOW CREATE TABLE prints."""
+
+    model: TableModel
+    database: DatabaseModel
+    create: str
+
+    @property
+    def name(self) -> TableName:
+        return self.model.database, self.model.name
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One that was claimed. `tables`: those that the source has there; others of the family are gone."""
+
+    folder: Path
+    family: int
+    epoch: int
+    low: Place
+    tables: tuple[CopiedTable, ...]
+
+    @property
+    def position(self) -> BinlogPosition:
+        return BinlogPosition.parse(self.low.position)
+
+    def chunk_path(self, table: int, chunk: int) -> Path:
+        return self.folder / f"{table}.{chunk}.rows"
+
+    def chunk_counts(self) -> list[int] | None:
+        """Of each table; None while it is read."""
+        found: list[int] | None = _read(self.folder / "complete.json")
+        return found
+
+    def complete(self, counts: list[int]) -> None:
+        _write(self.folder / "complete.json", counts)
+
+    @property
+    def is_claimed(self) -> bool:
+        return (self.folder / "claim.json").exists()
+
+    def remove(self) -> None:
+        """The claim first: what is left of the rest after a crash is no snapshot."""
+        (self.folder / "claim.json").unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class CloneFolder:
+    def __init__(self, channel: Channel) -> None:
+        self.path = channel.clone_folder
+
+    def read_plan(self) -> Plan:
+        """{} when there is nothing to copy."""
+        stored = _read(self.path / "plan.json") or {}
+        return {int(family): [(str(d), str(t)) for d, t in tables] for family, tables in stored.items()}
+
+    def write_plan(self, plan: Plan) -> None:
+        if plan:
+            private_folder(self.path)
+            _write(self.path / "plan.json", plan)
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def hold(self) -> None:
+        """The applier is to stand where it is, until a snapshot is claimed or for HOLD_S."""
+        replace_file(self.path / "hold", b"", durable=False)
+
+    def let_go(self) -> None:
+        (self.path / "hold").unlink(missing_ok=True)
+
+    @property
+    def is_held(self) -> bool:
+        try:
+            return time.time() - (self.path / "hold").stat().st_mtime < HOLD_S
+        except FileNotFoundError:
+            return False
+
+    def claim(self, family: int, epoch: int, low: Place, tables: list[CopiedTable]) -> Snapshot:
+        folder = private_folder(self.path / f"{family}-{epoch}")
+        stored = [{"model": t.model.to_json(), "database": asdict(t.database), "create": t.create} for t in tables]
+        _write(folder / "claim.json", {"low": asdict(low), "tables": stored})
+        return Snapshot(folder, family, epoch, low, tuple(tables))
+
+    def snapshots(self) -> list[Snapshot]:
+        """Those that are claimed, the earliest place first."""
+        return sorted(self._snapshots(), key=lambda found: (found.position.order_key(), found.epoch))
+
+    def _snapshots(self) -> Iterator[Snapshot]:
+        for path in self.path.glob("*/claim.json"):
+            if (stored := _read(path)) is not None:
+                family, _, epoch = path.parent.name.partition("-")
+                tables = [
+                    CopiedTable(TableModel.from_json(t["model"]), DatabaseModel(**t["database"]), t["create"])
+                    for t in stored["tables"]
+                ]
+                yield Snapshot(path.parent, int(family), int(epoch), Place(**stored["low"]), tuple(tables))
+
+    def size(self) -> int:
+        """Bytes that wait to be loaded."""
+        total = 0
+        for path in self.path.glob("*/*.rows"):
+            try:
+                total += path.stat().st_size
+            except FileNotFoundError:
+                continue
+        return total
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _write(path: Path, content: object) -> None:
+    replace_file(path, json.dumps(content).encode())

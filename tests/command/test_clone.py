@@ -1,0 +1,224 @@
+"""`rplctl clone`: a living source becomes a strict replica with one command, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from rplctl.command.show_clone import show_clone
+from rplctl.config import load_config
+from tests.cli.test_json_page import PAGE
+from tests.kit.postgresql_state import connect, differences, new_database
+from tests.kit.record_fidelity import state_of
+from tests.kit.replica import Replica, assert_same_tables, new_log, purge_logs
+from tests.kit.servers import MariadbServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+TABLES = (
+    "CREATE TABLE plain (id INT PRIMARY KEY, v VARCHAR(200) NOT NULL, n DECIMAL(12,3), KEY (n))",
+    "CREATE TABLE swaps (id INT PRIMARY KEY, u INT NULL, v BIGINT, UNIQUE (u))",
+    "CREATE TABLE words (w VARCHAR(40) COLLATE utf8mb4_general_ci, k INT, v DATETIME(3), PRIMARY KEY (w, k))",
+    "CREATE TABLE keyless (a INT, b VARCHAR(20))",
+    "CREATE TABLE `of-te` (id INT PRIMARY KEY, `a%s` INT AS (id + 1) STORED, e ENUM('ä','b'))",
+    "CREATE TABLE parent (id INT PRIMARY KEY)",
+    "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+    "CREATE TABLE self (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES self (id) ON DELETE CASCADE)",
+    "CREATE TABLE empty (id INT PRIMARY KEY)",
+    "CREATE SEQUENCE numbers",
+)
+
+
+def fill(source: MariadbServer, name: str, rows: int = 3000) -> None:
+    source.sql(
+        f"DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name} CHARACTER SET latin1; USE {name};"
+        + ";".join(TABLES)
+        + f"; INSERT INTO plain SELECT seq, REPEAT('x', seq % 200), seq / 7 FROM seq_1_to_{rows};"
+        f"INSERT INTO swaps SELECT seq, seq, seq FROM seq_1_to_{rows};"
+        f"INSERT INTO words SELECT CONCAT('w', seq % 97), seq, '2024-01-01' + INTERVAL seq SECOND FROM seq_1_to_{rows};"
+        f"INSERT INTO keyless SELECT seq % 10, 'same' FROM seq_1_to_100;"
+        f"INSERT INTO `of-te` (id, e) SELECT seq, 1 + seq % 2 FROM seq_1_to_50;"
+        f"INSERT INTO parent SELECT seq FROM seq_1_to_400;"
+        "INSERT INTO child SELECT seq, seq % 400 + 1 FROM seq_1_to_900;"
+        "INSERT INTO self SELECT seq, NULL FROM seq_1_to_50; INSERT INTO self SELECT seq, seq - 50 FROM seq_51_to_300"
+    )
+
+
+def only(replica: Replica, database: str) -> None:
+    options = replica.datadir / "rplctl.toml"
+    options.write_text(f'replicate_do_db = "{database}"\n{options.read_text()}')
+
+
+def change(chance: random.Random) -> list[str]:
+    """One transaction: key moves, unique swaps, cascades, deletes."""
+    a, b = chance.sample(range(1, 400), 2)
+    return chance.choice(
+        [
+            [f"UPDATE plain SET v = '{a}' WHERE id = {b}", f"DELETE FROM plain WHERE id = {a}"],
+            [f"REPLACE INTO plain VALUES ({a}, 'again', NEXTVAL(numbers))"],
+            [f"UPDATE swaps SET u = NULL WHERE id = {a}", f"UPDATE swaps SET u = {a} + 10000 WHERE id = {b}",
+             f"UPDATE swaps SET u = {b} WHERE id = {a} AND {a} NOT IN (SELECT u FROM (SELECT u FROM swaps) s)"],
+            [f"UPDATE IGNORE words SET w = CONCAT('W', {b} % 97) WHERE k = {a}"],
+            [f"INSERT INTO keyless VALUES ({a % 10}, 'same')", f"DELETE FROM keyless WHERE a = {b % 10} LIMIT 1"],
+            [f"DELETE FROM parent WHERE id = {a}", f"INSERT IGNORE INTO parent VALUES ({b})",
+             f"REPLACE INTO child SELECT {b}, id FROM parent ORDER BY id LIMIT 1"],
+            [f"DELETE FROM self WHERE id = {a % 300}", f"INSERT IGNORE INTO self VALUES ({b}, NULL)"],
+        ]
+    )  # fmt: skip
+
+
+@contextmanager
+def writing(source: MariadbServer, name: str, seed: int) -> Iterator[None]:
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def write(number: int) -> None:
+        chance = random.Random(seed * 10 + number)
+        with closing(source.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(f"USE {name}")
+            while not stop.wait(0.002):
+                try:
+                    cursor.execute("BEGIN")
+                    for statement in change(chance):
+                        cursor.execute(statement)
+                    cursor.execute("COMMIT")
+                except Exception as error:  # noqa: BLE001 - deadlocks and duplicates are a writer's life
+                    cursor.execute("ROLLBACK")
+                    if getattr(error, "args", (0,))[0] not in (1213, 1062, 1452, 1205, 1020):
+                        failed.append(error)
+                        return
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not failed, failed
+
+
+def wait_cloned(replica: Replica, timeout_s: float = 300) -> list[dict[str, object]]:
+    deadline = time.monotonic() + timeout_s
+    rows: list[dict[str, object]] = []
+    while not rows or any(row["State"] != "done" for row in rows):
+        assert time.monotonic() < deadline and replica.pid("applier"), f"{rows}{replica.logs()}"
+        time.sleep(0.2)
+        rows = json.loads(replica.run("show-clone", "--json").stdout)
+    return rows
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path, spark=False)
+    yield made
+    made.close()
+
+
+Compare = Callable[[MariadbServer, str], None]
+
+
+@pytest.fixture(params=["sqlite", "mariadb", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def compare(request: pytest.FixtureRequest, replica: Replica, tmp_path: Path) -> Iterator[Compare]:
+    """An instance of that kind of target is made; what is given compares every value."""
+    if request.param == "sqlite":
+        replica.run("init")
+        yield lambda source, name: assert_same_tables(source, replica, name)
+    elif request.param == "mariadb":
+        target = request.getfixturevalue("mariadb_factory")("--skip-log-bin", "--skip-log-slave-updates")
+        tables = ("--master-info-repository", "table", "--relay-log-info-repository", "table")
+        replica.run("init", *replica.into(target), *tables)
+        yield lambda source, name: same_dumps(source.dump(name), target.dump(name))
+        target.sql("DROP DATABASE IF EXISTS living")
+    else:
+        url = new_database(request.getfixturevalue("postgresql"))
+        password = tmp_path / "password"
+        password.write_text("rpl\n")
+        password.chmod(0o600)
+        shown = url.replace("rpl:rpl@", "rpl@").replace("+psycopg", "")
+        replica.run("init", "--target", shown, "--target-password-file", str(password))
+
+        def same(source: MariadbServer, name: str) -> None:
+            with connect(url) as connection:
+                assert differences(connection, "".join(state_of(source, [name]))) == []
+
+        yield same
+
+
+def same_dumps(wanted: object, found: object) -> None:
+    assert wanted == found
+
+
+def test_a_living_source_is_copied_and_followed_strictly(
+    mariadb: MariadbServer, replica: Replica, compare: Compare
+) -> None:
+    fill(mariadb, "living")
+    purge_logs(mariadb, new_log(mariadb))
+    replica.change_master(mariadb)
+    only(replica, "living")
+    listed = json.loads(replica.run("clone", "--dry-run", "--json").stdout)
+    assert {row["Table_name"] for row in listed} == set(mariadb.tables("living"))
+    assert list(listed[0]) == ["Database_name", "Table_name", "Row_count", "Byte_count", "Note"]
+    copied_beside_writers(mariadb, replica)
+    replica.wait_synced(mariadb, 120)
+    compare(mariadb, "living")
+    mariadb.sql("USE living; DELETE FROM self; ALTER TABLE plain ADD z INT DEFAULT 3; INSERT INTO empty VALUES (1)")
+    replica.wait_synced(mariadb, 120)
+    compare(mariadb, "living")
+    assert "3081" in replica.run("clone", expect=2).stderr
+    assert replica.status()["Passed_Over_Errors"] == 0
+
+
+def copied_beside_writers(mariadb: MariadbServer, replica: Replica) -> None:
+    """And beside a transaction that is prepared before its table is copied, and committed after that."""
+    with writing(mariadb, "living", 1), closing(mariadb.connect("living")) as xa, xa.cursor() as cursor:
+        assert list(json.loads(replica.run("clone", "--json").stdout)[0]) == PAGE["clone"]
+        for statement in ("XA START 'x'", "INSERT INTO plain VALUES (90001, 'xa', 1)", "XA END 'x'", "XA PREPARE 'x'"):
+            cursor.execute(statement)
+        rows = wait_cloned(replica)
+        cursor.execute("XA COMMIT 'x'")
+    assert list(rows[0]) == PAGE["show-clone"]
+
+
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(n, marks=pytest.mark.torture) for n in range(2, 300))])
+def test_killed_at_any_moment_it_goes_on_and_ends_strict(
+    mariadb: MariadbServer, replica: Replica, compare: Compare, seed: int
+) -> None:
+    chance = random.Random(seed)
+    fill(mariadb, "living", 20_000)
+    replica.change_master(mariadb)
+    only(replica, "living")
+    with writing(mariadb, "living", seed):
+        replica.run("clone")
+        for _ in range(4):
+            time.sleep(chance.random() * 3)
+            if chance.random() < 0.3:
+                replica.run("stop")
+            else:
+                replica.kill(chance.choice(["receiver", "applier"]))
+            replica.run("start")
+        wait_cloned(replica)
+    replica.wait_synced(mariadb, 120)
+    compare(mariadb, "living")
+
+
+def test_what_cannot_be_copied_is_refused_and_why(mariadb: MariadbServer, replica: Replica) -> None:
+    mariadb.sql("DROP DATABASE IF EXISTS odd; CREATE DATABASE odd")
+    mariadb.sql("CREATE TABLE odd.m (id INT PRIMARY KEY) ENGINE=MyISAM")
+    replica.run("init")
+    replica.change_master(mariadb)
+    only(replica, "odd")
+    assert show_clone(load_config(replica.datadir, ""), "") == []
+    assert "odd.m" in replica.run("clone", expect=6).stderr
+    mariadb.sql("DROP TABLE odd.m; CREATE TABLE odd.t (id INT PRIMARY KEY)")
+    replica.run("load-schema", "--from-source")
+    assert "odd.t" in replica.run("clone", expect=2).stderr
+    mariadb.sql("DROP DATABASE odd")
