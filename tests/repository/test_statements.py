@@ -76,12 +76,12 @@ WL2775: dict[int, tuple[str, ...]] = {
     13: (
         "repository/test_triggers.py::test_table_writes_when_forced",
         "receiver/test_receiver.py::test_the_process_stops_on_sigterm_with_its_position_written",
-        "receiver/test_flush.py::test_a_forced_flush_follows_the_relay_log_it_describes",
+        "receiver/test_pull.py::test_a_forced_flush_follows_the_relay_log_it_describes",
     ),
     14: ("repository/test_triggers.py::test_table_writes_nothing_before_the_period_is_reached",),
     15: (
         "repository/test_triggers.py::test_file_shows_every_event_at_once_and_syncs_each_period",
-        "receiver/test_flush.py::test_a_file_is_written_for_every_event_and_synced_by_the_period",
+        "receiver/test_pull.py::test_a_file_is_written_for_every_event_and_synced_by_the_period",
     ),
     16: ("test_recovery.py::test_the_stored_read_position_is_not_believed",),
     18: (
