@@ -166,7 +166,7 @@ def _wanted(
         raise UsageError(
             f"the target has tables of the source already: {_some(there)}",
             hint="drop them, or leave them out with rplctl change-filter; if their rows are of a known position, "
-            "name it to rplctl change-master: then clone copies what is missing",
+            "name it to rplctl change-master, and clone copies what is missing",
         )
     found = {name: both for name, both in found.items() if both[1].qualified_name not in there}
     if strange := [".".join(name) for name in found if source.facts.get(name, ("InnoDB",))[0].lower() != "innodb"]:

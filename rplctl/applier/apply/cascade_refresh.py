@@ -136,5 +136,6 @@ def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
         errno=er.ROW_IS_REFERENCED_2,
         position=position,
         hint=f"give {parent} a unique key over these columns on the source, make this transaction's changes on the "
-        "target by hand, then `rplctl skip`; or leave the table out (replicate_ignore_table)",
+        "target by hand, then `rplctl skip`, which leaves the whole transaction out; or leave the table out "
+        "(replicate_ignore_table)",
     )
