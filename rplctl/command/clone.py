@@ -39,7 +39,7 @@ from rplctl.schema.plan import Catalog, DatabaseModel
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.secret import reveal
 from rplctl.source.snapshot import Step, step_of
-from rplctl.source.survey import Query, log_end, survey
+from rplctl.source.survey import log_end, survey
 from rplctl.target import open_target, statement_target
 
 if TYPE_CHECKING:
@@ -92,13 +92,11 @@ def clone(config: Config, channel_name: str, *, dry_run: bool = False) -> CloneR
         relay = stored.read() if stored.exists() else RelayLogInfo()
         is_new = not (master.master_log_name or relay.master_log_name)
         _refuse(config, master)
-        with survey(master, reveal(master.user_password, config.datadir), config) as query:
-            source = _read_source(query)
-            if is_new and query("XA RECOVER"):
-                raise SourceError(
-                    "the source holds prepared XA transactions, whose rows are in its log before this place already",
-                    hint="XA RECOVER lists them: XA COMMIT or XA ROLLBACK each, then rplctl clone",
-                )
+        try:
+            source = _read_source(config, master, is_new=is_new)
+        except SourceError as error:
+            error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl clone"
+            raise
         wanted, tables = _wanted(config, repositories, channel_name, source, is_new=is_new)
     position = source.end if is_new else relay.exec_position
     result = CloneResult(channel_name, tuple(tables), len(tables), position, dry_run)
@@ -126,23 +124,29 @@ def _refuse(config: Config, master: MasterInfo) -> None:
         )
 
 
-def _read_source(query: Query) -> _Source:
-    if step_of(query) is not Step.EXACT:
-        raise SourceError(
-            "the source does not tell the position of a snapshot, and a copy without is not made yet: MariaDB and "
-            "Percona Server tell it",
-            hint=_DUMP,
-        )
-    before = read_catalog(query)
-    end = log_end(query)
-    catalog = read_catalog(query)  # a table that came or went meanwhile is in one of them
-    rows = query("SELECT table_schema, table_name, engine, table_rows, data_length FROM information_schema.tables")
-    facts = {(str(d), str(t)): (str(engine or ""), int(n or 0), int(size or 0)) for d, t, engine, n, size in rows}
-    sequences = {
-        name: str(query(f"SHOW CREATE SEQUENCE {quote(name[0])}.{quote(name[1])}")[0][1])
-        for name, model in catalog.tables.items()
-        if model.is_sequence
-    }
+def _read_source(config: Config, master: MasterInfo, *, is_new: bool) -> _Source:
+    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+        if step_of(query) is not Step.EXACT:
+            raise SourceError(
+                "the source does not tell the position of a snapshot, and a copy without is not made yet: MariaDB and "
+                "Percona Server tell it",
+                hint=_DUMP,
+            )
+        if is_new and query("XA RECOVER"):
+            raise SourceError(
+                "the source holds prepared XA transactions, whose rows are in its log before this place already",
+                hint="XA RECOVER lists them: XA COMMIT or XA ROLLBACK each, then rplctl clone",
+            )
+        before = read_catalog(query)
+        end = log_end(query)
+        catalog = read_catalog(query)  # a table that came or went meanwhile is in one of them
+        rows = query("SELECT table_schema, table_name, engine, table_rows, data_length FROM information_schema.tables")
+        facts = {(str(d), str(t)): (str(engine or ""), int(n or 0), int(size or 0)) for d, t, engine, n, size in rows}
+        sequences = {
+            name: str(query(f"SHOW CREATE SEQUENCE {quote(name[0])}.{quote(name[1])}")[0][1])
+            for name, model in catalog.tables.items()
+            if model.is_sequence
+        }
     both = Catalog({**before.tables, **catalog.tables}, {**before.databases, **catalog.databases})
     return _Source(both, end, facts, sequences)
 
