@@ -188,7 +188,7 @@ def copied_beside_writers(mariadb: MariadbServer, replica: Replica) -> None:
     assert list(rows[0]) == PAGE["show-clone"]
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(n, marks=pytest.mark.torture) for n in range(2, 300))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.torture) for n in range(1, 300))])
 def test_killed_at_any_moment_it_goes_on_and_ends_strict(
     mariadb: MariadbServer, replica: Replica, compare: Compare, seed: int
 ) -> None:
