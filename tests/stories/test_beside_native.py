@@ -521,11 +521,13 @@ CREATE TABLE t (id INT PRIMARY KEY, a {kind}, b INT, UNIQUE (b));
 CREATE TABLE m (id INT PRIMARY KEY, a {kind}) ENGINE=MyISAM;
 CREATE TABLE p (a {kind} PRIMARY KEY);
 CREATE TABLE n (a {kind}, b INT);
+CREATE TABLE e (id INT PRIMARY KEY, e ENUM('a', 'b'), a {kind});
 SET sql_log_bin=0;
 ALTER TABLE t MODIFY a {raw};
 ALTER TABLE m MODIFY a {raw};
 ALTER TABLE p MODIFY a {raw};
 ALTER TABLE n MODIFY a {raw};
+ALTER TABLE e MODIFY a {raw};
 SET sql_log_bin=1;
 INSERT INTO t VALUES (1, 'good', 1), (2, X'FF41', 2), (3, X'C3', 3), (4, X'EDA080', 4), (5, X'F8888080', 5);
 UPDATE t SET a=X'41FF' WHERE id IN (1, 4);
@@ -546,11 +548,16 @@ DELETE FROM p WHERE a=X'FE';
 INSERT INTO n VALUES (X'FF', 1), (X'FF', 1), ('good', 2), (X'FF41', 3);
 UPDATE n SET b=b+10 WHERE a=X'FF41' OR b=2;
 DELETE FROM n WHERE a=X'FF' LIMIT 1;
+SET sql_mode='';
+INSERT INTO e VALUES (1, 'none', 'good'), (2, 'a', X'FF41');
+INSERT INTO e VALUES (3, 'none', X'41FF');
+UPDATE e SET a=X'FF' WHERE id=1;
 SET binlog_format=STATEMENT;
 CREATE TABLE printed (t CHAR(9), a VARCHAR(80));
 INSERT INTO printed SELECT CONCAT('t', id, '.', b), HEX(a) FROM t UNION SELECT CONCAT('m', id), HEX(a) FROM m
-    UNION SELECT 'p', HEX(a) FROM p UNION ALL SELECT b, HEX(a) FROM n;
-DROP TABLE t, m, p, n
+    UNION SELECT 'p', HEX(a) FROM p UNION ALL SELECT b, HEX(a) FROM n
+    UNION ALL SELECT CONCAT('e', id, e), HEX(a) FROM e;
+DROP TABLE t, m, p, n, e
 """
 
 
