@@ -112,7 +112,7 @@ def test_a_source_that_was_killed_in_mid_transaction_is_followed_into_its_next_l
     assert run.different(data_of(f"{case}.state").decode()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.torture  # into SQLite by default: test_fidelity.py
 def test_mysql_logs_of_every_option_give_the_sources_state(tmp_path: Path, play: Play) -> None:
     paths, state = recorded("mysql", tmp_path / "source")
     run = play(paths, replicate_wild_ignore_table=TOO_WIDE)
@@ -121,7 +121,7 @@ def test_mysql_logs_of_every_option_give_the_sources_state(tmp_path: Path, play:
     assert run.different(state, frozenset({"wmost", "w2000"})) == []
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 def test_mariadb_logs_of_every_option_give_the_sources_state_but_for_virtual_columns_it_did_not_log(
     tmp_path: Path, play: Play
 ) -> None:
