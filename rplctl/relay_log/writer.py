@@ -209,6 +209,8 @@ class RelayLogWriter:
     def _cut(self, name: str, size: int) -> None:
         try:
             cut_file(self._index.path(name), size)
+        except FileNotFoundError:  # it is not the last any more: all of it was applied, and it is purged
+            return
         except OSError as error:
             self._broken = f"{name} could not be cut to {size} bytes ({error.strerror})"
             raise self._failure(error, name) from error

@@ -60,6 +60,26 @@ def test_a_rotation_inside_a_transaction_moves_it_whole(channel: Channel) -> Non
     assert transactions_of(read_everything(reader)) == source.ends
 
 
+def test_a_log_that_is_applied_and_purged_while_it_is_rotated_stops_no_receiver(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The applier needs it no more from the moment on in which the next one is listed."""
+    writer, source = new_writer(channel), FakeSource()
+    writer.open_new(source.position)
+    second = source.begin() + source.transaction() + source.transaction()
+    writer.append(second[:-31], 4)
+
+    def purge(point: str) -> None:
+        if point == "crash_create_after_update_index":
+            (channel.datadir / "relay-bin.000001").unlink()
+
+    monkeypatch.setattr("rplctl.relay_log.writer.crash_point", purge)
+    writer.rotate()
+    end = writer.append(second[-31:], 1)
+    assert end.log_name == "relay-bin.000002"
+    assert (channel.datadir / end.log_name).stat().st_size == end.log_pos
+
+
 def test_rotation_is_due_at_max_relay_log_size_only_where_it_is_cheap(channel: Channel) -> None:
     writer, source = new_writer(channel, max_relay_log_size=4096), FakeSource()
     writer.open_new(source.position)
