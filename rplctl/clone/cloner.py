@@ -78,9 +78,14 @@ class Cloner(threading.Thread):
                 shown = file_error(error) if isinstance(error, OSError) else error
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
                 self.stop.wait(_PAUSE_S)
+            except Exception:  # the thread boundary: no error ends the copy unseen
+                log.error("the copy ends with an unexpected error; rplctl stop and rplctl start go on with it")
+                raise
 
     def _read_what_is_missing(self) -> None:
         plan = self._folder.read_plan()
+        if not plan:
+            return
         there = {found.family for found in self._folder.snapshots()}
         for family in plan:
             if family not in there:

@@ -144,9 +144,10 @@ class CloneFolder:
 
 
 def _read(path: Path) -> Any:
+    """None for what is not there, and for what is cut or junk: all of the folder may be lost."""
     try:
         return json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return None
 
 

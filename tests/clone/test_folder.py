@@ -49,3 +49,17 @@ def test_the_applier_stands_still_for_a_while_only(tmp_path: Path) -> None:
     seen.append(folder.is_held)
     folder.let_go()
     assert [*seen, folder.is_held] == [False, True, False]
+
+
+def test_a_claim_or_a_plan_that_is_cut_at_any_byte_is_none(tmp_path: Path) -> None:
+    folder = CloneFolder(Channel("", tmp_path))
+    folder.write_plan({1: [("d", "t")]})
+    claim = folder.claim(1, 11, Place("log.000010:4"), [copied()]).folder / "claim.json"
+    plan = folder.path / "plan.json"
+    for path in (claim, plan):
+        whole = path.read_bytes()
+        for size in range(len(whole)):
+            path.write_bytes(whole[:size])
+            assert (folder.snapshots() if path == claim else folder.read_plan()) in ([], {})
+        path.write_bytes(whole)
+    assert folder.read_plan() and len(folder.snapshots()) == 1
