@@ -312,13 +312,11 @@ class BatchApplier:
         """Whether what comes next may be there already."""
         return self._begun is not None and self._begun[0] == self.info.exec_position
 
-    def _move_group(self, position: BinlogPosition) -> None:
-        """In the transaction that commits `position`."""
-        assert self._begun is not None
-        if position.is_before(self._begun[1]):
-            keep_group(self._target.connection, self._channel.name, position, self._begun[1])
-        else:
-            forget_group(self._target.connection, self._channel.name)
+    def _group_behind(self, position: BinlogPosition) -> tuple[BinlogPosition, BinlogPosition] | None:
+        """What is open once `position` is committed."""
+        if self._begun is None or not self._is_again or not position.is_before(self._begun[1]):
+            return None
+        return position, self._begun[1]
 
     def _one_by_one(self, batch: Batch, *, may_be_cut: bool = True) -> int:
         changes = 0
@@ -415,11 +413,14 @@ class BatchApplier:
 
         def apply_uncut() -> None:
             apply()
-            if self._is_again:
-                self._move_group(new.exec_position)
+            if left is not None:
+                keep_group(self._target.connection, self._channel.name, *left)
+            elif self._is_again:
+                forget_group(self._target.connection, self._channel.name)
             self._interrupter.before_commit()
 
         new = moved_by(batch, self.info, self._config)
+        left = self._group_behind(new.exec_position)
         try:
             stage(self._ledger.log, batch, self._config, self._rules, self.info)
             commit = commit_after if after else commit_group
@@ -429,7 +430,4 @@ class BatchApplier:
             if not error.position:
                 error.position = str(batch.source_position)
             raise
-        if self._begun is not None and self._is_again:
-            ahead = new.exec_position.is_before(self._begun[1])
-            self._begun = (new.exec_position, self._begun[1]) if ahead else None
-        self.info = new
+        self._begun, self.info = left, new
