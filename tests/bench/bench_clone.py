@@ -1,0 +1,221 @@
+"""The first copy of a source: `rplctl clone` against what else makes one, in the same run.
+
+Four tables as sysbench makes them, MariaDB → MariaDB beside `mariadb-dump | mariadb` and mydumper + myloader of 2
+threads, then → PostgreSQL and SQLite beside a bare COPY / executemany of the same rows, which are in memory before its
+clock starts; indexes are last there, too. rplctl's clock runs from the command to the last table that is done: Spark's
+start is in it, and told. Ratios: theirs / ours, of the clock and of the CPU of all processes, servers included.
+$RPLCTL_BENCH_CLONE_ROWS: of each table (1,000,000). $RPLCTL_BENCH_CLONE_KINDS: which targets. With
+$RPLCTL_BENCH_CLONE_MEMORY=N only the memory is measured, of one table with so many rows against 1,000,000.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tests.bench import copied
+from tests.bench.bench_apply import target_options
+from tests.bench.copied import COLUMNS, DATABASE, TABLES, Cost
+from tests.bench.measurement import Measurement
+from tests.bench.workload import SOURCE_OPTIONS, checksums
+from tests.kit.private_server import ServerUnavailable
+from tests.kit.process_memory import anonymous_bytes
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer, PostgresqlServer
+
+ROWS = int(os.environ.get("RPLCTL_BENCH_CLONE_ROWS", "1000000"))
+MEMORY_ROWS = int(os.environ.get("RPLCTL_BENCH_CLONE_MEMORY", "0"))
+KINDS = os.environ.get("RPLCTL_BENCH_CLONE_KINDS", "mariadb postgresql sqlite").split()
+SERVER = (
+    *("--innodb-buffer-pool-size=512M", "--innodb-log-file-size=512M", "--innodb-flush-log-at-trx-commit=1"),
+    *("--skip-log-bin", "--skip-log-slave-updates"),
+)
+POLL_SECONDS = 0.05
+ROWS_OF_A_TRANSACTION = 80_000  # as many as a chunk has
+IDLE_SECONDS = 5.0
+STATES = "SELECT State, Chunks FROM rplctl.rplctl_clone"
+Asked = Callable[[], list[tuple[Any, ...]]]  # State, Chunks of each table
+
+
+def measure() -> Iterator[Measurement]:
+    try:
+        with MariadbServer(SOURCE_OPTIONS) as source:
+            if MEMORY_ROWS:
+                yield from _memory(source)
+                return
+            copied.fill(source, ROWS)
+            kinds = {"mariadb": _into_mariadb, "postgresql": _into_postgresql, "sqlite": _into_sqlite}
+            for kind in KINDS:
+                yield from kinds[kind](source)
+    except ServerUnavailable as reason:
+        print(f"skipped: {reason}")
+
+
+def _told(name: str, cost: Cost, ours: Cost | None = None, note: str = "") -> Iterator[Measurement]:
+    wall = f"ratio {cost.seconds / ours.seconds:.2f}; " if ours else ""
+    used = f"ratio {cost.cpu / ours.cpu:.2f}" if ours else ""
+    yield Measurement(name, cost.seconds, "s", wall + note)
+    yield Measurement(f"{name}: CPU", cost.cpu, "s", used)
+
+
+def _into_mariadb(source: MariadbServer) -> Iterator[Measurement]:
+    with MariadbServer(SERVER) as target:
+        ours, first = _cloned(source, target, partial(target.sql, STATES))
+        assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
+        yield from _told("rplctl clone into MariaDB", ours, note=f"{first:.1f} s to the first rows")
+    peers = {"mariadb-dump | mariadb": copied.dumped}
+    if copied.has_mydumper():
+        peers["mydumper + myloader, 2 threads"] = copied.mydumped
+    else:
+        print("mydumper is not installed (apt-get install mydumper)")
+    for name, peer in peers.items():
+        with MariadbServer(SERVER) as target:
+            cost = copied.cost_of(partial(peer, source, target), [source, target])
+            assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
+            yield from _told(name, cost, ours)
+    yield from _beside_a_writer(source)
+
+
+def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
+    with copied.writing(source) as taken:
+        time.sleep(IDLE_SECONDS)
+    alone = copied.p95(taken)
+    with MariadbServer(SERVER) as target, copied.writing(source) as taken:
+        _cloned(source, target, partial(target.sql, STATES))
+        beside = copied.p95(taken)
+    yield Measurement("a writer's transaction on the source, p95", 1e3 * alone, "ms")
+    yield Measurement("the same beside rplctl clone, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")
+
+
+def _into_postgresql(source: MariadbServer) -> Iterator[Measurement]:
+    with PostgresqlServer() as target:
+        ours, first = _cloned(source, target, lambda: target.sql('SELECT "State", "Chunks" FROM rplctl.rplctl_clone'))
+        for table in TABLES:
+            assert target.sql(f"SELECT count(*), sum(k) FROM {DATABASE}.{table}")[0][0] == ROWS
+        yield from _told("rplctl clone into PostgreSQL", ours, note=f"{first:.1f} s to the first rows")
+    with PostgresqlServer() as target:
+        cost = _sum(_copied_bare(source, target, table) for table in TABLES)
+        yield from _told("bare COPY into PostgreSQL", cost, ours, _without_start(cost, ours, first))
+
+
+def _copied_bare(source: MariadbServer, target: PostgresqlServer, table: str) -> Cost:
+    text = "".join(f"{i}\t{k}\t{c}\t{pad}\n" for i, k, c, pad in source.rows(DATABASE, table)).encode()
+
+    def load() -> Sequence[int]:
+        with contextlib.closing(target.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(
+                f"CREATE TABLE {table} (id int PRIMARY KEY, k int, c varchar(120), pad varchar(60))".encode()
+            )
+            with cursor.copy(f"COPY {table} FROM STDIN".encode()) as copy:
+                for at in range(0, len(text), 1 << 20):
+                    copy.write(text[at : at + (1 << 20)])
+            cursor.execute(f"CREATE INDEX ON {table} (k)".encode())
+        return []
+
+    return copied.cost_of(load, [target])
+
+
+def _into_sqlite(source: MariadbServer) -> Iterator[Measurement]:
+    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
+        file = Path(name, "replica", "target.db")
+
+        def asked() -> list[tuple[Any, ...]]:
+            with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+                return connection.execute("SELECT State, Chunks FROM rplctl_clone").fetchall()
+
+        ours, first = _cloned(source, None, asked, Path(name))
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            for table in TABLES:
+                assert connection.execute(f"SELECT count(*) FROM {DATABASE}__{table}").fetchone() == (ROWS,)
+        yield from _told("rplctl clone into SQLite", ours, note=f"{first:.1f} s to the first rows")
+        file = Path(name, "bare.db")
+        cost = _sum(_executed_bare(source, file, table) for table in TABLES)
+        yield from _told("bare executemany into SQLite", cost, ours, _without_start(cost, ours, first))
+
+
+def _executed_bare(source: MariadbServer, file: Path, table: str) -> Cost:
+    rows = list(source.rows(DATABASE, table))
+    used = time.process_time()
+    began = time.perf_counter()
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA cache_size=-16384")
+        connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, k INTEGER, c TEXT, pad TEXT)")
+        left = iter(rows)
+        while piece := list(islice(left, ROWS_OF_A_TRANSACTION)):
+            connection.execute("BEGIN")
+            connection.executemany(f"INSERT INTO {table} ({COLUMNS}) VALUES (?, ?, ?, ?)", piece)
+            connection.execute("COMMIT")
+        connection.execute(f"CREATE INDEX k_{table} ON {table} (k)")
+    return Cost(time.perf_counter() - began, time.process_time() - used)
+
+
+def _sum(costs: Iterator[Cost]) -> Cost:
+    found = list(costs)
+    return Cost(sum(cost.seconds for cost in found), sum(cost.cpu for cost in found))
+
+
+def _without_start(cost: Cost, ours: Cost, first: float) -> str:
+    return f"ratio {cost.seconds / (ours.seconds - first):.2f} from the first rows on"
+
+
+def _cloned(
+    source: MariadbServer,
+    target: MariadbServer | PostgresqlServer | None,
+    asked: Asked,
+    folder: Path | None = None,
+    watch: Callable[[Replica], object] = lambda _: None,
+) -> tuple[Cost, float]:
+    """What it cost, and how long it took until the first rows were there."""
+    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
+        folder = folder or Path(name)
+        replica = Replica(folder)
+        try:
+            replica.run("init", *(target_options(target, folder) if target else ()),
+                        "--master-info-repository", "table", "--relay-log-info-repository", "table")  # fmt: skip
+            replica.change_master(source)
+            options = replica.datadir / "rplctl.toml"
+            options.write_text(f'replicate_do_db = "{DATABASE}"\n{options.read_text()}')
+            first = 0.0
+            began = time.perf_counter()
+
+            def copy() -> list[int]:
+                nonlocal first
+                replica.run("clone")
+                while not (rows := asked()) or any(state != "done" for state, _ in rows):
+                    if not first and any(chunks for _, chunks in rows):
+                        first = time.perf_counter() - began
+                    watch(replica)
+                    assert replica.pid("applier"), replica.logs()
+                    time.sleep(POLL_SECONDS)
+                return [pid for role in ("receiver", "applier") if (pid := replica.pid(role))]
+
+            return copied.cost_of(copy, [source, target] if target else [source]), first
+        finally:
+            replica.close()
+
+
+def _memory(source: MariadbServer) -> Iterator[Measurement]:
+    peaks: list[int] = []
+    for rows in (1_000_000, MEMORY_ROWS):
+        copied.fill(source, rows, TABLES[:1])
+        peak = [0]
+
+        def watch(replica: Replica, peak: list[int] = peak) -> None:
+            pids = [pid for role in ("receiver", "applier") if (pid := replica.pid(role))]
+            peak[0] = max(peak[0], anonymous_bytes(pids))
+
+        with MariadbServer(SERVER) as target:
+            _cloned(source, target, partial(target.sql, STATES), watch=watch)
+        peaks += peak
+        ratio = f"ratio {peaks[-1] / peaks[0]:.2f}" if len(peaks) > 1 else ""
+        yield Measurement(f"peak memory of a copy of {rows:,} rows", peaks[-1] / 1e6, "MB", ratio)

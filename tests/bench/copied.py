@@ -1,0 +1,133 @@
+"""What the copies of the benchmark `clone` are made of: the source's rows, its peers, and what each costs.
+
+CPU is that of both servers and of every client: of children that were waited for, and of what runs on by itself
+(rplctl's processes, a server's backends) by /proc.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.kit.private_server import PASSWORD, USER, PrivateServer
+from tests.kit.servers import MariadbServer
+
+DATABASE = "sb"
+TABLES = tuple(f"sbtest{number}" for number in range(1, 5))
+COLUMNS = "id, k, c, pad"
+
+
+def fill(source: MariadbServer, rows: int, tables: Sequence[str] = TABLES) -> None:
+    """Tables as `sysbench oltp_common prepare` makes them: numbered rows, a random k with an index, digits."""
+    eleven = "LPAD(FLOOR(RAND() * 1e11), 11, '0')"
+    c, pad = (f"CONCAT_WS('-', {', '.join([eleven] * groups)})" for groups in (10, 5))
+    source.sql(f"DROP DATABASE IF EXISTS {DATABASE}; CREATE DATABASE {DATABASE}")
+    for table in tables:
+        source.sql(
+            f"CREATE TABLE {table} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL DEFAULT 0,"
+            f" c CHAR(120) NOT NULL DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '');"
+            f" INSERT INTO {table} SELECT seq, 1 + FLOOR(RAND() * {rows}), {c}, {pad} FROM seq_1_to_{rows};"
+            f" CREATE INDEX k_{table} ON {table} (k)",
+            DATABASE,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    seconds: float
+    cpu: float  # seconds of all processes
+
+
+def cost_of(work: Callable[[], Sequence[int]], servers: Sequence[PrivateServer]) -> Cost:
+    """`work` gives the processes of its own that still run when it is done."""
+    pids = [server._process.pid for server in servers if server._process is not None]
+    before, began = _cpu(pids), time.perf_counter()
+    own = work()
+    seconds = time.perf_counter() - began
+    return Cost(seconds, _cpu([*pids, *own]) - before)
+
+
+def _cpu(pids: Sequence[int]) -> float:
+    """Seconds of these processes, all their descendants, and of our own children that ended."""
+    waited = resource.getrusage(resource.RUSAGE_CHILDREN)
+    parents, ticks = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            parents[int(stat.parent.name)] = int(fields[1])
+            ticks[int(stat.parent.name)] = sum(map(int, fields[11:15]))
+    family = set(pids)
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return waited.ru_utime + waited.ru_stime + sum(ticks.get(pid, 0) for pid in family) / os.sysconf("SC_CLK_TCK")
+
+
+def sign_in(server: MariadbServer) -> list[str]:
+    return [f"--socket={server.socket}", f"--user={USER}", f"--password={PASSWORD}"]
+
+
+def dumped(source: MariadbServer, target: MariadbServer) -> list[int]:
+    """mariadb-dump | mariadb"""
+    words = ["mariadb-dump", *sign_in(source), "--single-transaction", "--master-data=2", "--databases", DATABASE]
+    dump = subprocess.Popen(words, stdout=subprocess.PIPE)
+    subprocess.run(["mariadb", *sign_in(target)], stdin=dump.stdout, check=True)
+    assert dump.wait() == 0
+    return []
+
+
+def mydumped(source: MariadbServer, target: MariadbServer) -> list[int]:
+    """mydumper, then myloader, of 2 threads each."""
+    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as folder:
+        for program, server, words in (
+            ("mydumper", source, ["--database", DATABASE, "--outputdir", folder, "--rows", "100000"]),
+            ("myloader", target, ["--directory", folder]),
+        ):
+            where = ["--socket", str(server.socket), "--user", USER, "--password", PASSWORD]
+            subprocess.run([program, *where, "--threads", "2", *words], check=True)
+    return []
+
+
+def has_mydumper() -> bool:
+    return bool(shutil.which("mydumper") and shutil.which("myloader"))
+
+
+@contextlib.contextmanager
+def writing(source: MariadbServer) -> Iterator[list[float]]:
+    """An OLTP writer on a table beside those that are copied; the seconds of each of its transactions."""
+    source.sql("CREATE DATABASE IF NOT EXISTS oltp; DROP TABLE IF EXISTS oltp.t")
+    source.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT, w CHAR(100)); INSERT INTO t SELECT seq, 0, 'w' FROM"
+               " seq_1_to_10000", "oltp")  # fmt: skip
+    stop, taken = threading.Event(), list[float]()
+
+    def write() -> None:
+        with contextlib.closing(source.connect("oltp")) as connection, connection.cursor() as cursor:
+            number = 0
+            while not stop.wait(0.005):
+                number += 1
+                began = time.perf_counter()
+                cursor.execute("BEGIN")
+                cursor.execute(f"UPDATE t SET v = v + 1 WHERE id = {number * 7919 % 10000 + 1}")
+                cursor.execute(f"REPLACE INTO t VALUES ({number * 104729 % 10000 + 1}, 0, 'new')")
+                cursor.execute("COMMIT")
+                taken.append(time.perf_counter() - began)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        stop.set()
+        thread.join()
+
+
+def p95(seconds: Sequence[float]) -> float:
+    return sorted(seconds)[int(0.95 * (len(seconds) - 1))]
