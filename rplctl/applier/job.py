@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rplctl.applier.apply.batch import RETRY_PAUSE_SECONDS, BatchApplier
-from rplctl.applier.apply.clone_load import CloneLoader
 from rplctl.applier.apply.failover_position import enter_new_source
 from rplctl.applier.feed.commit_group_size import CommitGroupSize
 from rplctl.applier.feed.plan import Batch, groups_due, plan_batches
@@ -42,6 +41,7 @@ from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetErro
 from rplctl.event.gtid import is_executed
 from rplctl.failpoint import watch
 from rplctl.locks import InstanceLock, read_lock
+from rplctl.own_tables.clones import is_copying
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
@@ -52,6 +52,8 @@ from rplctl.target.base import Target
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+    from rplctl.applier.apply.clone_load import CloneLoader
 
 POLL_SECONDS = 0.02
 LONGEST_WAIT_SECONDS = 0.5
@@ -255,20 +257,20 @@ class Applier:
     def _loop(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout, by_gtid=self._by_gtid)
         purged_to = work.info.relay_log_name
-        clone = CloneLoader(self._config, self._channel, target, ledger, work)
+        clone = self._open_clone(work, ledger, target)
 
         def read_ahead() -> None:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
 
         while not self.stop.is_set() and not self._is_finished(work, clone):
-            if self._loads(clone):
+            if clone is not None and self._loads(clone):
                 continue
             groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
             if groups is None:
                 self._worked()
             batch, wait = None, 0.0
             try:
-                batches, wait = self._ready(groups, work, clone.until)
+                batches, wait = self._ready(groups, work, clone.until if clone is not None else Until())
                 for batch in batches:
                     if self.stop.is_set():
                         return
@@ -311,6 +313,14 @@ class Applier:
         self._report.applied(work.info, batch, changes)
         self._skipped(batch, work)
         return True
+
+    def _open_clone(self, work: BatchApplier, ledger: Ledger, target: Target) -> CloneLoader | None:
+        """What loads a copy's rows; None where there is none, and what was left of one is gone."""
+        if not (is_copying(target.engine, self._channel.name) or self._channel.clone_folder.exists()):
+            return None
+        from rplctl.applier.apply.clone_load import CloneLoader
+
+        return CloneLoader.open(self._config, self._channel, target, ledger, work)
 
     def _loads(self, clone: CloneLoader) -> bool:
         """Whether rows of a copy were due and are loaded, or STOP came while tables were locked."""
@@ -389,13 +399,13 @@ class Applier:
         """The source's clock minus ours, as the receiver found it; the delay counts by the source's."""
         return read_status(self._channel.status_path("receiver")).clock_difference if delay else 0.0
 
-    def _is_finished(self, work: BatchApplier, clone: CloneLoader) -> bool:
+    def _is_finished(self, work: BatchApplier, clone: CloneLoader | None) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""
         wanted, gtids = self._options.until_source, self._options.until_source_gtids
         synced = bool(gtids) and is_executed(gtids, work.info.gtid_executed)
         if not gtids and wanted is not None:
             synced = not work.info.exec_position.is_before(wanted)
-        synced = synced and not clone.is_open
+        synced = synced and not (clone is not None and clone.is_open)
         met = self._is_held or is_met(self._options.until, work.info)
         if synced or met:
             self._report.done()

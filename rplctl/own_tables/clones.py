@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from rplctl.errors import LockBusy
 from rplctl.own_tables.tables import cloned_tables
 from rplctl.schema.statement import TableName
+from rplctl.target import mapped_errors
 
 WAITING, COPYING, DONE = "waiting", "copying", "done"
 
@@ -47,6 +48,13 @@ def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
     query = select(*columns).where(table.c.Channel_name == channel)
     rows = connection.execute(query.order_by(table.c.Family, table.c.Database_name, table.c.Table_name))
     return [ClonedTable(*row) for row in rows]
+
+
+def is_copying(engine: Engine, channel: str) -> bool:
+    """Whether tables of the channel are not copied yet. Raises TargetError."""
+    c = cloned_tables(engine.dialect.name).c
+    with mapped_errors(engine.dialect.name), engine.connect() as connection:
+        return connection.execute(select(c.State).where(c.Channel_name == channel, c.State != DONE)).first() is not None
 
 
 def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTable]) -> None:

@@ -56,20 +56,35 @@ log = logging.getLogger(__name__)
 
 
 class CloneLoader:
-    """Of one connection to the target. Made before the first batch: it says what `work` leaves out."""
+    """Of one connection to the target; `rows`: the ledger's. Opened before the first batch: it says what `work` leaves
+    out.
+    """
 
-    def __init__(self, config: Config, channel: Channel, target: Target, ledger: Ledger, work: BatchApplier) -> None:
+    def __init__(  # noqa: PLR0913 - the parts of one loader
+        self,
+        config: Config,
+        channel: Channel,
+        target: Target,
+        ledger: Ledger,
+        work: BatchApplier,
+        rows: Sequence[ClonedTable],
+    ) -> None:
         self._channel, self._target, self._ledger, self._work = channel, target, ledger, work
         self._rules = ReplicationFilter.from_config(config)
         self._folder = CloneFolder(channel)
         self._server = statement_target(target)
         self._models: dict[TableName, TableModel] = {}  # of tables that are being loaded
         self.until = Until()  # where the next rows are wanted
-        with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
-            rows = read_clones(connection, channel.name)
         self._count = len(rows)
         self._waiting = {row.name: row for row in rows if row.State != DONE}
-        self._plan()
+
+    @classmethod
+    def open(cls, config: Config, channel: Channel, target: Target, ledger: Ledger, work: BatchApplier) -> CloneLoader:
+        """The reading end gets to know what is left to copy. Raises TargetError, OSError."""
+        with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
+            loader = cls(config, channel, target, ledger, work, read_clones(connection, channel.name))
+        loader._plan()
+        return loader
 
     @property
     def is_open(self) -> bool:
@@ -186,7 +201,7 @@ class CloneLoader:
         self._target.begin(foreign_keys=False)
         try:
             stored = self._ledger.stored(self._target.connection)
-            if stored is not None and stored.exec_position != here.exec_position:
+            if stored is not None and not stored.is_at(here):
                 raise taken_over(here)
             yield self._target.connection
         except BaseException:
