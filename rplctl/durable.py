@@ -115,21 +115,19 @@ def _open_temporary(path: Path) -> tuple[Path, int]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[int]:
-    """A descriptor for content that comes in pieces: it takes the file's place at once, durably, when the block ends
-    well; else nothing is left. Raises OSError.
+    """A descriptor for content that comes in pieces: it takes the file's place at once when the block ends well; else
+    nothing is left. Not durable: after a power cut the file may be junk, and its reader must see that. Raises OSError.
     """
     with naming(path):
         temporary, descriptor = _open_temporary(path)
     try:
         yield descriptor
-        sync(descriptor, path.name)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     finally:
         os.close(descriptor)
-    sync_folder(path.parent)
 
 
 def remove_leftovers(folder: Path) -> list[str]:

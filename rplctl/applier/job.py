@@ -158,7 +158,7 @@ class Applier:
                 self._by_gtid = patience.options.uses_gtid
                 target = self._open_target()
                 ledger = self._open_ledger(target)
-                context = self._open_spark()
+                context = self._open_spark(target)
             interrupter.actions = (self._spark.end, target.interrupt)
             with interrupter.expendable():
                 pipeline = Pipeline.open(context, self._spark.before_job)
@@ -192,14 +192,18 @@ class Applier:
             self._target = open_target(self._config.target_url)
         return self._target
 
-    def _open_spark(self) -> SparkContext:
+    def _open_spark(self, target: Target) -> SparkContext:
         """At the first connection; it outlives them."""
         if self._context is None:
-            warming = threading.Thread(target=warm_up)  # while the JVM starts
+            warming = threading.Thread(target=_warm_up, args=(self._is_copying(target),))  # while the JVM starts
             warming.start()
             self._context = self._spark.open()
             warming.join()
         return self._context
+
+    def _is_copying(self, target: Target) -> bool:
+        """Whether tables are copied, or what was left of that is to go."""
+        return is_copying(target.engine, self._channel.name) or self._channel.clone_folder.exists()
 
     def _open_ledger(self, target: Target) -> Ledger:
         evict_predecessor(self._channel, target.engine)
@@ -255,9 +259,13 @@ class Applier:
         ledger.close(work.info)
 
     def _loop(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
+        clone = self._open_clone(work, ledger, target)
+        with contextlib.closing(clone) if clone is not None else contextlib.nullcontext():
+            self._follow(work, ledger, target, clone)
+
+    def _follow(self, work: BatchApplier, ledger: Ledger, target: Target, clone: CloneLoader | None) -> None:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout, by_gtid=self._by_gtid)
         purged_to = work.info.relay_log_name
-        clone = self._open_clone(work, ledger, target)
 
         def read_ahead() -> None:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
@@ -316,7 +324,7 @@ class Applier:
 
     def _open_clone(self, work: BatchApplier, ledger: Ledger, target: Target) -> CloneLoader | None:
         """What loads a copy's rows; None where there is none, and what was left of one is gone."""
-        if not (is_copying(target.engine, self._channel.name) or self._channel.clone_folder.exists()):
+        if not self._is_copying(target):
             return None
         from rplctl.applier.apply.clone_load import CloneLoader
 
@@ -412,3 +420,11 @@ class Applier:
         if met:
             log.info("Slave SQL thread stopped because it reached its UNTIL %s", self._options.until.shown)
         return synced or met
+
+
+def _warm_up(for_copy: bool) -> None:
+    warm_up()
+    if for_copy:
+        from rplctl.result_set.warm_up import run_kernels
+
+        run_kernels()

@@ -4,6 +4,7 @@
     cloner       the reading end, beside the receiver
     folder       where the two ends meet: the plan, claims, chunk files
     bounds       a table's keys → chunks that partition them; the server compares, we never do
+    late_keys    which keys of a table are made when its rows are there
     chunk_file   one chunk's rows as they came, with the place of the log they belong to, whole or not at all
 
 The loading end is the applier's (applier/apply/clone_load.py), the ledger is in the target (own_tables/clones.py).

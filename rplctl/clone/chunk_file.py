@@ -8,8 +8,9 @@
     4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
     8       magic of the end
 
-Invariant: a file has its name only when it is whole; one that is cut or changed at any byte is refused, never loaded in
-part. Rows go through piece by piece: memory is one piece.
+Invariant: a file that is cut or changed at any byte is refused, never loaded in part; a killed process leaves none that
+is not whole, a power cut may. Nothing is synced: most files are loaded and gone before a disk has seen them.
+Rows go through piece by piece: memory is one piece.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class ChunkWriter:
 
 @contextmanager
 def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
-    """The file gets its name when the block ends well, and is durable then. Raises OSError."""
+    """The file gets its name when the block ends well. Raises OSError."""
     with replacing(path) as descriptor:
         writer = ChunkWriter(descriptor, head)
         yield writer

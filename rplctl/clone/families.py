@@ -6,10 +6,14 @@ applier goes on from there it follows both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
+
+_MOST_BYTES: Final = 1 << 30  # of families that share a snapshot: as much is read again when its reader is killed
+_MOST_TABLES: Final = 200  # the applier stands still while they are looked at
 
 
 def families(models: Mapping[TableName, TableModel]) -> list[list[TableName]]:
@@ -22,6 +26,22 @@ def families(models: Mapping[TableName, TableModel]) -> list[list[TableName]]:
                 for member in family[parent]:
                     family[member] = family[name]
     return list({id(members): members for members in family.values()}.values())
+
+
+def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], int]) -> Iterator[list[TableName]]:
+    """Small families as one: a snapshot costs the applier's standing still, and of one the tables are loaded side by
+    side. `bytes_of`: about.
+    """
+    members: list[TableName] = []
+    size = 0
+    for family in found:
+        more = sum(map(bytes_of, family))
+        if members and (size + more > _MOST_BYTES or len(members) + len(family) > _MOST_TABLES):
+            yield members
+            members, size = [], 0
+        members, size = members + family, size + more
+    if members:
+        yield members
 
 
 def parents_first(models: Mapping[TableName, TableModel]) -> list[TableModel]:

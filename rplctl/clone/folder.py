@@ -7,9 +7,9 @@
         TABLE.CHUNK.rows    chunk files, numbered in the order in which they are loaded
         complete.json       how many chunks each table has: all are here, or loaded
 
-Invariant: a file has its name when it is whole and durable. A snapshot is worth its claim: without claim.json nothing
-of it is loaded any more, and its family is read again. Nothing here is an authority: the ledger in the target says what
-is loaded, and all of the folder may be lost.
+Invariant: a file has its name when it is whole, and but for chunk files durable. A snapshot is worth its claim: without
+claim.json nothing of it is loaded any more, and its family is read again. Nothing here is an authority: the ledger in
+the target says what is loaded, and all of the folder may be lost.
 """
 
 from __future__ import annotations

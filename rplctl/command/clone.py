@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog, moved
 from rplctl.channel import Channel
-from rplctl.clone.families import families
+from rplctl.clone.families import families, together
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import (
@@ -79,6 +79,9 @@ class _Source:
     end: BinlogPosition
     facts: dict[TableName, tuple[str, int, int]]  # engine, rows, bytes
     sequences: dict[TableName, str]  # how MariaDB makes them
+
+    def bytes_of(self, name: TableName) -> int:
+        return self.facts.get(name, ("", 0, 0))[2]
 
 
 def clone(config: Config, channel_name: str, *, dry_run: bool = False) -> CloneResult:
@@ -225,7 +228,7 @@ def _add(
             first = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
             rows = [
                 ClonedTable(rules.rewritten(name[0]), name[1], name[0], number)
-                for number, members in enumerate(families(wanted), first)
+                for number, members in enumerate(together(families(wanted), source.bytes_of), first)
                 for name in members
             ]
             add_clones(connection, channel, rows)

@@ -4,6 +4,7 @@
     stream      bytes from a socket, cut anywhere → bytes of rows, and the packet that ends them
     rows        packets of rows → `event.images.Images`
     conversion  kernels for the cells whose form differs: DECIMAL, YEAR, dates and times, UUID
+    warm_up     all of these kernels compiled, before rows come
 
 Invariant: a cell read here and the same cell of a WRITE_ROWS event give the same bytes to every target.
 """

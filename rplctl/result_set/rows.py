@@ -69,7 +69,7 @@ def read_images(
             room = allocate(size + rows * extra)
             data, converted = byte_view(room), room[size:]
             if is_split:
-                _unite(view, at, room)
+                unite(view, at, room)
             else:
                 room[:size] = view[at:end]
         else:
@@ -131,7 +131,7 @@ def _measure(packets: Any, at: Any, most: Any) -> Any:
 
 
 @lean_kernel
-def _unite(packets: Any, at: Any, data: Any) -> None:
+def unite(packets: Any, at: Any, data: Any) -> None:
     """The payload of one row of many packets."""
     p = 0
     while True:

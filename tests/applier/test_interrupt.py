@@ -114,7 +114,7 @@ def test_a_batch_that_stop_met_is_begun_again_by_the_next_start(tmp_path: Path) 
             time.sleep(0.3)
 
     instance.target.apply_chunks = stop_in_the_middle  # type: ignore[method-assign,assignment]
-    with instance.applier._interrupter, pytest.raises(Stopped):
+    with instance.applier.interrupter, pytest.raises(Stopped):
         instance.apply(groups)
     at = instance.applier.info
     assert at == instance.reopen().info

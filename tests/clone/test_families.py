@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rplctl.clone.families import families, parents_first
+from rplctl.clone.families import families, parents_first, together
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
@@ -32,3 +32,11 @@ def test_parents_come_first_and_a_cycle_has_an_end() -> None:
     ordered = [model.name for model in parents_first(tables("c>p", "p>g", "g", "s>s", "a>b", "b>a"))]
     assert ordered.index("g") < ordered.index("p") < ordered.index("c")
     assert sorted(ordered) == ["a", "b", "c", "g", "p", "s"]
+
+
+def test_small_families_share_a_snapshot_and_a_large_one_has_its_own() -> None:
+    sizes = {"a": 1 << 29, "b": 1 << 28, "c": 1 << 31, "d": 1}
+    found = together([[("d", "a")], [("d", "b")], [("d", "c")], [("d", "d"), ("d", "a")]], lambda name: sizes[name[1]])
+    assert list(map(names, found)) == ["ab", "c", "ad"]
+    assert [len(members) for members in together([[("d", str(n))] for n in range(450)], lambda _: 0)] == [200, 200, 50]
+    assert list(together([], lambda _: 0)) == []

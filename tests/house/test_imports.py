@@ -28,6 +28,7 @@ LAZY = {
     ("rplctl.cli", "rplctl.cli.app"),
     ("rplctl.cli.app", "rplctl.cli.completion"),
     ("rplctl.applier.job", "rplctl.applier.apply.clone_load"),
+    ("rplctl.applier.job", "rplctl.result_set.warm_up"),
 }
 VERB_MODULES = {"rplctl.cli." + verb.replace("-", "_") for verb in VERBS}
 

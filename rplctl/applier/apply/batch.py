@@ -84,7 +84,7 @@ class BatchApplier:
         self._channel = channel
         self._target = target
         self._ledger = ledger
-        self._interrupter = interrupter
+        self.interrupter = interrupter
         self._tables = tables
         self._in_xa = ledger.mode is CommitMode.XA
         self._rules = ReplicationFilter.from_config(config)
@@ -183,8 +183,8 @@ class BatchApplier:
                 self.on_retry(error)
                 if error.errno not in KEEPS_CONNECTION:
                     self._target.reconnect()
-                self._interrupter.stop.wait(RETRY_PAUSE_SECONDS)
-                self._interrupter.check()
+                self.interrupter.stop.wait(RETRY_PAUSE_SECONDS)
+                self.interrupter.check()
                 batch = batch.left(begun, self.info)
         try:
             return self._apply(batch)
@@ -263,7 +263,7 @@ class BatchApplier:
         try:
             self._tables.begin_group(run)
             for first, last in pairwise([0, *ends]):
-                self._interrupter.check()
+                self.interrupter.check()
                 changes = work.result.changes
                 work.apply(run.part(first, last))
                 done += 1
@@ -321,7 +321,7 @@ class BatchApplier:
     def _one_by_one(self, batch: Batch, *, may_be_cut: bool = True) -> int:
         changes = 0
         for group in batch.one_by_one():
-            self._interrupter.check()
+            self.interrupter.check()
             if group.kind is BatchKind.SKIP:
                 changes += self._apply(group)
             else:
@@ -332,7 +332,7 @@ class BatchApplier:
         """The batch in the source's order, in one transaction. `may_be_cut`: by STOP, if it holds nothing but rows."""
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (
-            self._interrupter.work() if may_be_cut and only_rows else nullcontext(),
+            self.interrupter.work() if may_be_cut and only_rows else nullcontext(),
             event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
             run = read_run(events.data, events.start, events.end, events.description)
@@ -417,7 +417,7 @@ class BatchApplier:
                 keep_group(self._target.connection, self._channel.name, *left)
             elif self._is_again:
                 forget_group(self._target.connection, self._channel.name)
-            self._interrupter.before_commit()
+            self.interrupter.before_commit()
 
         new = moved_by(batch, self.info, self._config)
         left = self._group_behind(new.exec_position)

@@ -9,26 +9,29 @@ Rows take the encoders that row events take.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.apply.clone_loaders import Loaders
+from rplctl.applier.apply.clone_pieces import KEYS, Piece, Pieces
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.applier.decode.net_changes import table_chunk
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.options import Until
-from rplctl.applier.spark.pipeline import decode_chunks, encode_chunks, pieces_of
+from rplctl.applier.spark.pipeline import pieces_of
 from rplctl.channel import Channel
-from rplctl.clone.chunk_file import digest_of, read_chunk
+from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
 from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.clone.late_keys import late_keys, split_create, without
 from rplctl.commit.position_store import Ledger
 from rplctl.commit.step import taken_over
 from rplctl.config import Config
@@ -42,11 +45,11 @@ from rplctl.own_tables.models import store_models
 from rplctl.result_set.columns import quote, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.context import DdlContext
-from rplctl.schema.model import TableModel
-from rplctl.schema.plan import CreateStep, DatabaseModel, DdlPlan, DropStep
+from rplctl.schema.model import Key, TableModel
+from rplctl.schema.plan import AlterStep, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
-from rplctl.target.base import CountMismatch, Target, no_such_table
+from rplctl.target.base import BulkRows, CountMismatch, TableChunk, Target, no_such_table
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -73,7 +76,10 @@ class CloneLoader:
         self._rules = ReplicationFilter.from_config(config)
         self._folder = CloneFolder(channel)
         self._server = statement_target(target)
-        self._models: dict[TableName, TableModel] = {}  # of tables that are being loaded
+        self._models: dict[TableName, TableModel] = {}  # of the snapshot that is being loaded
+        self._keyed: set[int] = set()  # of its tables those that wait for no keys
+        self._stop = work.interrupter.stop
+        self._loaders = Loaders(target)
         self.until = Until()  # where the next rows are wanted
         self._count = len(rows)
         self._waiting = {row.name: row for row in rows if row.State != DONE}
@@ -85,6 +91,9 @@ class CloneLoader:
             loader = cls(config, channel, target, ledger, work, read_clones(connection, channel.name))
         loader._plan()
         return loader
+
+    def close(self) -> None:
+        self._loaders.close()
 
     @property
     def is_open(self) -> bool:
@@ -132,49 +141,77 @@ class CloneLoader:
         if any(by_source[table.name].Epoch != found.epoch for table in found.tables):
             self._begin(found, by_source)
             return True
-        counts = found.chunk_counts()
+        names = [by_source[table.name].name for table in found.tables]
+        self._learn(names)
+        if self._server is None:  # keys come in the transaction in which the tables are done
+            self._keyed.update(range(len(names)))
+        pieces = Pieces(found, [self._waiting[name].Chunks for name in names], self._keyed, self._stop.is_set)
+        try:
+            with self._work.interrupter.work():
+                self._loaders.run(partial(self._load_pieces, found, names, pieces))
+                if pieces.failure is not None:
+                    raise pieces.failure
+        except FileNotFoundError:  # the reading end has just begun again
+            return False
+        except RelayLogError as error:
+            log.warning("%s; its tables are copied again", error.message)
+            found.remove()
+            return True
+        self._keyed.update(number for number, chunk in pieces.done if chunk == KEYS)
+        return bool(pieces.done) or self._is_over(found, rows, by_source)
+
+    def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
+        """Nothing is there to be loaded: because all is, or is not read yet."""
+        if (counts := found.chunk_counts()) is None:
+            return False
         for number, table in enumerate(found.tables):
             row = by_source[table.name]
-            if counts is not None and row.Chunks == counts[number]:
-                continue
             path = found.chunk_path(number, row.Chunks)
-            if path.exists():
-                try:
-                    self._load(path, table, row)
-                except FileNotFoundError:  # the reading end has just begun again
-                    return False
-                except RelayLogError as error:
-                    log.warning("%s; its tables are copied again", error.message)
-                    found.remove()
-                return True
-            if found.chunk_counts() is not None and not path.exists():  # asked in this order
+            if row.Chunks != counts[number] and not path.exists():
                 log.warning("%s is missing; its tables are copied again", path)
                 found.remove()
-            return False
-        if counts is None:  # no table is left of the family
-            return False
+            if row.Chunks != counts[number] or number not in self._keyed:
+                return False
         self._end(found, rows, by_source)
         return True
+
+    def _load_pieces(self, found: Snapshot, names: list[TableName], pieces: Pieces, target: Target) -> None:
+        """By one thread, on one connection."""
+        while (piece := pieces.next()) is not None:
+            try:
+                if piece[1] == KEYS:
+                    self._add_keys(target, found, piece[0], names[piece[0]])
+                else:
+                    self._load(target, found, piece, names[piece[0]], pieces)
+            except BaseException as error:
+                pieces.end(piece, error)
+                raise
+            pieces.end(piece)
 
     def _begin(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> None:
         """Empty tables; what an earlier snapshot had brought goes."""
         begun = [(by_source[table.name], table) for table in found.tables]
         if self._server is not None:
-            self._server.make_tables([text for _, table in begun for text in self._statements(table)])
+            self._server.make_tables([text for _, table in begun for text in self._statements(table, found)])
         models = {row.name: moved(table.model, self._rules) for row, table in begun}
         defaults = {row.Database_name: replace(table.database, name=row.Database_name) for row, table in begun}
         fresh = ClonedTable("", "", "", 0, COPYING, found.epoch, Position=found.low.position)
         now = [replace(fresh, **{name: getattr(row, name) for name in _NAMES}) for row, _ in begun]
-        with self._transaction() as connection:
+        with self._transaction(self._target) as connection:
             if self._server is None:
                 self._make(models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
             for (row, _), new in zip(begun, now, strict=True):
                 move_clone(connection, self._channel.name, row, new)
         self._waiting.update((row.name, row) for row in now)
-        self._models.clear()
+        self._forget()
         if self._server is None:
             self._work.learned(models, defaults)
+
+    def _forget(self) -> None:
+        """What is known of the snapshot that was loaded."""
+        self._models.clear()
+        self._keyed.clear()
 
     def _make(self, models: dict[TableName, TableModel], defaults: dict[str, DatabaseModel]) -> None:
         catalog = self._work.catalog
@@ -182,70 +219,92 @@ class CloneLoader:
         gone: dict[TableName, TableModel | None] = {(model.database, model.name): None for model in there}
         dropped = DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(there))), gone)
         self._target.execute_ddl(dropped, catalog)
-        made = DdlPlan((), DdlContext(), tuple(map(CreateStep, parents_first(models))), {**models}, {**defaults})
+        bare = [without(model, late_keys(model, models.values())) for model in parents_first(models)]
+        made = DdlPlan((), DdlContext(), tuple(map(CreateStep, bare)), {**models}, {**defaults})
         self._target.execute_ddl(made, catalog.after(dropped))
 
-    def _model(self, name: TableName) -> TableModel:
-        """As the target has it."""
-        if name not in self._models:
-            found = self._server.table_model(*name) if self._server is not None else self._work.catalog.tables.get(name)
-            if found is None:
-                raise no_such_table(*name)
-            self._models[name] = found
-        return self._models[name]
+    def _learn(self, names: Iterable[TableName]) -> None:
+        """The tables as the target has them."""
+        for name in names:
+            if name not in self._models:
+                server = self._server
+                found = server.table_model(*name) if server is not None else self._work.catalog.tables.get(name)
+                if found is None:
+                    raise no_such_table(*name)
+                self._models[name] = found
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self, target: Target) -> Iterator[Connection]:
         """Of the target, where the position is still ours. Raises LockBusy."""
         here = self._work.info
-        self._target.begin(foreign_keys=False)
+        target.begin(foreign_keys=False)
         try:
-            stored = self._ledger.stored(self._target.connection)
+            stored = self._ledger.stored(target.connection)
             if stored is not None and not stored.is_at(here):
                 raise taken_over(here)
-            yield self._target.connection
+            with mapped_errors(target.kind):
+                yield target.connection
         except BaseException:
-            self._target.rollback()
+            target.rollback()
             raise
-        self._target.commit()
+        target.commit()
 
-    def _statements(self, table: CopiedTable) -> Sequence[str]:
+    def _statements(self, table: CopiedTable, found: Snapshot) -> Sequence[str]:
         database = self._rules.rewritten(table.model.database)
         collate = f" COLLATE {table.database.collation}" if table.database.collation else ""
         return (
             f"CREATE DATABASE IF NOT EXISTS {quote(database)} CHARACTER SET {table.database.charset}{collate}",
             f"USE {quote(database)}",
             f"DROP TABLE IF EXISTS {quote(table.model.name)}",
-            table.create,
+            split_create(table.create, _late(table, found))[0],
         )
 
-    def _load(self, path: Path, table: CopiedTable, row: ClonedTable) -> None:
-        """Raises RelayLogError for a file that is not whole, or not this table's."""
+    def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
+        """Raises RelayLogError for a file that is not whole, or not this table's; GivenUp."""
+        table, path = found.tables[piece[0]], found.chunk_path(*piece)
         file = read_chunk(path)
-        if (file.head.epoch, file.head.chunk) != (row.Epoch, row.Chunks) or file.head.digest != digest_of(table.create):
+        if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
             raise RelayLogError(f"{path} holds another chunk than its name says")
-        model = self._model(row.name)
-        columns = selected_columns(table.model.columns, takes_numbers=self._server is not None)
-        more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows,
-                       Byte_count=row.Byte_count + len(file.packets))  # fmt: skip
-        with self._transaction() as connection:
-            for images in read_images(file.packets, columns, file.head.wire_types):
-                rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), self._target.kind)
-                bulk = self._target.bulk_rows
-                chunk = table_chunk(rows, bulk, framed=self._target.takes_frames)
-                encoded = b"".join(pieces_of(encode_chunks([chunk])))
+        model = self._models[name]
+        with self._transaction(target) as connection:
+            for chunk in _chunks(file, table, model, target):
                 try:
-                    self._target.apply_chunks(decode_chunks(encoded), {row.name: model})
+                    target.apply_chunks([chunk], {name: model})
                 except CountMismatch as error:
-                    raise _has_other_rows(row) from error
+                    raise _has_other_rows(name) from error
+            pieces.await_turn(piece)
+            row = self._waiting[name]
+            more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows,
+                           Byte_count=row.Byte_count + len(file.packets))  # fmt: skip
             move_clone(connection, self._channel.name, row, more)
-        self._waiting[row.name] = more
+        self._waiting[name] = more
         path.unlink(missing_ok=True)
+
+    def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
+        """To a table of a server, whose DDL commits: those that it does not have yet."""
+        table, server = found.tables[number], statement_target(target)
+        assert server is not None
+        wanted = split_create(table.create, _late(table, found))[1]
+        while wanted:
+            model = server.table_model(*name)
+            if model is None:
+                raise no_such_table(*name)
+            there = {key.name.casefold() for key in model.keys}
+            missing = [f"ADD {text}" for key, text in wanted.items() if key.casefold() not in there]
+            if not missing:
+                return
+            try:
+                server.make_tables([f"ALTER TABLE {quote(name[0])}.{quote(name[1])} {', '.join(missing)}"])
+            except TargetError as error:
+                if error.errno != er.DUP_KEYNAME:  # that of an applier which was killed goes on by itself
+                    raise
 
     def _end(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
         """From here on these tables are replicated."""
         copied = {by_source[table.name].name for table in found.tables}
-        with self._transaction() as connection:
+        with self._transaction(self._target) as connection:
+            if self._server is None:
+                self._make_keys([self._models[name] for name in copied])
             for row in rows:
                 if row.name in copied:
                     move_clone(connection, self._channel.name, row, replace(row, State=DONE))
@@ -254,9 +313,20 @@ class CloneLoader:
         for row in rows:
             self._waiting.pop(row.name, None)
         log.info("copied at %s: %s", found.low.position, ", ".join(".".join(row.name) for row in rows))
+        self._forget()
         self._plan()
         found.remove()
         self.until = Until()
+
+    def _make_keys(self, models: Sequence[TableModel]) -> None:
+        """Those that `_make` left out."""
+        steps = [
+            AlterStep(without(model, late), model, tuple(column.name for column in model.columns))
+            for model in models
+            if (late := late_keys(model, models))
+        ]
+        changes: dict[TableName, TableModel | None] = {(step.new.database, step.new.name): step.new for step in steps}
+        self._target.execute_ddl(DdlPlan((), DdlContext(), tuple(steps), changes), self._work.catalog)
 
 
 def _events(images: Images) -> RowsEvents:
@@ -268,9 +338,25 @@ def _events(images: Images) -> RowsEvents:
     )
 
 
-def _has_other_rows(row: ClonedTable) -> TargetError:
+def _late(table: CopiedTable, found: Snapshot) -> tuple[Key, ...]:
+    return late_keys(table.model, [other.model for other in found.tables])
+
+
+def _chunks(file: ChunkFile, table: CopiedTable, model: TableModel, target: Target) -> Iterator[TableChunk]:
+    """Its rows as the target takes them, piece by piece."""
+    columns = selected_columns(table.model.columns, takes_numbers=statement_target(target) is not None)
+    for images in read_images(file.packets, columns, file.head.wire_types):
+        rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), target.kind)
+        chunk = table_chunk(rows, target.bulk_rows, framed=target.takes_frames)
+        if chunk.bulk is not None:
+            parts = (replace(part, text=b"".join(pieces_of([part.text]))) for part in chunk.bulk.parts)
+            chunk = replace(chunk, bulk=BulkRows(*parts))
+        yield chunk
+
+
+def _has_other_rows(name: TableName) -> TargetError:
     return TargetError(
-        f"{'.'.join(row.name)} holds rows that the copy did not bring: somebody else writes into it",
+        f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",
         errno=er.DUP_ENTRY,
         hint="stop that, drop the table on the target, then rplctl start: it is copied again",
     )

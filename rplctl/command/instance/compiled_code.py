@@ -22,7 +22,7 @@ def compile_kernels(datadir: Path) -> None:
 
     choose_folder(datadir)
     if cache_folder() is not None and not is_compiled():
-        command = [sys.executable, "-m", "rplctl.demo.warm_up"]
+        command = [sys.executable, "-m", "rplctl.result_set.warm_up"]
         null = subprocess.DEVNULL
         child = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
         _background.append(child)  # ends by itself

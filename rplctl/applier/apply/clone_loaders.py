@@ -1,0 +1,44 @@
+"""Threads that load a copy's chunks, each with a connection of its own: a server uses one core for one connection.
+
+Invariant: nothing of them is in work when `run` returns. Their connections have no fence: the ledger's compare-and-swap
+in each transaction is theirs (own_tables/clones.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Final
+
+from rplctl.target import dialect_of
+from rplctl.target.base import Target
+
+CONNECTIONS: Final = 2
+
+
+class Loaders:
+    """On `target` itself where it has one writer at a time."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._is_alone = dialect_of(target.kind).is_one_file
+        self._others: list[Target] = []
+        self._threads: ThreadPoolExecutor | None = None
+
+    def run(self, work: Callable[[Target], None]) -> None:
+        """`work` on each connection at the same time, until all have ended; it keeps its errors for the caller."""
+        if self._is_alone:
+            return work(self._target)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(CONNECTIONS, "rplctl-load")
+            dialect = dialect_of(self._target.kind)
+            self._others = [dialect.open_target(self._target.engine) for _ in range(CONNECTIONS)]
+        wait([self._threads.submit(work, target) for target in self._others])
+        return None
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
+        for target in self._others:
+            target.reconnect()
+        self._threads, self._others = None, []

@@ -1,0 +1,93 @@
+"""What of a snapshot is to be loaded: handed out to some threads, which commit a table's chunks in their order.
+
+Invariant: each chunk is handed out once, a table's late keys when all of its chunks are committed. After a failure
+nothing more is handed out, and what waits for its turn is given up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from rplctl.clone.folder import Snapshot
+
+KEYS: Final = -1  # in place of a chunk: the table's late keys
+Piece = tuple[int, int]  # number of the table, of the chunk
+_SECONDS: Final = 2.0  # in which pieces are handed out; then others have their turn
+_POLL_S: Final = 0.01
+
+
+class GivenUp(Exception):
+    """Another piece failed."""
+
+
+class Pieces:
+    """`loaded`: how many chunks each table has already; `keyed`: tables that wait for no keys."""
+
+    def __init__(
+        self, found: Snapshot, loaded: Sequence[int], keyed: Collection[int], stop: Callable[[], bool]
+    ) -> None:
+        self._found, self._stop = found, stop
+        self._counts = found.chunk_counts()
+        self._given, self._committed = list(loaded), list(loaded)
+        self._keyed = set(keyed)
+        self._in_work = 0
+        self._changed = threading.Condition()
+        self._deadline = time.monotonic() + _SECONDS
+        self.failure: BaseException | None = None
+        self.done: list[Piece] = []
+
+    def next(self) -> Piece | None:
+        """One that is due, waited for while others are in work; None: end with it for now."""
+        with self._changed:
+            while self.failure is None and not self._stop() and time.monotonic() < self._deadline:
+                if (piece := self._due()) is not None:
+                    self._in_work += 1
+                    return piece
+                if not self._in_work:
+                    return None
+                self._changed.wait(_POLL_S)
+        return None
+
+    def _due(self) -> Piece | None:
+        for number in range(len(self._given)):
+            is_read = self._is_read(number)  # asked before its next chunk
+            chunk = self._given[number]
+            if self._found.chunk_path(number, chunk).exists():
+                self._given[number] += 1
+                return number, chunk
+            if is_read and self._committed[number] == chunk and number not in self._keyed:
+                self._keyed.add(number)
+                return number, KEYS
+            if not is_read and not chunk:
+                return None  # tables are read one after the other
+        return None
+
+    def _is_read(self, number: int) -> bool:
+        """Whether it has all its chunk files, or had."""
+        if self._counts is None and number + 1 < len(self._given):
+            return self._given[number + 1] > 0 or self._found.chunk_path(number + 1, 0).exists()
+        self._counts = self._counts or self._found.chunk_counts()
+        return self._counts is not None
+
+    def await_turn(self, piece: Piece) -> None:
+        """Until the chunk is the next of its table. Raises GivenUp."""
+        number, chunk = piece
+        with self._changed:
+            while self.failure is None and self._committed[number] < chunk:
+                self._changed.wait(_POLL_S)
+            if self.failure is not None:
+                raise GivenUp
+
+    def end(self, piece: Piece, failure: BaseException | None = None) -> None:
+        """It is committed, or failed."""
+        with self._changed:
+            self._in_work -= 1
+            if failure is None:
+                self.done.append(piece)
+                self._committed[piece[0]] += piece[1] != KEYS
+            elif self.failure is None and not isinstance(failure, GivenUp):
+                self.failure = failure
+            self._changed.notify_all()

@@ -1,0 +1,54 @@
+"""Which keys of a table are made when all of its rows are there: one sort instead of a search for each row.
+
+A key stays where something needs it before: it tells rows apart (`target.base.key_of`), numbers them (AUTO_INCREMENT),
+or a foreign key stands on it, on either side. Invariant: a table with its late keys is the table that the source has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from rplctl.result_set.columns import quote
+from rplctl.schema.model import Key, TableModel
+
+
+def late_keys(model: TableModel, others: Iterable[TableModel]) -> tuple[Key, ...]:
+    """`others`: tables that may refer to it."""
+    has_primary = model.primary_key is not None
+    needed = {column.name.casefold() for column in model.columns if column.auto_increment}
+    needed |= {key.columns[0].casefold() for key in model.foreign_keys}
+    needed |= {
+        key.ref_columns[0].casefold()
+        for other in others
+        for key in other.foreign_keys
+        if (key.ref_database, key.ref_table) == (model.database, model.name)
+    }
+    kinds = ("unique", "index") if has_primary else ("index",)
+    return tuple(
+        key
+        for key in model.keys
+        if key.kind in kinds and not key.has_expression and key.columns[0].casefold() not in needed
+    )
+
+
+def without(model: TableModel, keys: Collection[Key]) -> TableModel:
+    return replace(model, keys=tuple(key for key in model.keys if key not in keys))
+
+
+def split_create(create: str, keys: Collection[Key]) -> tuple[str, dict[str, str]]:
+    """What SHOW CREATE TABLE prints without these keys, and each of them as ALTER TABLE … ADD takes it, by name. One
+    that is not found stays where it is.
+    """
+    begins = {f"  {kind}KEY {quote(key.name)} (": key.name for key in keys for kind in ("", "UNIQUE ")}
+    kept: list[str] = []
+    found: dict[str, str] = {}
+    for line in create.split("\n"):
+        name = next((name for begin, name in begins.items() if line.startswith(begin)), None)
+        if name is None:
+            kept.append(line)
+        else:
+            found[name] = line.strip().removesuffix(",")
+    last = max(number for number, line in enumerate(kept) if line.startswith("  "))
+    kept[last] = kept[last].removesuffix(",")
+    return "\n".join(kept), found

@@ -1,0 +1,28 @@
+"""Compile the kernels of a copy, too: what `demo.warm_up` does for those that every start needs.
+
+As a program it does both, and is what a new instance runs in the background. Invariant: nothing but the cache changes.
+"""
+
+from __future__ import annotations
+
+from rplctl.demo import warm_up as demo
+from rplctl.event.jit import byte_view
+from rplctl.event.table_map import ColumnType
+from rplctl.result_set.columns import selected_columns
+from rplctl.result_set.rows import in_memory, read_images, unite
+from rplctl.result_set.stream import RowStream
+from rplctl.schema.model import Column
+
+_ROW = b"\x06\0\0\1" + b"\0\0" + b"\1\0\0\0"  # a packet: no NULL, 1
+
+
+def run_kernels() -> None:
+    """Over a row of one number: conversions of other types are compiled with it."""
+    list(read_images(_ROW, selected_columns([Column("id", "int")]), [ColumnType.LONG]))
+    unite(byte_view(_ROW), 0, in_memory(len(_ROW)))
+    RowStream(1).take(byte_view(_ROW))
+
+
+if __name__ == "__main__":
+    demo.warm_up()
+    run_kernels()

@@ -1,0 +1,14 @@
+"""The kernels of a copy are compiled before its first rows come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rplctl.result_set import rows, stream
+from rplctl.result_set.warm_up import run_kernels
+
+
+def test_a_row_of_one_number_compiles_each_kernel_once() -> None:
+    run_kernels()
+    kernels: list[Any] = [rows._measure, rows._walk, rows.unite, stream._step]
+    assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1, 1]
