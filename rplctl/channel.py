@@ -72,6 +72,11 @@ class Channel:
         """What waits to be loaded of a copy (clone/folder.py); all of it may be lost."""
         return self.run_folder / "clone"
 
+    @property
+    def clone_plan(self) -> Path:
+        """There as long as tables are to be copied."""
+        return self.clone_folder / "plan.json"
+
     def lock_path(self, role: str) -> Path:
         """`receiver`, `applier` or `admin`: one holder each."""
         return self.run_folder / f"{role}.lock"

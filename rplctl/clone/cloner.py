@@ -56,12 +56,11 @@ class _BeginAgain(Exception):
 class _Stopped(Exception): ...
 
 
-class Cloner(threading.Thread):
-    def __init__(self, config: Config, channel: Channel) -> None:
-        super().__init__(name="rplctl-cloner", daemon=True)
+class Cloner:
+    def __init__(self, config: Config, channel: Channel, stop: threading.Event) -> None:
+        self.stop = stop
         self._config, self._channel = config, channel
         self._folder = CloneFolder(channel)
-        self.stop = threading.Event()
 
     def run(self) -> None:
         for begun in self._folder.snapshots():

@@ -84,17 +84,17 @@ class Snapshot:
 
 class CloneFolder:
     def __init__(self, channel: Channel) -> None:
-        self.path = channel.clone_folder
+        self.path, self._plan = channel.clone_folder, channel.clone_plan
 
     def read_plan(self) -> Plan:
         """{} when there is nothing to copy."""
-        stored = _read(self.path / "plan.json") or {}
+        stored = _read(self._plan) or {}
         return {int(family): [(str(d), str(t)) for d, t in tables] for family, tables in stored.items()}
 
     def write_plan(self, plan: Plan) -> None:
         if plan:
             private_folder(self.path)
-            _write(self.path / "plan.json", plan)
+            _write(self._plan, plan)
         else:
             shutil.rmtree(self.path, ignore_errors=True)
 

@@ -135,10 +135,12 @@ def _stands(relay: RelayLogInfo) -> Note:
 
 def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:
     """Up to where the source's log is applied; where fetching once began when nothing is."""
-    from rplctl.relay_log.locate import first_fetched
-
     index = RelayLogIndex(channel)
-    begun = None if relay.master_log_name else first_fetched(index, index.names(), relay, by_gtid=by_gtid)
+    begun = None
+    if not relay.master_log_name and (fetched := index.names()):
+        from rplctl.relay_log.locate import first_fetched
+
+        begun = first_fetched(index, fetched, relay, by_gtid=by_gtid)
     return begun or BinlogPosition(relay.master_log_name, max(FIRST_EVENT_POSITION, relay.master_log_pos))
 
 

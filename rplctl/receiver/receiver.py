@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
-from rplctl.clone.cloner import Cloner
 from rplctl.config import Config
 from rplctl.demo.warm_up import warm_up
 from rplctl.errors import NotConfigured, RelayLogError, RplError, TargetError
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.2  # how soon a signal is heeded
 TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which holds our records, is away
+COPY_POLL_S: Final = 0.5
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 _MOST_WORDS: Final = 500  # of an unforeseen error: what a server sent may be in it
 Handler = Callable[[int, FrameType | None], object] | int | None
@@ -64,6 +64,7 @@ class Receiver:
         self._config = config
         self._channel = channel
         self._stopping = False
+        self._ended = threading.Event()
         self._flush_logs = False
         self._connecting = False
         self._connections = 0
@@ -77,11 +78,11 @@ class Receiver:
     def run(self) -> None:
         with hold_lock(self._channel, "receiver"), self._reporter.begin():
             previous = self._listen_to_signals()
-            cloner = Cloner(self._config, self._channel)
+            copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
             try:
                 watch(self._channel.run_folder)
                 warm_up()
-                cloner.start()
+                copying.start()
                 self._receive()
             except RplError as error:
                 self._reporter.failed(error)
@@ -91,10 +92,18 @@ class Receiver:
                 self._reporter.failed(failure)
                 raise failure from error
             finally:
-                cloner.stop.set()
+                self._ended.set()
                 self._reporter.stopped()
                 for number, handler in previous.items():
                     signal.signal(number, handler)
+
+    def _copy(self) -> None:
+        """The reading end of `rplctl clone`, from when there is something to copy: most channels never load it."""
+        while not self._ended.wait(COPY_POLL_S):
+            if self._channel.clone_plan.exists():
+                from rplctl.clone.cloner import Cloner
+
+                Cloner(self._config, self._channel, self._ended).run()
 
     def _unexpected(self, error: Exception) -> RplError:
         """What the operator reads of an error that nobody foresaw: where it was, and what to do."""

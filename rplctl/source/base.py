@@ -9,17 +9,18 @@ twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
 from rplctl.position import BinlogPosition
 
-Bytes = npt.NDArray[np.uint8]
-Offsets = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Bytes: TypeAlias = "npt.NDArray[np.uint8]"
+Offsets: TypeAlias = "npt.NDArray[np.int64]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, log_number, numbered_log_name
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.secret import protect
+from rplctl.source.network_namespace import check_network_namespace
+from rplctl.source.replica_id import replica_identity
 
 _POSITION_OPTIONS = ("master_log_file", "master_log_pos", "relay_log_file", "relay_log_pos")
 _SOURCE_OPTIONS = ("master_host", "master_port", "master_binlog_dir")
@@ -50,8 +52,6 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
             hint="name the folder that holds binlog.000001, binlog.000002, … (mysqlbinlog --raw, or a backup of them)",
         )
     if changes.network_namespace:
-        from rplctl.source.network_namespace import check_network_namespace
-
         check_network_namespace(changes.network_namespace)
     if not (master.is_configured or changes.master_host or changes.master_binlog_dir):
         raise UsageError(
@@ -150,8 +150,6 @@ def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> No
     """IGNORE_SERVER_IDS must not undo replicate_same_server_id. Raises UsageError 1650."""
     if not (config.replicate_same_server_id and changes.ignore_server_ids):
         return
-    from rplctl.source.replica_id import replica_identity
-
     own = replica_identity(config, channel).server_id
     if own in changes.ignore_server_ids:
         raise UsageError(

@@ -19,6 +19,7 @@ from enum import StrEnum
 from rplctl.channel import Channel
 from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
+from rplctl.command.check.progress import check_progress
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
 from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips
@@ -117,8 +118,6 @@ def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
     if may_have_table(config):
         yield from _told(lambda: check_target(config, channel, stored))
     if scope is Scope.ONLINE:
-        from rplctl.command.check.progress import check_progress
-
         yield from _told(lambda: check_source(config, stored))
         yield from _told(lambda: check_progress(config, channel, stored))
     yield from _told(lambda: _disk(config))
