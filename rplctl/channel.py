@@ -25,7 +25,7 @@ from rplctl import mysql_errors as er
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy, UsageError, file_error
 from rplctl.locks import flock
-from rplctl.plain_file import open_plain
+from rplctl.plain_file import closing_descriptor, open_plain
 
 MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
@@ -137,8 +137,7 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
     Raises LockBusy, naming the holder, when another process has it; RplError when the disk has no room for it.
     """
     private_folder(channel.run_folder)
-    descriptor = _opened(channel, role, os.O_RDWR | os.O_CREAT)
-    try:
+    with closing_descriptor(_opened(channel, role, os.O_RDWR | os.O_CREAT)) as descriptor:
         deadline = time.monotonic() + patience_s
         while not flock(descriptor, wait=False):
             if time.monotonic() > deadline:
@@ -154,8 +153,6 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
         except OSError as error:
             raise file_error(error, channel.name) from error
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _opened(channel: Channel, role: str, flags: int) -> int:
@@ -176,10 +173,8 @@ def lock_holder(channel: Channel, role: str) -> int | None:
         descriptor = _opened(channel, role, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    try:
+    with closing_descriptor(descriptor):
         if flock(descriptor, shared=True, wait=False):
             return None
         text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
         return int(text) if text.isdecimal() and len(text) < _PID_DIGITS else 0
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,7 @@ from pathlib import Path
 from rplctl.durable import replace_file
 from rplctl.locks import flock
 from rplctl.mask import masked
+from rplctl.plain_file import closing_descriptor
 
 LARGEST = 16 << 20  # bytes
 LOOK_SECONDS = 5.0
@@ -75,8 +76,7 @@ def turn_over(path: Path, largest: int = LARGEST) -> bool:
     """Move what is in the log to `.1` when there is more than `largest`. Of two processes that do it, one does.
     Raises OSError.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with closing_descriptor(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as descriptor:
         flock(descriptor)
         size = os.fstat(descriptor).st_size
         if size <= largest:
@@ -84,8 +84,6 @@ def turn_over(path: Path, largest: int = LARGEST) -> bool:
         replace_file(path.with_name(f"{path.name}.1"), _end_of(descriptor, size, largest), durable=False)
         os.ftruncate(descriptor, 0)
         return True
-    finally:
-        os.close(descriptor)
 
 
 def _end_of(descriptor: int, size: int, largest: int) -> bytes:

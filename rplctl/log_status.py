@@ -15,7 +15,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -60,7 +60,6 @@ class LogResource(Protocol):
 
     def collect(self) -> None:
         """Raises RplError."""
-        ...
 
     def unlock(self) -> None: ...
 
@@ -242,8 +241,7 @@ def collect_log_status(
     deadline = began + patience_s
     held, map_held = 0.0, 0.0
     patience = ROUND_PATIENCE_S
-    collector = collector_lock(datadir)
-    try:
+    with closing(collector_lock(datadir)) as collector:
         if not collector.acquire(patience_s=patience_s):
             raise lock_wait_timeout("another log-status runs", "rplctl log-status")
         while True:
@@ -258,19 +256,14 @@ def collect_log_status(
                 raise lock_wait_timeout("a receiver or applier keeps its lock", "rplctl show-status")
             patience = min(patience * 1.3, LONGEST_PATIENCE_S)
             time.sleep(_PAUSE_S)
-    finally:
-        collector.close()
 
 
 @contextmanager
 def _map_held(datadir: Any, deadline: float) -> Iterator[None]:
-    channels = channel_map(datadir)
-    try:
+    with closing(channel_map(datadir)) as channels:
         if not channels.acquire_exclusive(max(0.0, deadline - time.monotonic())):
             raise lock_wait_timeout("a command on a channel runs", "rplctl log-status")
         yield
-    finally:
-        channels.close()
 
 
 def _round(

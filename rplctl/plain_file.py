@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,15 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> 
         os.close(descriptor)
         raise
     return descriptor
+
+
+@contextmanager
+def closing_descriptor(descriptor: int) -> Iterator[int]:
+    """It is closed when the block ends."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from rplctl.durable import replace_file, write_all
 from rplctl.errors import RplError
-from rplctl.plain_file import parsed_json, read_plain
+from rplctl.plain_file import closing_descriptor, parsed_json, read_plain
 
 log = logging.getLogger(__name__)
 _told: set[Path] = set()  # files that could not be written last time
@@ -146,14 +146,11 @@ def _put(path: Path, data: bytes) -> None:
     except OSError as error:
         if error.errno not in _NO_SPACE:
             raise
-        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
+        with closing_descriptor(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)) as descriptor:
             if len(data) > -(-os.fstat(descriptor).st_size // _BLOCK) * _BLOCK:
                 raise
             write_all(descriptor, data)
             os.ftruncate(descriptor, len(data))
-        finally:
-            os.close(descriptor)
 
 
 def read_status(path: Path) -> ThreadStatus:

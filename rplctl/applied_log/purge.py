@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 
 from rplctl import mysql_errors as er
 from rplctl.applied_log.files import BinaryLogFiles
@@ -53,11 +54,8 @@ def expire(files: BinaryLogFiles, config: Config) -> list[str]:
     if not config.binlog_expire_logs_seconds:
         return []
     names = logs_older_than(files, time.time() - config.binlog_expire_logs_seconds)
-    lock = InstanceLock(config.datadir)
-    try:
+    with closing(InstanceLock(config.datadir)) as lock:
         if not names or not lock.acquire_verb(0):
             return []
         remove_logs(files, names)
-    finally:
-        lock.close()
     return names

@@ -356,14 +356,11 @@ class Applier:
 
     def _purge(self, work: BatchApplier, ledger: Ledger) -> bool:
         """False while the instance is locked for a backup: no file goes then, a later round tries again."""
-        lock = InstanceLock(self._config.datadir)
-        try:
+        with contextlib.closing(InstanceLock(self._config.datadir)) as lock:
             may_purge = (ledger.log is None or ledger.log.sync()) and lock.acquire_verb(0)
             if may_purge:
                 ledger.committed(work.info, force=True)
                 purge_applied(self._channel, work.info.relay_log_position)
-        finally:
-            lock.close()
         return may_purge
 
     def _ready(self, groups: RelayGroups | None, work: BatchApplier, clone: Until) -> tuple[Iterable[Batch], float]:

@@ -24,6 +24,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ from rplctl.durable import private_folder, replace_file, sync, write_all
 from rplctl.errors import RplError, UsageError
 from rplctl.info import RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, lock_wait_timeout, read_lock
-from rplctl.plain_file import open_plain
+from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository import RepositoryKind, open_relay_log_info, open_repository
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
@@ -71,8 +72,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     """Copy the instance into an empty or new folder. Raises UsageError, LockBusy 1205, what log-status raises."""
     options = config("")
     refuse_filled(folder)
-    lock = InstanceLock(options.datadir)
-    try:
+    with closing(InstanceLock(options.datadir)) as lock:
         if not lock.acquire_backup(PATIENCE_S):
             raise lock_wait_timeout("a command that changes files runs", "rplctl backup")
         private_folder(folder)
@@ -87,8 +87,6 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
         names = [name for name in _INSTANCE_FILES if with_key or name != KEY_FILE]
         for name in names:
             _copy(options.datadir / name, folder / name)
-    finally:
-        lock.close()
     row = row_of(options, collected, "")
     has_target = bool(snapshots)
     without = [log.name for log in collected.channels if log.name not in file_of]
@@ -139,8 +137,7 @@ def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
         options, channel = config(log.name), Channel(log.name, datadir)
         if RELAY_LOG_INFO.kind(options) is not RepositoryKind.FILE or APPLIER not in running(channel):
             continue
-        lock = read_lock(datadir)
-        try:
+        with closing(read_lock(datadir)) as lock:
             with lock.shared(0) as is_free:
                 if is_free:
                     raise UsageError(
@@ -149,8 +146,6 @@ def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
                         channel=log.name,
                         hint="rplctl lock-tables -- sh -c 'rplctl backup DIR && DUMP-THE-TARGET'",
                     )
-        finally:
-            lock.close()
 
 
 def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | None) -> dict[str, str]:
@@ -217,17 +212,12 @@ def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
         reader = open_plain(source, follow=False)
     except FileNotFoundError:
         return False
-    try:
-        writer = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            at = 0
-            while piece := os.pread(reader, _PIECE if size is None else min(_PIECE, size - at), at):
-                write_all(writer, piece)
-                at += len(piece)
-        finally:
-            os.close(writer)
-    finally:
-        os.close(reader)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with closing_descriptor(reader), closing_descriptor(os.open(destination, flags, 0o600)) as writer:
+        at = 0
+        while piece := os.pread(reader, _PIECE if size is None else min(_PIECE, size - at), at):
+            write_all(writer, piece)
+            at += len(piece)
     return True
 
 

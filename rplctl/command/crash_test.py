@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import signal
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +32,7 @@ from rplctl.command.selftest.crash_walk import Walk
 from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import NotRunning, UsageError
+from rplctl.own_process import signals_to
 from rplctl.target.registry import DEFAULT_KIND, target_kind
 
 
@@ -73,7 +72,8 @@ def crash_test(
     check_names(points, modes, kinds)
     if not cases:
         raise UsageError(f"no such case on a target of kind {kind}", hint="rplctl crash-test without options walks all")
-    with _terminated_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
+    interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # after SIGTERM, too, nothing is left
+    with interrupted, tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
         walk = Walk(Path(name), target if kind != DEFAULT_KIND else "", target_password)
         lines = []
         try:
@@ -90,21 +90,6 @@ def crash_test(
         finally:
             walk.close()
     return lines
-
-
-@contextmanager
-def _terminated_as_by_ctrl_c() -> Iterator[None]:
-    """SIGTERM, too, is a KeyboardInterrupt, after which nothing is left; in a thread it is as it was."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = {number: signal.getsignal(number) for number in INTERRUPTIONS}
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:

@@ -9,7 +9,7 @@ table or the operator says that its rows are loaded.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,13 +83,10 @@ def load_schema(
         if not dry_run:
             from rplctl.own_tables.initial_models import load_catalog
 
-            target = open_target(config.target_url)
-            try:
+            with closing(open_target(config.target_url)) as target:
                 created = load_catalog(target, channel_name, position, catalog)
                 empty = _with_rows(config, master, created) if from_source else created
                 _keep_marks(target.engine, channel_name, set(created) - set(empty))
-            finally:
-                target.close()
         return LoadSchemaResult(channel_name, names, _shown(created), _shown(empty), position, dry_run)
 
 

@@ -145,11 +145,11 @@ def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
     sections = stored.setdefault("channel", {})
     if not isinstance(sections, dict) or not all(isinstance(section, dict) for section in sections.values()):
         raise ConfigError(f"{path}: channel: tables were expected", hint="use another backup")
-    file_of = {
-        channel: f"target{Channel(channel, datadir).suffix}.db" for channel, s in sections.items() if _has_file(s)
-    }
+    with_file = [name for name, section in sections.items() if str(section.get("target", "")).startswith(SQLITE)]
+    file_of = {name: f"target{Channel(name, datadir).suffix}.db" for name in with_file}
+    spelled = {name.lower(): name for name in reversed(sections)}
     for file, channels in manifest.targets.items():
-        file_of |= {_spelled(sections, channel): file for channel in channels}
+        file_of |= {spelled.get(channel.lower(), channel): file for channel in channels}
     for channel, file in file_of.items():
         if file != TARGET_FILE or not has_file_at_top:
             sections.setdefault(channel, {})["target"] = f"{SQLITE}///{datadir / file}"
@@ -157,15 +157,6 @@ def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
             sections[channel].pop("target", None)
     after = to_toml(stored)
     return after.encode() if after != before else None
-
-
-def _has_file(section: dict[str, Any]) -> bool:
-    return str(section.get("target", "")).startswith(SQLITE)
-
-
-def _spelled(sections: dict[str, Any], channel: str) -> str:
-    """The section that is the channel's, in whatever case."""
-    return next((name for name in sections if name.lower() == channel.lower()), channel)
 
 
 def _notes(manifest: Manifest) -> list[Note]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import ROLES, Note, channels_stay, refuse_unknown, running
-from rplctl.command.process.child import STOP_TIMEOUT_S, order_of_stop, stop_running
+from rplctl.command.process.child import STOP_TIMEOUT_S, stop_running
 from rplctl.config import Config
 from rplctl.errors import TargetError
 
@@ -32,7 +32,8 @@ def stop(
     if not running(channel):
         _refuse_unknown(config, channel)
     with channels_stay(channel.datadir):
-        outcome = {role: stop_running(channel, role, timeout_s) for role in order_of_stop(roles)}
+        # the receiver first: nothing new arrives while the applier ends its transaction
+        outcome = {role: stop_running(channel, role, timeout_s) for role in ROLES if role in roles}
     stopped = tuple(role for role, killed in outcome.items() if killed is not None)
     killed = tuple(role for role, was_killed in outcome.items() if was_killed)
     notes = [

@@ -43,25 +43,20 @@ class Ledger(Protocol):
 
     def open(self) -> RelayLogInfo:
         """The position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
-        ...
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         """Inside the data's transaction. Raises LockBusy when the stored position is not `expected`,
         TargetError with MySQL's number when the target fails.
         """
-        ...
 
     def stored(self, connection: Connection) -> RelayLogInfo | None:
         """What the target holds now: the answer to a COMMIT whose outcome is not known."""
-        ...
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         """After COMMIT. `force` before relay logs are purged: no repository may name a purged log."""
-        ...
 
     def close(self, last: RelayLogInfo) -> None:
         """The applier stops in an orderly way (REQ-5 ii)."""
-        ...
 
 
 def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:

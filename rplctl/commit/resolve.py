@@ -86,10 +86,10 @@ def resolve_prepared(
             decisions[participant] = None
     for xid in prepared:
         if xid == logged or xid in decisions.values():
-            verbs.commit_prepared(engine, xid)
+            verbs.end_prepared(engine, "COMMIT", xid)
             log.info("prepared transaction %s was decided and is committed", xid)
         else:
-            verbs.rollback_prepared(engine, xid)
+            verbs.end_prepared(engine, "ROLLBACK", xid)
             log.info("prepared transaction %s was not decided and is rolled back", xid)
     crash_point("crash_recovery_between_engines")
     for participant, decision in decisions.items():

@@ -18,8 +18,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
+from typing import cast
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, TwoPhaseTransaction
 
 from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.commit.ambiguous_commit import until_answered
@@ -33,7 +34,7 @@ from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.repository.base import InfoRepository
 from rplctl.target import mapped_errors
-from rplctl.target.base import Target, TwoPhaseVerbs, two_phase_target
+from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
 
 log = logging.getLogger(__name__)
 
@@ -96,10 +97,10 @@ class XaLedger:
         if driver is not self._claimed:
             self.verbs.claim(target.connection, self.prefix)
             for undecided in self.verbs.prepared_xids(target.engine, self.prefix):
-                self.verbs.rollback_prepared(target.engine, undecided)
+                self.verbs.end_prepared(target.engine, "ROLLBACK", undecided)
                 log.info("prepared transaction %s was not decided and is rolled back", undecided)
             self._claimed = driver
-        two_phase_target(target).begin(foreign_keys=foreign_keys, xid=xid)
+        cast(TwoPhaseTarget, target).begin(foreign_keys=foreign_keys, xid=xid)
 
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         """The participant's vote. When it fails and cannot be taken back, the next start reads what it was."""
@@ -139,7 +140,10 @@ def commit_in_two_phases(
         apply()
         crash_point("crash_after_apply")
         crash_point("crash_commit_before")
-        ledger.verbs.prepare(target.connection)
+        with mapped_errors(target.kind):
+            transaction = target.connection.get_transaction()
+            assert isinstance(transaction, TwoPhaseTransaction)
+            transaction.prepare()
         crash_point("crash_commit_after_prepare")
     except BaseException:
         _undo(target)
@@ -182,7 +186,7 @@ def _carry_out(target: Target, ledger: XaLedger, xid: str) -> None:
 
 def _finish_elsewhere(ledger: XaLedger, engine: Engine, xid: str) -> None:
     """The decided transaction, when its own connection did not say that it is committed."""
-    ledger.verbs.commit_prepared(engine, xid)
+    ledger.verbs.end_prepared(engine, "COMMIT", xid)
     ledger.participant.commit_by_xid(xid)
     ledger.decided = ""
 

@@ -30,6 +30,7 @@ from rplctl.event.table_map import parse_table_map
 from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 from rplctl.locks import flock
+from rplctl.plain_file import closing_descriptor
 from rplctl.position import BinlogPosition
 
 
@@ -39,13 +40,10 @@ def warm_up() -> None:
     if folder is None or is_compiled():
         run_kernels()
         return
-    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    with closing_descriptor(os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
         flock(descriptor)
         run_kernels()
         (folder / STAMP_FILE).touch()
-    finally:
-        os.close(descriptor)
 
 
 def run_kernels() -> None:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import logging
 import signal
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -27,6 +25,7 @@ from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.failpoint import watch
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
+from rplctl.own_process import signals_to
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import Reporter
 from rplctl.recovery import RecoveryResult, recover_relay_log
@@ -47,7 +46,6 @@ TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which holds ou
 COPY_POLL_S: Final = 0.5
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 _MOST_WORDS: Final = 500  # of an unforeseen error: what a server sent may be in it
-Handler = Callable[[int, FrameType | None], object] | int | None
 log = logging.getLogger("rplctl.receiver")
 
 
@@ -76,8 +74,9 @@ class Receiver:
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
 
     def run(self) -> None:
-        with hold_lock(self._channel, "receiver"), self._reporter.begin():
-            previous = self._listen_to_signals()
+        """Until SIGTERM, SIGINT or `stop`; SIGHUP flushes logs."""
+        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        with hold_lock(self._channel, "receiver"), self._reporter.begin(), signals_to(self._on_signal, *numbers):
             copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
             try:
                 watch(self._channel.run_folder)
@@ -94,8 +93,6 @@ class Receiver:
             finally:
                 self._ended.set()
                 self._reporter.stopped()
-                for number, handler in previous.items():
-                    signal.signal(number, handler)
 
     def _copy(self) -> None:
         """The reading end of `rplctl clone`, from when there is something to copy: most channels never load it."""
@@ -244,13 +241,6 @@ class Receiver:
         if self._opened_engine is None:
             self._opened_engine = open_engine(self._config.target_url)
         return self._opened_engine
-
-    def _listen_to_signals(self) -> dict[int, Handler]:
-        """SIGTERM and SIGINT stop, SIGHUP flushes logs; what was there before, to be put back."""
-        if threading.current_thread() is not threading.main_thread():
-            return {}  # the Python API, tests: stop() ends us
-        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        return {number: signal.signal(number, self._on_signal) for number in numbers}
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGHUP:

@@ -19,7 +19,7 @@ from rplctl.channel import Channel
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RelayLogError
 from rplctl.locks import flock
-from rplctl.plain_file import open_plain, read_plain
+from rplctl.plain_file import closing_descriptor, open_plain, read_plain
 from rplctl.position import log_number, numbered_log_name
 
 MAX_LOG_NUMBER = 2**31 - 1  # the server's own limit
@@ -94,12 +94,10 @@ class RelayLogIndex:
     def lock(self) -> Iterator[None]:
         """Wait for and hold the index lock: short, never across a network call or a scan of a relay log."""
         private_folder(self.channel.run_folder)
-        descriptor = open_plain(self.channel.lock_path("relay-index"), os.O_RDWR | os.O_CREAT, follow=False)
-        try:
+        path = self.channel.lock_path("relay-index")
+        with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT, follow=False)) as descriptor:
             flock(descriptor)
             yield
-        finally:
-            os.close(descriptor)
 
     def _own_name(self, name: str) -> str | None:
         """The name when it is `<our base>.<number>`: other channels' bases differ, so theirs never match."""

@@ -34,7 +34,7 @@ from rplctl.event.jit import ByteArray, byte_view, kernel
 from rplctl.event.scan import GroupScan, scan_events, scan_groups
 from rplctl.event.types import EventType
 from rplctl.locks import flock, unlock
-from rplctl.plain_file import open_plain
+from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
 
 SCAN_BYTES = 64 << 20  # groups are found in steps, so that their arrays stay small whatever the file's size
@@ -80,23 +80,17 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
 def cut_file(path: Path, size: int) -> None:
     """Make the file durable at this shorter size, waiting for readers that scan it. Raises OSError with the path."""
     with naming(path):
-        descriptor = open_plain(path, os.O_RDWR, follow=False)
-        try:
+        with closing_descriptor(open_plain(path, os.O_RDWR, follow=False)) as descriptor:
             flock(descriptor)
             os.ftruncate(descriptor, size)
             sync(descriptor, path.name)
-        finally:
-            os.close(descriptor)
 
 
 def sync_file(path: Path) -> None:
     """Make durable what is in the file. Raises OSError with the path."""
     with naming(path):
-        descriptor = open_plain(path, follow=False)
-        try:
+        with closing_descriptor(open_plain(path, follow=False)) as descriptor:
             sync(descriptor, path.name)
-        finally:
-            os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)

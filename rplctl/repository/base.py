@@ -29,27 +29,21 @@ class InfoRepository(Protocol[Info]):
     @property
     def where(self) -> str:
         """For `Master_Info_File` and messages: a path, or `database.table`."""
-        ...
 
     def exists(self) -> bool:
         """True when a record *with data* is there for this channel (REQ-6: an empty table or cleared file is not)."""
-        ...
 
     def read(self) -> Info:
         """The stored record. Raises NotConfigured when there is none, RplError 1201/1872 when it is damaged."""
-        ...
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
         """Store the record. FILE writes always, fsyncs when forced or due (`sync_*`); TABLE writes when forced or due.
 
         `events`: how many events (MasterInfo) or transactions (RelayLogInfo) went by since the last call.
         """
-        ...
 
     def remove(self) -> None:
         """Delete the record (the file, or the row); nothing there is fine."""
-        ...
 
     def is_transactional(self) -> bool:
         """True when a flush can share the target's transaction (WL#5125 case 4). Asked anew at each start."""
-        ...

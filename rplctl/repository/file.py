@@ -23,6 +23,7 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.durable import Guard, is_readable_by_others, private_folder, remove_file, replace_file
 from rplctl.errors import ConfigError, NotConfigured, file_error
+from rplctl.plain_file import closing_descriptor
 from rplctl.repository.base import Info, RepositoryKind
 from rplctl.repository.fields import FieldError
 from rplctl.repository.lines import END_MARKER
@@ -142,13 +143,11 @@ class FileRepository(Generic[Info]):
             raise ConfigError(
                 f"{self.where} cannot be read: permission denied", hint=f"run as the owner of {self.path.parent}"
             ) from None
-        try:
+        with closing_descriptor(descriptor):
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
                 raise self._record.damaged(self._channel.name, f"{self.where} is not an info file", self._repair_hint())
             return os.pread(descriptor, status.st_size, 0)  # files are replaced, never grown
-        finally:
-            os.close(descriptor)
 
     @contextmanager
     def _mapped_errors(self) -> Iterator[None]:

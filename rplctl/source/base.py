@@ -79,7 +79,6 @@ class SourceStream(Protocol):
 
     def read_batch(self, timeout_s: float) -> EventBatch | None:
         """Events that have arrived, at least one; None when there is none within the timeout. Raises SourceError."""
-        ...
 
     def close(self) -> None: ...
 

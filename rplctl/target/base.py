@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary, WeakSet
 
 from rplctl import mysql_errors as er
@@ -242,7 +242,6 @@ class StatementTarget(Target, Protocol):
 
     def make_tables(self, statements: Sequence[str]) -> None:
         """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself."""
-        ...
 
     def judge_primary_keys(self, policy: str) -> None:
         """REQUIRE_TABLE_PRIMARY_KEY_CHECK of the statements to come. Raises TargetError 1235: the target has no such
@@ -289,24 +288,16 @@ class TwoPhaseTarget(Target, Protocol):
 class TwoPhaseVerbs(Protocol):
     """What two-phase commit asks of a kind of server besides: the `two_phase` modules."""
 
-    def prepare(self, connection: Connection) -> None: ...
-
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
-    def commit_prepared(self, engine: Engine, xid: str) -> None: ...
-
-    def rollback_prepared(self, engine: Engine, xid: str) -> None: ...
+    def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
+        """COMMIT or ROLLBACK from outside; gone already is done already. Raises TargetError."""
 
     def check(self, engine: Engine) -> list[str]: ...
 
     def claim(self, connection: Connection, prefix: str) -> None: ...
 
     def evict(self, engine: Engine, prefix: str) -> None: ...
-
-
-def two_phase_target(target: Target) -> TwoPhaseTarget:
-    """The target as one of a kind that `target.two_phase_verbs` knows."""
-    return cast("TwoPhaseTarget", target)
 
 
 @runtime_checkable

@@ -119,9 +119,9 @@ class Modify(ABC):
     def size(self, raw: str) -> str:
         """How many bytes a binary value has."""
 
-    @abstractmethod
     def text_size(self, text: str) -> str:
         """How many bytes a text has in UTF-8."""
+        return self.size(text)
 
     @abstractmethod
     def zero_padded(self, raw: str, length: int) -> str:

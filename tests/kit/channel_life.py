@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ class Life:
         with (
             patch("rplctl.receiver.receiver.open_source", opened),
             patch("rplctl.receiver.receiver.warm_up", lambda: None),
-            patch.object(Receiver, "_listen_to_signals", lambda _self: {}),
+            patch("rplctl.receiver.receiver.signals_to", lambda *_: nullcontext()),
         ):
             receiver.run()
         return begun[0]

@@ -119,7 +119,7 @@ class OrderedRange:
         self._statements = statements
         self._tolerance = replace(Tolerance.from_config(config), again=again)
         rules = ReplicationFilter.from_config(config)
-        self._accepts = rules.accepts_table if rules.has_table_rules else None
+        self._accepts = (lambda name: rules.accepts_tables([name])) if rules.has_table_rules else None
         self._cascades_of, self._cascades = catalog, dict[str, Cascade]()
         self._may_roll_back = False
         self._checked: set[str] = set()  # tables whose columns were compared with the model

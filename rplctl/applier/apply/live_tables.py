@@ -81,17 +81,12 @@ class LiveTables:
             self._target.introduce(run.description)
         return catalog
 
-    def waits_for_commit(self, run: EventRun) -> bool:
-        """Whether what the run does waits for its COMMIT: the source committed it by XID (a ROLLBACK behind it keeps
-        what MyISAM keeps, prepared or not), and the tables of its rows have transactions here.
-        """
-        if not (run.types == EventType.XID).any():
-            return False
-        return self.can_roll_back(run)
-
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """Whether the run may commit by itself; in two-phase commit only what does not wait for its COMMIT may."""
-        return not (in_xa and self.waits_for_commit(run))
+        """Whether the run may commit by itself; in two-phase commit only what does not wait for its COMMIT may: what
+        the source did not commit by XID (a ROLLBACK keeps what MyISAM keeps, prepared or not), or not to tables that
+        have transactions here.
+        """
+        return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))
 
     def can_share(self, run: EventRun) -> bool:
         """Whether its transactions may be one here: no row stays when a group behind it fails."""

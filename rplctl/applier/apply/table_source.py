@@ -36,47 +36,36 @@ class TableSource(Protocol):
 
     def know(self, names: Iterable[TableName]) -> Catalog:
         """The catalog with these tables in it, if the target has them, and with all that a statement made forget."""
-        ...
 
     def find(self, unknown: UnknownTables) -> Catalog:
         """As `know`, of the tables that a task did not know. Raises the error where only DDL brings models."""
-        ...
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
         """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
-        ...
 
     def cascading_parents(self) -> Collection[TableName]:
         """Tables whose changes the target follows by itself with others, as far as `check_bulk` lets them through."""
-        ...
 
     def introduce(self, run: EventRun) -> Catalog:
         """Before the transaction of a group; the catalog with the tables whose rows it changes."""
-        ...
 
     def can_share(self, run: EventRun) -> bool:
         """Whether the several transactions of the run may be one of the target's."""
-        ...
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
         """Whether the run may commit by itself, so that its position is written behind it (`commit_after`)."""
-        ...
 
     def begin_group(self, run: EventRun) -> None:
         """In its transaction, before the first event."""
-        ...
 
     def take_moves(self) -> list[Move]:
         """Where the group's statements took whole tables."""
-        ...
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
         """After an error of a run that was rolled back: whether it is tried again, its rows applied by the server."""
-        ...
 
     def committed(self, catalog: Catalog) -> None:
         """The planned DDL of a run was: this is the catalog from now on."""
-        ...
 
 
 class StoredModels:

@@ -97,9 +97,6 @@ class ReplicationFilter:
                 return decision
         return bool(names) and not (self.do_table or self.wild_do_table)
 
-    def accepts_table(self, name: TableName) -> bool:
-        return self.accepts_tables([name])
-
     def accepts_rows(self, database: str, table: str) -> bool:
         """`database` is already rewritten."""
         return (

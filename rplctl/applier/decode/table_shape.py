@@ -40,15 +40,9 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
     "timestamp": frozenset({Wire.TIMESTAMP, Wire.TIMESTAMP2}),
     "enum": frozenset({Wire.ENUM}),
     "set": frozenset({Wire.SET}),
-    "char": _STRINGS,
-    "varchar": _STRINGS,
-    "binary": _STRINGS,
-    "varbinary": _STRINGS,
+    **dict.fromkeys(("char", "varchar", "binary", "varbinary", "inet4", "inet6", "uuid"), _STRINGS),
     "json": frozenset({Wire.JSON, *_BLOBS}),
     "vector": frozenset({Wire.VECTOR, *_STRINGS}),
-    "inet4": _STRINGS,
-    "inet6": _STRINGS,
-    "uuid": _STRINGS,
 }
 
 
@@ -57,12 +51,6 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool) -> Table
 
     Raises RplError 1677 when the table map's columns are not the model's.
     """
-    check_shape(table_map, model, is_targets=is_targets)
-    return model.as_known_by(table_map.column_count)
-
-
-def check_shape(table_map: TableMap, model: TableModel, *, is_targets: bool = False) -> None:
-    """Raises RplError 1677 when the table map's columns are not the model's."""
     names = table_map.column_names
     own = [column.name for column in model.columns]
     if is_targets:
@@ -81,6 +69,7 @@ def check_shape(table_map: TableMap, model: TableModel, *, is_targets: bool = Fa
             raise _mismatch(
                 model, f"column {number} `{column.name}` is {column.type} in the model, {found} in its row events"
             )
+    return model.as_known_by(table_map.column_count)
 
 
 def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:

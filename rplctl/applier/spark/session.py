@@ -64,23 +64,18 @@ class ChannelSpark(Protocol):
 
     def open(self) -> SparkContext:
         """Raises ConfigError, RplError."""
-        ...
 
     def before_job(self) -> None:
         """In the thread that is about to run one."""
-        ...
 
     def end(self) -> None:
         """From any thread, again without effect: the channel's jobs end at once with an error."""
-        ...
 
     def serves_others(self) -> bool:
         """Whether the process has other channels that still work: it is not to end with this one."""
-        ...
 
     def death(self) -> str:
         """How its JVM came to an end that nobody here asked for; '' while it runs."""
-        ...
 
 
 class OwnSpark:

@@ -7,7 +7,7 @@ BACKUP), nobody collects the state of the logs (WL#9452 F-2.3), and the channel'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,25 +91,19 @@ def kinds_now(config: Config, channel: str) -> Config:
 @contextmanager
 def files_may_change(datadir: Path) -> Iterator[None]:
     """No backup lock is held, and none is given for the length of the block. Raises LockBusy 1205."""
-    lock = InstanceLock(datadir)
-    try:
+    with closing(InstanceLock(datadir)) as lock:
         if not lock.acquire_verb(BACKUP_PATIENCE_S):
             raise lock_wait_timeout("the instance is locked for a backup", "rplctl unlock-instance")
         yield
-    finally:
-        lock.close()
 
 
 @contextmanager
 def channels_stay(datadir: Path) -> Iterator[None]:
     """Nobody collects the state of the logs for the length of the block (WL#9452 F-2.3). Raises LockBusy 1205."""
-    lock = channel_map(datadir)
-    try:
+    with closing(channel_map(datadir)) as lock:
         if not lock.acquire_shared(PATIENCE_S):
             raise lock_wait_timeout("the state of the logs is being collected", "try again")
         yield
-    finally:
-        lock.close()
 
 
 _shared: ContextVar[dict[str, Engine] | None] = ContextVar("_shared", default=None)

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,8 +55,7 @@ class ReleasedLock:
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
     """Take the lock and leave it to a process of its own. Raises LockBusy 1205, or when such a process holds it."""
     check_folder(config)
-    seat = _seat(config, lock)
-    try:
+    with closing(_seat(config, lock)) as seat:
         if not seat.acquire(patience_s=0):
             raise LockBusy(
                 f"{lock.statement} is held by process {seat.noted().strip()} already", hint=f"rplctl unlock-{lock.kind}"
@@ -71,8 +70,6 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
                 start_new_session=True,
             )
             seat.note(f"{holder.pid}\n")
-    finally:
-        seat.close()
     append_journal(config, f"'{lock.statement}' by process {holder.pid}, for {timeout_s:g} s at most")
     _children.append(holder)
     return HeldLock(lock.kind, holder.pid, timeout_s)
@@ -104,8 +101,7 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
 def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
     """End the process that `lock_detached` left. Raises LockBusy, RplError."""
     check_folder(config)
-    seat = _seat(config, lock)
-    try:
+    with closing(_seat(config, lock)) as seat:
         if seat.acquire(patience_s=0):
             return ReleasedLock(lock.kind, None)
         text = seat.noted().strip()
@@ -114,8 +110,6 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
             signal_holder(pid, signal.SIGTERM, seat.path, "which holds the lock")
         if not seat.acquire(patience_s=_UNLOCK_PATIENCE_S):
             raise LockBusy(f"process {pid} still holds the lock", hint=f"rplctl unlock-{lock.kind}")
-    finally:
-        seat.close()
     _children[:] = [child for child in _children if child.poll() is None]
     append_journal(config, f"'UNLOCK {lock.kind.upper()}', process {pid}")
     return ReleasedLock(lock.kind, pid)

@@ -9,7 +9,7 @@ import time
 from rplctl.config import Config
 from rplctl.errors import file_error
 from rplctl.mask import masked
-from rplctl.plain_file import open_plain
+from rplctl.plain_file import closing_descriptor, open_plain
 
 JOURNAL = "rplctl.log"
 
@@ -22,10 +22,8 @@ def append_journal(config: Config, text: str) -> None:
         descriptor = open_plain(config.datadir / JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     except OSError as error:
         raise file_error(error) from error
-    try:
+    with closing_descriptor(descriptor):
         os.write(descriptor, line.encode(errors="replace"))
-    finally:
-        os.close(descriptor)
 
 
 def _one_line(text: str) -> str:

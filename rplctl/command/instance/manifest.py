@@ -51,7 +51,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise UsageError(error.message, hint=error.hint) from None
     except ValueError:
         raise _damaged(path, "no JSON") from None
-    if not isinstance(stored, dict) or _is_other_version(stored.get("version")):
+    if not isinstance(stored, dict) or _typed(path, stored, "version", int) != MANIFEST_VERSION:
         raise _damaged(path, "version")
     digests = _digests(path, _typed(path, stored, "files", dict))
     return Manifest(
@@ -65,10 +65,6 @@ def read_manifest(folder: Path) -> Manifest:
         digests=digests,
         targets=_targets(path, _typed(path, stored, "targets", dict, {}), digests),
     )
-
-
-def _is_other_version(version: object) -> bool:
-    return type(version) is not int or version != MANIFEST_VERSION
 
 
 def _typed(path: Path, stored: dict[str, Any], name: str, kind: type[Any], default: Any = None) -> Any:

@@ -15,13 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from rplctl import errors
 from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
-from rplctl.command.channel.context import APPLIER, RECEIVER
+from rplctl.command.channel.context import APPLIER
 from rplctl.durable import naming, private_folder, replace_file
 from rplctl.errors import LockBusy, RplError, file_error
 from rplctl.locks import FileLock
@@ -107,24 +108,18 @@ def spawn_shared(
     told = json.dumps({channel.name: text for channel, text in channels.items()})
     command = [sys.executable, "-m", "rplctl.applier", str(first.datadir.resolve()), "--shared", str(folder), told]
     log, started = folder / "applier.log", time.time()
-    seat = FileLock(folder / "lock")
-    try:
+    with closing(FileLock(folder / "lock")) as seat:
         seat.acquire()
         popen = _popen(command, log, _environment(keep_password, variables), (seat.descriptor,))
-    finally:
-        seat.close()
     return [Child(APPLIER, channel, popen, started, log) for channel in channels]
 
 
 def _sweep_shared(run: Path) -> None:
     """Remove the folders of processes that are gone."""
     for folder in run.glob(f"{SHARED_PREFIX}*"):
-        seat = FileLock(folder / "lock")
-        try:
+        with closing(FileLock(folder / "lock")) as seat:
             if seat.acquire(patience_s=0):
                 shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            seat.close()
 
 
 def _environment(keep_password: bool, variables: Mapping[str, str]) -> dict[str, str]:
@@ -337,8 +332,3 @@ def _holder(channel: Channel, role: str) -> int | None:
 def _signal(pid: int, number: signal.Signals, channel: Channel, role: str) -> None:
     what = f"the {role} of channel '{channel.name}'"
     signal_holder(pid, number, channel.lock_path(role), what, channel.name)
-
-
-def order_of_stop(roles: Sequence[str]) -> list[str]:
-    """The receiver first: nothing new arrives while the applier ends its transaction."""
-    return sorted(roles, key=lambda role: role != RECEIVER)

@@ -189,8 +189,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
     from rplctl.own_tables.tables import create_own_tables
 
     channel = channel_of(config)
-    target = open_target(config.target_url)
-    try:
+    with contextlib.closing(open_target(config.target_url)) as target:
         evict_predecessor(channel, target.engine)
         _fence(target)
         create_own_tables(target.engine)
@@ -214,8 +213,6 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
         ledger.close(work.info)
         left = leftovers(config, target.engine)
         say(["end", str(work.info.exec_position), target_digest(target.engine), left])
-    finally:
-        target.close()
 
 
 def _fence(target: Target) -> None:

@@ -139,4 +139,4 @@ class Scratch:
                 prefix = xid_prefix(channel_of(replace(self._config, datadir=datadir)))
                 verbs.evict(engine, prefix)
                 for xid in verbs.prepared_xids(engine, prefix):
-                    verbs.rollback_prepared(engine, xid)
+                    verbs.end_prepared(engine, "ROLLBACK", xid)

@@ -20,39 +20,30 @@ class PositionParticipant(Protocol):
 
     def open(self) -> RelayLogInfo:
         """The committed record, at start, after `recover` was answered."""
-        ...
 
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         """Make the step durable. Raises LockBusy when the stored position is not `expected`, RplError, TargetError."""
-        ...
 
     def commit(self) -> None:
         """The prepared position is the position. Cannot fail the transaction any more: it is decided."""
-        ...
 
     def rollback(self) -> None:
         """Forget what was prepared, the position stays; nothing prepared is fine. Before the target's rollback."""
-        ...
 
     def recover(self) -> str | None:
         """The transaction whose decision is stored."""
-        ...
 
     def commit_by_xid(self, xid: str) -> None:
         """As `commit`, by name; another name than that of `recover` changes nothing."""
-        ...
 
     def rollback_by_xid(self, xid: str) -> None:
         """As `rollback`, by name. Raises RplError for another name than that of `recover`."""
-        ...
 
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
         """Without a prepare: for groups in which some participant cannot do two-phase commit."""
-        ...
 
     def close(self, last: RelayLogInfo) -> None:
         """The channel stops in an orderly way: the repository alone says everything."""
-        ...
 
 
 def prepared_position(xid: str, new: RelayLogInfo) -> PreparedPosition:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, text
 from sqlalchemy.dialects import mysql
 
 from rplctl.errors import LockBusy
-from rplctl.handshake import Protection
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
+from rplctl.target.engine_log import open_server_log
 from rplctl.target.mysql import two_phase
 from rplctl.target.mysql.connection import mapped_errors, open_engine, protection
 from rplctl.target.mysql.doctor import power_cut, rights
-from rplctl.target.mysql.engine_log import open_mysql_log
+from rplctl.target.mysql.engine_log import log_of_server
 from rplctl.target.mysql.target import MysqlTarget
 from rplctl.target.own_types import OwnTypes
 
@@ -40,15 +41,11 @@ class MysqlDialect(Dialect):
 
     open_engine = staticmethod(open_engine)
     mapped_errors = staticmethod(mapped_errors)
-    open_log = staticmethod(open_mysql_log)
+    open_target = staticmethod(MysqlTarget)
+    open_log = staticmethod(partial(open_server_log, errors=mapped_errors, make=log_of_server))
+    protection = staticmethod(protection)
     rights = staticmethod(rights)
     power_cut = staticmethod(power_cut)
-
-    def open_target(self, engine: Engine) -> MysqlTarget:
-        return MysqlTarget(engine)
-
-    def protection(self, connection: Connection) -> Protection | None:
-        return protection(connection)
 
     def log_syncs(self, target: Target) -> int:
         with target.engine.connect() as connection:

@@ -6,22 +6,18 @@ import json
 import re
 from typing import Final
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, text
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, open_server_log
+from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied
 from rplctl.target.mysql.connection import mapped_errors
 
 _NO_TABLE: Final = frozenset({er.BAD_DB_ERROR, er.NO_SUCH_TABLE})  # MySQL 5.7 has no performance_schema.log_status
 _BACKUP_RIGHTS: Final = re.compile(r"\b(?:ALL PRIVILEGES|RELOAD|SUPER)\b.* ON \*\.\* ")
 
 
-def open_mysql_log(engine: Engine) -> EngineLog:
-    return open_server_log(engine, mapped_errors, _of_server)
-
-
-def _of_server(connection: Connection) -> EngineLog:
+def log_of_server(connection: Connection) -> EngineLog:
     version = str(connection.execute(text("SELECT version()")).scalar())
     if "mariadb" in version.lower():
         return InnodbStatusLog(connection, is_mariadb=True)

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.engine import TwoPhaseTransaction
 
 from rplctl import mysql_errors as er
 from rplctl.errors import ConfigError, LockBusy, TargetError
@@ -22,14 +21,6 @@ OWNER_GONE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
 _SQLALCHEMY_FORMAT = 1  # format id of Connection.begin_twophase; our names stand in gtrid alone
 _OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → prepared transactions outlive the connection
-
-
-def prepare(connection: Connection) -> None:
-    """XA END, XA PREPARE for the transaction begun with `begin_twophase`. Raises TargetError."""
-    transaction = connection.get_transaction()
-    assert isinstance(transaction, TwoPhaseTransaction)
-    with mapped_errors():
-        transaction.prepare()
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
@@ -44,17 +35,8 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
     return [name for name in found if name.startswith(prefix)]
 
 
-def commit_prepared(engine: Engine, xid: str) -> None:
-    """XA COMMIT from outside; gone already is done already. Raises TargetError when the owner does not leave."""
-    _end(engine, "COMMIT", xid)
-
-
-def rollback_prepared(engine: Engine, xid: str) -> None:
-    """XA ROLLBACK from outside; as `commit_prepared`."""
-    _end(engine, "ROLLBACK", xid)
-
-
-def _end(engine: Engine, verb: str, xid: str) -> None:
+def end_prepared(engine: Engine, verb: str, xid: str) -> None:
+    """XA COMMIT or XA ROLLBACK. Raises TargetError when the owner does not leave."""
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     while True:
         try:

@@ -46,9 +46,6 @@ class PostgresqlModify(Modify):
     def size(self, raw: str) -> str:
         return f"octet_length({raw})"
 
-    def text_size(self, text: str) -> str:
-        return self.size(text)
-
     def zero_padded(self, raw: str, length: int) -> str:
         return f"({raw} || decode(repeat('00', greatest({length} - octet_length({raw}), 0)), 'hex'))"
 

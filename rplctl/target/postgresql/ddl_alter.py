@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.schema.model import ForeignKey, TableModel
+from rplctl.schema.model import TableModel
 from rplctl.schema.plan import AlterStep, Catalog
 from rplctl.target.ddl_parts import (
     FilledColumn,
@@ -73,7 +73,7 @@ def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everyth
     found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
     if everything:
         found += [
-            parts.drop_foreign_key(child, key) for child, key in _referring(step.old, after) if not _is(child, old)
+            parts.drop_foreign_key(child, key) for child, key in parts.referring(step.old, after) if not _is(child, old)
         ]
     return found
 
@@ -89,16 +89,6 @@ def _foreign_keys_come(step: AlterStep, old: TableModel, after: Catalog, everyth
     if everything:
         found += [parts.add_foreign_key(child, key) for child, key in parts.children(new, after) if not _is(child, new)]
     return found
-
-
-def _referring(model: TableModel, catalog: Catalog) -> list[tuple[TableModel, ForeignKey]]:
-    """Every foreign key of another table that points here, whether it could be had or not."""
-    return [
-        (child, key)
-        for child in catalog.tables.values()
-        for key in child.foreign_keys
-        if (key.ref_database, key.ref_table) == (model.database, model.name)
-    ]
 
 
 def _is(one: TableModel, other: TableModel) -> bool:

@@ -129,12 +129,15 @@ def foreign_keys(model: TableModel, catalog: Catalog) -> list[str]:
 
 def children(model: TableModel, catalog: Catalog) -> list[tuple[TableModel, ForeignKey]]:
     """(table, its foreign key) of every one that points at the table and can be had here."""
-    return [
-        (child, key)
-        for child in catalog.tables.values()
-        for key in child.foreign_keys
-        if (key.ref_database, key.ref_table) == (model.database, model.name) and is_enforceable(key, child, catalog)
-    ]
+    return [(child, key) for child, key in referring(model, catalog) if is_enforceable(key, child, catalog)]
+
+
+def referring(model: TableModel, catalog: Catalog) -> Iterator[tuple[TableModel, ForeignKey]]:
+    """The same of all that point at it, whether they could be had or not."""
+    for child in catalog.tables.values():
+        for key in child.foreign_keys:
+            if (key.ref_database, key.ref_table) == (model.database, model.name):
+                yield child, key
 
 
 def constraint_of(key: ForeignKey) -> str:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, text
 
 from rplctl.errors import RplError
 from rplctl.target.base import Target
 from rplctl.target.dialect import OWN_SCHEMA, Dialect
+from rplctl.target.engine_log import open_server_log
 from rplctl.target.own_types import OwnTypes
 from rplctl.target.postgresql import two_phase
 from rplctl.target.postgresql.connection import mapped_errors, open_engine, protection
 from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.doctor import power_cut, rights
-from rplctl.target.postgresql.engine_log import open_postgresql_log
+from rplctl.target.postgresql.engine_log import PostgresqlLog
 from rplctl.target.postgresql.target import PostgresqlTarget
 
 _UNLOGGED: Final = "UNLOGGED"  # as `rep_engine`: rows that do not outlive a crash
@@ -33,13 +36,11 @@ class PostgresqlDialect(Dialect):
 
     open_engine = staticmethod(open_engine)
     mapped_errors = staticmethod(mapped_errors)
-    open_log = staticmethod(open_postgresql_log)
+    open_target = staticmethod(PostgresqlTarget)
+    open_log = staticmethod(partial(open_server_log, errors=nullcontext, make=PostgresqlLog))
     protection = staticmethod(protection)
     rights = staticmethod(rights)
     power_cut = staticmethod(power_cut)
-
-    def open_target(self, engine: Engine) -> PostgresqlTarget:
-        return PostgresqlTarget(engine)
 
     def log_syncs(self, target: Target) -> int:
         """For its whole log. A backend tells what it did when it is asked to, on its own connection."""

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, text
 
-from rplctl.target.engine_log import LONGEST_WAIT_S, EngineLog, Figures, ServerLog, access_denied, open_server_log
-
-
-def open_postgresql_log(engine: Engine) -> EngineLog:
-    return open_server_log(engine, nullcontext, PostgresqlLog)
+from rplctl.target.engine_log import LONGEST_WAIT_S, Figures, ServerLog, access_denied
 
 
 class PostgresqlLog(ServerLog):

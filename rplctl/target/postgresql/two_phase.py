@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.engine import TwoPhaseTransaction
 from sqlalchemy.exc import DBAPIError
 
 from rplctl.errors import ConfigError, LockBusy
@@ -25,14 +24,6 @@ _LOCK = 0x72706C63  # "rplc"; the object id is the prefix's checksum
 _NO_SUCH_GID = "42704"
 
 
-def prepare(connection: Connection) -> None:
-    """PREPARE TRANSACTION for the transaction begun with `begin_twophase`. Raises TargetError."""
-    transaction = connection.get_transaction()
-    assert isinstance(transaction, TwoPhaseTransaction)
-    with mapped_errors():
-        transaction.prepare()
-
-
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
     """Prepared transactions of this database whose name begins with `prefix`. Raises TargetError."""
     with _alone(engine) as connection:
@@ -40,17 +31,7 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
         return [gid for gid in rows.scalars() if gid.startswith(prefix)]
 
 
-def commit_prepared(engine: Engine, xid: str) -> None:
-    """COMMIT PREPARED; gone already is done already. Raises TargetError."""
-    _end(engine, "COMMIT", xid)
-
-
-def rollback_prepared(engine: Engine, xid: str) -> None:
-    """ROLLBACK PREPARED; as `commit_prepared`."""
-    _end(engine, "ROLLBACK", xid)
-
-
-def _end(engine: Engine, verb: str, xid: str) -> None:
+def end_prepared(engine: Engine, verb: str, xid: str) -> None:
     with _alone(engine) as connection:
         try:
             connection.exec_driver_sql(f"{verb} PREPARED '{xid}'")

@@ -24,10 +24,8 @@ class SqliteDialect(Dialect):
 
     open_engine = staticmethod(open_engine)
     mapped_errors = staticmethod(mapped_errors)
+    open_target = staticmethod(SqliteTarget)
     open_log = staticmethod(open_sqlite_log)
-
-    def open_target(self, engine: Engine) -> SqliteTarget:
-        return SqliteTarget(engine)
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
         """0 OFF, 1 NORMAL, 2 FULL, 3 EXTRA. With a write-ahead log FULL syncs at each commit."""

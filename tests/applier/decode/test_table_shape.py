@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rplctl.applier.decode.table_shape import check_shape, formats_of
+from rplctl.applier.decode.table_shape import fitted, formats_of
 from rplctl.errors import RplError
 from rplctl.event.table_map import ColumnType, TableMap
 from rplctl.schema.context import DdlContext
@@ -27,7 +27,7 @@ MAP = TableMap(
 
 
 def test_what_the_map_leaves_out_comes_from_the_model() -> None:
-    check_shape(MAP, MODEL)
+    assert fitted(MAP, MODEL, is_targets=False) is MODEL
     key, name, kind = formats_of(MAP, MODEL)
     assert key.unsigned
     assert name.charset == "latin1"
@@ -48,7 +48,7 @@ def test_what_the_map_leaves_out_comes_from_the_model() -> None:
 )
 def test_a_map_of_another_shape_is_refused_and_both_are_shown(table_map: TableMap, words: str) -> None:
     with pytest.raises(RplError) as caught:
-        check_shape(table_map, MODEL)
+        fitted(table_map, MODEL, is_targets=False)
     assert caught.value.errno == 1677
     assert words in caught.value.message
     assert "load-schema" in caught.value.hint

@@ -22,7 +22,7 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process import child as process
 from rplctl.command.process import supervise
-from rplctl.command.process.child import Child, error_of, last_line, order_of_stop, spawn, stop_running, terminate
+from rplctl.command.process.child import Child, error_of, last_line, spawn, stop_running, terminate
 from rplctl.command.process.start_request import StartRequest
 from rplctl.command.process.supervise import Run
 from rplctl.config import Config
@@ -229,10 +229,6 @@ def test_the_last_line_of_a_log_is_its_last_line(tmp_path: Path) -> None:
     assert last_line(tmp_path / "none") == ""
     (tmp_path / "log").write_bytes(b"\n".join([b"x" * 9000, b"the last", b""]))
     assert last_line(tmp_path / "log") == "the last"
-
-
-def test_the_receiver_stops_first() -> None:
-    assert order_of_stop(["applier", "receiver"]) == ["receiver", "applier"]
 
 
 # staying with a started channel

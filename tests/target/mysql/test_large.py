@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy.engine import TwoPhaseTransaction
 
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
@@ -14,7 +15,6 @@ from rplctl.target import open_target
 from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, TableChunk
 from rplctl.target.mysql import large as mysql_large
 from rplctl.target.mysql.target import MysqlTarget
-from rplctl.target.mysql.two_phase import prepare
 from tests.kit.servers import MariadbServer
 
 MB = 1 << 20
@@ -120,9 +120,9 @@ def test_a_transaction_in_two_phases_is_prepared_with_large_cells(
     change(target, model, None, less)
     change(target, model, less, (2, *less[1:]))
     change(target, model, (2, *less[1:]), (3, *less[1:]))
-    prepare(target.connection)
     transaction = target.connection.get_transaction()
-    assert transaction is not None
+    assert isinstance(transaction, TwoPhaseTransaction)
+    transaction.prepare()
     transaction.commit()
     assert found(target) == shown((3, *less[1:]))
 
