@@ -28,7 +28,6 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.config import Config
 from rplctl.errors import BinlogFormatError, RelayLogError, file_error
 from rplctl.failpoint import crash_point
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
@@ -85,9 +84,8 @@ class _Tail:
         return RelayLogPosition(self.name, self.boundary.offset)
 
 
-def recover_relay_log(  # noqa: PLR0913
+def recover_relay_log(
     channel: Channel,
-    config: Config,
     master_info: MasterInfo,
     relay_log_info: RelayLogInfo,
     *,
@@ -96,11 +94,10 @@ def recover_relay_log(  # noqa: PLR0913
 ) -> RecoveryResult:
     """Bring the relay log to its last complete transaction and say what to fetch next.
 
-    No option of `config` turns this off or weakens it; `thorough`: see 4. Raises RelayLogError when transactions that
+    No option turns this off or weakens it; `thorough`: see 4. Raises RelayLogError when transactions that
     were fetched, but may not have been applied, are gone or out of order and where to fetch them again would be lost
     with them; RplError when the disk fails (transient when it is full).
     """
-    del config
     if dry_run:
         return plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
     index = RelayLogIndex(channel)

@@ -56,14 +56,13 @@ def channel(tmp_path: Path) -> Iterator[Channel]:
 
 def recover(channel: Channel, info: RelayLogInfo = NOTHING, master: MasterInfo = MASTER) -> RecoveryResult:
     """Recovery; its dry run must have said the same and touched nothing, and a second run must find nothing to do."""
-    config = Config(datadir=channel.datadir)
     before = contents(channel)
-    planned = recover_relay_log(channel, config, master, info, dry_run=True)
+    planned = recover_relay_log(channel, master, info, dry_run=True)
     assert contents(channel) == before
-    result = recover_relay_log(channel, config, master, info)
+    result = recover_relay_log(channel, master, info)
     assert replace(planned, notes=()) == replace(result, notes=())
     after = contents(channel)
-    again = recover_relay_log(channel, config, master, info)
+    again = recover_relay_log(channel, master, info)
     assert (again.truncated_bytes, again.removed_relay_logs, again.is_index_repaired) == (0, (), False)
     assert (again.next_event, again.relay_end) == (result.next_event, result.relay_end)
     assert contents(channel) == after
@@ -116,9 +115,9 @@ def test_what_a_killed_receiver_left_is_durable_before_another_relay_log_follows
     writer.append(source.begin() + source.transaction(), 7)
     writer.close()
     before = sync_count["relay-bin.000001"]
-    recover_relay_log(channel, Config(channel.datadir), MASTER, NOTHING, dry_run=True)
+    recover_relay_log(channel, MASTER, NOTHING, dry_run=True)
     assert sync_count["relay-bin.000001"] == before
-    recover_relay_log(channel, Config(channel.datadir), MASTER, NOTHING)
+    recover_relay_log(channel, MASTER, NOTHING)
     assert sync_count["relay-bin.000001"] == before + 1
 
 
@@ -132,7 +131,7 @@ def test_a_disk_that_fails_in_recovery_is_an_error_that_names_the_file(
 
     monkeypatch.setattr("os.fsync", fails)
     with pytest.raises(RplError, match=r"relay-bin\.000001: Input/output error"):
-        recover_relay_log(channel, Config(channel.datadir), MASTER, NOTHING)
+        recover_relay_log(channel, MASTER, NOTHING)
 
 
 @pytest.mark.parametrize("checksum", [pytest.param(0, marks=pytest.mark.slow), 1])
@@ -151,10 +150,9 @@ def test_torn_at_every_byte(channel: Channel, checksum: int) -> None:
     path = channel.datadir / "relay-bin.000001"
     whole = path.read_bytes()
     assert len(whole) > 1500
-    config = Config(datadir=channel.datadir)
     for size in range(header_end, len(whole) + 1):
         path.write_bytes(whole[:size])
-        result = recover_relay_log(channel, config, MASTER, NOTHING)
+        result = recover_relay_log(channel, MASTER, NOTHING)
         kept, position = max(end for end in ends if end[0] <= size)
         assert result.next_event == position, size
         assert path.stat().st_size == result.relay_end.log_pos == (kept or header_end)
@@ -171,7 +169,7 @@ def test_torn_inside_the_header_is_fetched_from_where_it_began(channel: Channel)
     for size in range(header_end):
         path.write_bytes(whole[:size])
         channel.relay_log_index_path.write_bytes(b"./relay-bin.000001\n")
-        result = recover_relay_log(channel, Config(datadir=channel.datadir), master, NOTHING)
+        result = recover_relay_log(channel, master, NOTHING)
         assert result.next_event == BinlogPosition("binlog.000004", 9000), size
 
 
@@ -183,11 +181,10 @@ def test_a_torn_page_from_any_byte_on_is_cut(channel: Channel, fill: bytes) -> N
     path = channel.datadir / "relay-bin.000001"
     whole = path.read_bytes()
     second_end = len(whole) - (source.ends[2].log_pos - source.ends[1].log_pos)
-    config = Config(datadir=channel.datadir)
     for offset in range(second_end, len(whole)):
         tail = (fill * len(whole))[: len(whole) - offset + 512]
         path.write_bytes(whole[:offset] + tail)
-        result = recover_relay_log(channel, config, MASTER, NOTHING)
+        result = recover_relay_log(channel, MASTER, NOTHING)
         same = whole[offset:] == tail[: len(whole) - offset]
         assert result.next_event == source.ends[2 if same else 1], offset
         assert path.read_bytes() == whole[: end.log_pos if same else second_end]
@@ -199,12 +196,11 @@ def test_one_flipped_bit_anywhere_is_found(channel: Channel) -> None:
     path = channel.datadir / "relay-bin.000001"
     whole = path.read_bytes()
     start = len(whole) - source.ends[2].log_pos + source.ends[0].log_pos  # in the second and third transaction
-    config = Config(datadir=channel.datadir)
     for offset in range(start, len(whole)):
         damaged = bytearray(whole)
         damaged[offset] ^= 1 << (offset % 8)
         path.write_bytes(damaged)
-        result = recover_relay_log(channel, config, MASTER, NOTHING)
+        result = recover_relay_log(channel, MASTER, NOTHING)
         second = start + source.ends[1].log_pos - source.ends[0].log_pos
         assert result.next_event == source.ends[0 if offset < second else 1], offset
 
@@ -217,7 +213,7 @@ def test_noise_never_raises_anything_but_keeps_whole_transactions(channel: Chann
     noise = random.Random(4621)
     for _ in range(300):
         path.write_bytes(whole + noise.randbytes(noise.randrange(1, 400)))
-        result = recover_relay_log(channel, Config(datadir=channel.datadir), MASTER, NOTHING)
+        result = recover_relay_log(channel, MASTER, NOTHING)
         assert (result.next_event, result.relay_end) == (source.position, end)
 
 
@@ -372,13 +368,12 @@ def test_damage_ahead_of_the_applier_is_cut_and_fetched_again_at_once(channel: C
     path.write_bytes(data)
     info = AT_FIRST if applied is None else executed(BinlogPosition("binlog.000001", 4))
     info = executed(source.ends[0]) if applied else info
-    config = Config(channel.datadir)
     reader = RelayLogReader(channel)
     assert reader.open(info)
     with pytest.raises(RelayLogError) as caught:
         read_everything(reader)
     assert reader.source_position == source.ends[2] and caught.value.transient  # a receiver that starts mends it
-    assert recover_relay_log(channel, config, MASTER, info, dry_run=True, thorough=False).notes == ()
+    assert recover_relay_log(channel, MASTER, info, dry_run=True, thorough=False).notes == ()
     result = recover(channel, info)
     assert (result.next_event, result.removed_relay_logs) == (source.ends[2], ("relay-bin.000003",))
     assert "relay-bin.000002 can be read to" in result.notes[0]
@@ -614,7 +609,7 @@ def act(channel: Channel, action: str, *arguments: str) -> None:
     if action == "recover":
         name, position = arguments[0].split(":")
         info = RelayLogInfo(master_log_name=name, master_log_pos=int(position))
-        recover_relay_log(channel, config, MasterInfo(), info)
+        recover_relay_log(channel, MasterInfo(), info)
     elif action == "purge":
         purge_applied(channel, RelayLogPosition("relay-bin.000003", 4))
     elif action == "purge-all":

@@ -18,7 +18,6 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.command.channel.change_options import MasterChanges
-from rplctl.config import Config
 from rplctl.errors import RelayLogError
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.jit import byte_view
@@ -133,7 +132,7 @@ def test_a_header_damaged_anywhere_loses_and_repeats_nothing(
             )
             gtids = f"{SOURCE_UUID}:1-{applied}" if applied and by_gtid else ""
             info = replace(AT_FIRST.at(AT_FIRST.relay_log_position, place), gtid_executed=gtids)
-            recovered = recover_relay_log(written.channel, Config(memory), master, info)
+            recovered = recover_relay_log(written.channel, master, info)
             known = None
             if by_gtid:
                 known = MysqlGtidSet.parse(recovered.retrieved_gtid_set).union(MysqlGtidSet.parse(gtids))

@@ -388,8 +388,10 @@ class Applier:
         return plan, wait
 
     def _due(self, groups: RelayGroups, count: int, work: BatchApplier) -> tuple[int, float]:
-        now = time.time() + self._clock_difference(work.info.sql_delay)
-        return groups_due(groups.scan, count, work.info.sql_delay, now)
+        """The delay counts by the source's clock, which the receiver has compared with ours."""
+        delay, receiver = work.info.sql_delay, self._channel.status_path("receiver")
+        now = time.time() + (read_status(receiver).clock_difference if delay else 0.0)
+        return groups_due(groups.scan, count, delay, now)
 
     def _skipped(self, batch: Batch, work: BatchApplier) -> None:
         """Count down and forget what the operator wanted passed over, once the position is past it."""
@@ -399,10 +401,6 @@ class Applier:
         if counted or gtids:
             what = f"{counted} transactions" if counted else f"GTID {', '.join(gtids)}"
             log.warning("the operator skipped %s: now at %s", what, work.info.exec_position)
-
-    def _clock_difference(self, delay: int) -> float:
-        """The source's clock minus ours, as the receiver found it; the delay counts by the source's."""
-        return read_status(self._channel.status_path("receiver")).clock_difference if delay else 0.0
 
     def _is_finished(self, work: BatchApplier, clone: CloneLoader | None) -> bool:
         """True once UNTIL is met, or all that the source had when the command began is applied."""

@@ -58,7 +58,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
                     settle_position(config, channel, repositories, dry_run=False)
                     stored.flush(relay, force=True)
             removed = RelayLogIndex(channel).names() if dry_run else purge_all(channel)
-        result = recover_relay_log(channel, config, master, relay, dry_run=dry_run)
+        result = recover_relay_log(channel, master, relay, dry_run=dry_run)
         if refetch and dry_run:
             result = replace(result, next_event=relay.exec_position, relay_end=RelayLogPosition("", 0))
     notes = [f"{len(removed)} relay logs are removed"] if removed else []

@@ -154,7 +154,7 @@ class Receiver:
         """One connection, from recovery to its end. Returns when told to stop."""
         executed = self._read_relay_log_info()
         is_first = self._connections == 0
-        recovered = recover_relay_log(self._channel, self._config, info, executed, thorough=is_first)
+        recovered = recover_relay_log(self._channel, info, executed, thorough=is_first)
         for note in recovered.notes:
             log.info("%s", note)
         self._reporter.state("Connecting to master")

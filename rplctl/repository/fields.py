@@ -17,9 +17,10 @@ and gets fields strictly in order). The order is MySQL 8.0.30's line order, whic
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import is_log_name
 
 MAX_POSITION = (1 << 63) - 1
@@ -212,11 +213,10 @@ class Field:
 
     column: str
     notation: Notation
-    attribute: str = ""
 
     @property
     def name(self) -> str:
-        return self.attribute or self.column.lower()
+        return self.column.lower()
 
     @property
     def key(self) -> str:
@@ -224,75 +224,56 @@ class Field:
         return f"rplctl_{self.name}"
 
 
-_TEXT, _NULLABLE, _NUMBER32, _SWITCH = Text(), NullableText(), Number(), Switch()
+_BY_TYPE: dict[str, Notation] = {
+    "str": Text(),
+    "str | None": NullableText(),
+    "int": Number(),
+    "bool": Switch(),
+    "float": Seconds(),
+    "tuple[int, ...]": Ids(),
+}
 _POSITION = Number(0, MAX_POSITION)
 
+
+def _fields(record: type[MasterInfo | RelayLogInfo], first: str, last: str, **special: Notation) -> tuple[Field, ...]:
+    """The record's from one to another, in its order; `special`: what the type of an attribute does not say."""
+    known = {field.name: special.get(field.name) or _BY_TYPE.get(str(field.type)) for field in fields(record)}
+    names = list(known)
+    chosen = names[names.index(first) : names.index(last) + 1]
+    return tuple(Field(name.capitalize(), notation) for name in chosen if (notation := known[name]))
+
+
 # master.info lines 2 to 33 (line 1 is their count, itself included)
-MASTER_INFO_LINES: tuple[Field, ...] = (
-    Field("Master_log_name", SourceLog()),
-    Field("Master_log_pos", _POSITION),
-    Field("Host", _TEXT),
-    Field("User_name", _TEXT),
-    Field("User_password", _TEXT),
-    Field("Port", Number(0, 65535)),
-    Field("Connect_retry", _NUMBER32),
-    Field("Enabled_ssl", _SWITCH),
-    Field("Ssl_ca", _TEXT),
-    Field("Ssl_capath", _TEXT),
-    Field("Ssl_cert", _TEXT),
-    Field("Ssl_cipher", _TEXT),
-    Field("Ssl_key", _TEXT),
-    Field("Ssl_verify_server_cert", _SWITCH),
-    Field("Heartbeat", Seconds()),
-    Field("Bind", _TEXT),
-    Field("Ignored_server_ids", Ids()),
-    Field("Uuid", _TEXT),
-    Field("Retry_count", _POSITION),
-    Field("Ssl_crl", _TEXT),
-    Field("Ssl_crlpath", _TEXT),
-    Field("Enabled_auto_position", _SWITCH),
-    Field("Channel_name", _TEXT),
-    Field("Tls_version", _TEXT),
-    Field("Public_key_path", _TEXT),
-    Field("Get_public_key", _SWITCH),
-    Field("Network_namespace", _TEXT),
-    Field("Master_compression_algorithm", _TEXT),
-    Field("Master_zstd_compression_level", Number(0, 22)),
-    Field("Tls_ciphersuites", _NULLABLE),
-    Field("Source_connection_auto_failover", _SWITCH),
-    Field("Gtid_only", _SWITCH),
+MASTER_INFO_LINES = _fields(
+    MasterInfo,
+    "master_log_name",
+    "gtid_only",
+    master_log_name=SourceLog(),
+    master_log_pos=_POSITION,
+    port=Number(0, 65535),
+    retry_count=_POSITION,
+    master_zstd_compression_level=Number(0, 22),
 )
 # MariaDB's key section, keys spelt as MariaDB spells them
-MARIADB_KEYS: tuple[Field, ...] = (
-    Field("Using_gtid", Number(0, 2)),
-    Field("Do_domain_ids", Ids()),
-    Field("Ignore_domain_ids", Ids()),
-)
-MASTER_INFO_KEYS: tuple[Field, ...] = (
-    Field("Master_id", _NUMBER32),
-    Field("Master_server_id", _NUMBER32),
-    Field("Master_binlog_dir", _TEXT),
-    Field("Flushed_relay_log_name", RelayLog()),
-    Field("Flushed_relay_log_pos", _POSITION),
+MARIADB_KEYS = _fields(MasterInfo, "using_gtid", "ignore_domain_ids", using_gtid=Number(0, 2))
+MASTER_INFO_KEYS = _fields(
+    MasterInfo,
+    "master_id",
+    "flushed_relay_log_pos",
+    flushed_relay_log_name=RelayLog(),
+    flushed_relay_log_pos=_POSITION,
 )
 # relay-log.info lines 2 to 15 (line 1 is their count, itself not included)
-RELAY_LOG_INFO_LINES: tuple[Field, ...] = (
-    Field("Relay_log_name", RelayLog()),
-    Field("Relay_log_pos", _POSITION),
-    Field("Master_log_name", SourceLog()),
-    Field("Master_log_pos", _POSITION),
-    Field("Sql_delay", Number(0, (1 << 31) - 1)),
-    Field("Number_of_workers", _NUMBER32),
-    Field("Id", _NUMBER32),
-    Field("Channel_name", _TEXT),
-    Field("Privilege_checks_username", _NULLABLE),
-    Field("Privilege_checks_hostname", _NULLABLE),
-    Field("Require_row_format", _SWITCH),
-    Field("Require_table_primary_key_check", Choice(("STREAM", "ON", "OFF", "GENERATE"))),
-    Field("Assign_gtids_to_anonymous_transactions_type", Choice(("OFF", "LOCAL", "UUID"))),
-    Field("Assign_gtids_to_anonymous_transactions_value", _TEXT),
+RELAY_LOG_INFO_LINES = _fields(
+    RelayLogInfo,
+    "relay_log_name",
+    "assign_gtids_to_anonymous_transactions_value",
+    relay_log_name=RelayLog(),
+    relay_log_pos=_POSITION,
+    master_log_name=SourceLog(),
+    master_log_pos=_POSITION,
+    sql_delay=Number(0, (1 << 31) - 1),
+    require_table_primary_key_check=Choice(("STREAM", "ON", "OFF", "GENERATE")),
+    assign_gtids_to_anonymous_transactions_type=Choice(("OFF", "LOCAL", "UUID")),
 )
-RELAY_LOG_INFO_KEYS: tuple[Field, ...] = (
-    Field("Master_id", _NUMBER32),
-    Field("Gtid_executed", GtidText()),
-)
+RELAY_LOG_INFO_KEYS = _fields(RelayLogInfo, "master_id", "gtid_executed", gtid_executed=GtidText())

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.config import Config
 from rplctl.errors import RelayLogError
 from rplctl.info import SET_BY_COMMAND, MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -41,7 +40,7 @@ def ends(request: pytest.FixtureRequest, channel: Channel) -> list[BinlogPositio
 
 
 def recover(channel: Channel, master: MasterInfo, executed: RelayLogInfo) -> RecoveryResult:
-    return recover_relay_log(channel, Config(channel.datadir), master, executed)
+    return recover_relay_log(channel, master, executed)
 
 
 def read_from(channel: Channel, info: RelayLogInfo) -> list[BinlogPosition]:

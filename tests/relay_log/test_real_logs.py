@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.config import Config
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import parse_header
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -67,10 +66,9 @@ def test_a_real_log_cut_anywhere_keeps_what_is_whole(channel: Channel, case: str
     receive(channel, case, expected, piece=65_536)
     last = RelayLogIndex(channel).path(RelayLogIndex(channel).names()[-1])
     whole = last.read_bytes()
-    config = Config(datadir=channel.datadir)
     for size in range(400, len(whole), max(1, len(whole) // 150)):
         last.write_bytes(whole[:size])
-        result = recover_relay_log(channel, config, MasterInfo(), RelayLogInfo())
+        result = recover_relay_log(channel, MasterInfo(), RelayLogInfo())
         reader = RelayLogReader(channel, verify_checksums=False)
         assert reader.open(RelayLogInfo())
         found = transactions_of(read_everything(reader))

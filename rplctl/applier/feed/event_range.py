@@ -97,7 +97,7 @@ def spool_file(folder: Path) -> Iterator[Path]:
 def lying_range(batch: Batch) -> EventRange:
     """The batch's events in the relay log."""
     groups = batch.scan.start[batch.first : batch.last]
-    return EventRange(batch.path, batch.groups.data, batch.start, batch.end, batch.description, groups)
+    return EventRange(batch.groups.path, batch.groups.data, batch.start, batch.end, batch.description, groups)
 
 
 def _unfolded(batch: Batch) -> tuple[Ints, Ints]:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from pathlib import Path
 
 import numpy as np
 
@@ -52,10 +51,6 @@ class Batch:
     groups: RelayGroups
     first: int
     last: int
-
-    @property
-    def path(self) -> Path:
-        return self.groups.path
 
     @property
     def scan(self) -> GroupScan:

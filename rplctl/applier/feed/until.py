@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rplctl.applier.options import Until
-from rplctl.event.gtid import MAX_SEQUENCE, Intervals, MariadbGtidState, MysqlGtidSet, Source
+from rplctl.event.gtid import MAX_SEQUENCE, Intervals, MariadbGtidState, MysqlGtidSet, Source, is_executed
 from rplctl.event.gtid_arrays import is_within, numbers_by_source
 from rplctl.info import RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition, log_number
@@ -37,7 +37,7 @@ def is_met(until: Until, info: RelayLogInfo) -> bool:
     if until.relay_position is not None:
         return not info.relay_log_position.is_before(until.relay_position)
     if until.kind == "sql_after_gtids":
-        return _is_applied(until.gtids, info.gtid_executed)
+        return is_executed(until.gtids, info.gtid_executed)
     if until.kind == "sql_before_gtids":
         return _is_begun(until.gtids, info.gtid_executed)
     return False
@@ -91,12 +91,6 @@ def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Interva
     for domain, (_, sequence) in MariadbGtidState.parse(until.gtids).domains.items():
         if not (is_after and state.contains(domain, sequence)):
             yield domain, ((sequence, MAX_SEQUENCE),), 1
-
-
-def _is_applied(gtids: str, executed: str) -> bool:
-    if ":" in gtids:
-        return MysqlGtidSet.parse(gtids).is_subset_of(MysqlGtidSet.parse(executed))
-    return MariadbGtidState.parse(gtids).is_subset_of(MariadbGtidState.parse(executed))
 
 
 def _is_begun(gtids: str, executed: str) -> bool:

@@ -138,12 +138,10 @@ def _reason(context: SparkContext, stage: int) -> str:
     """Of the first attempt that failed, as far as Spark still knows."""
     from py4j.protocol import Py4JError
 
-    try:
+    with suppress(Py4JError, IndexError):  # statusStore is no public interface
         tasks = context._jsc.sc().statusStore().taskList(stage, 0, 50)
         for number in range(tasks.size()):
             message = tasks.apply(number).errorMessage()
             if message.isDefined():
                 return f": {str(message.get()).splitlines()[0][:300]}"
-    except (Py4JError, IndexError):  # statusStore is no public interface
-        pass
     return ""

@@ -44,10 +44,6 @@ class Java:
     origin: str  # what named it, for `rplctl doctor`
     runtime: Path  # the real Java behind `home`
 
-    @property
-    def is_shimmed(self) -> bool:
-        return self.home != self.runtime
-
 
 def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] | None = None) -> Java:
     """The Java to use. Raises ConfigError that lists what was looked at; an unusable option of ours raises at once."""

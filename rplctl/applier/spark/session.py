@@ -109,12 +109,13 @@ class JavaLife:
     """The JVM of the session that this process has opened, as its parent sees it."""
 
     def __init__(self) -> None:
-        self._kills_before = memory_kills()
+        self._kills_before = 0
         self._process: Any = None
 
     def begins(self) -> None:
         from pyspark import SparkContext
 
+        self._kills_before = memory_kills()
         self._process = getattr(SparkContext._gateway, "proc", None)
 
     def death(self) -> str:

