@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rplctl.applier.apply.batch import RETRY_PAUSE_SECONDS, BatchApplier
 from rplctl.applier.apply.failover_position import enter_new_source
-from rplctl.applier.feed.commit_group_size import CommitGroupSize
+from rplctl.applier.feed.batch_size import CommitGroupSize
 from rplctl.applier.feed.plan import Batch, groups_due, plan_batches
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed

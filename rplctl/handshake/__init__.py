@@ -2,7 +2,6 @@
 
     tls.py             TlsSettings → ssl.SSLContext; what each mode checks
     authentication.py  the one table of authentication plugins, and on which connection each may send what (design D14)
-    signatures.py      MariaDB's two plugins that sign instead of telling (client_ed25519, parsec)
     connection.py      GuardedConnection: PyMySQL's, which obeys that table and takes no endless answers
 
 Invariant: whoever answers, a password leaves this machine readable only to a peer that the operator has chosen to

@@ -13,7 +13,7 @@ import pytest
 
 from rplctl.applier import job
 from rplctl.applier.feed import batch_size as pace
-from rplctl.applier.feed.commit_group_size import CommitGroupSize
+from rplctl.applier.feed.batch_size import CommitGroupSize
 from rplctl.applier.feed.plan import Batch, plan_batches
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until

@@ -1,4 +1,4 @@
-"""How much relay log one batch takes, and how much of it is decoded at a time.
+"""How much relay log one batch takes, how much of it is decoded at a time, and how many transactions a commit takes.
 
 Little at first, so that rows appear at once; more while the applier is behind. Where later changes make earlier ones
 good, a batch is decoded as one job, so that each row is written once; where they do not (bulk inserts), in small jobs,
@@ -14,6 +14,8 @@ FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # as Python's obje
 GROWTH = 16  # of a batch that was full
 JOB_BYTES = 16 << 20  # where nothing is gained by more
 LATER_JOB_BYTES_AS_TEXT = 48 << 20  # text lies in files until it is sent, and each job costs Spark 50 ms of a core
+FIRST_TRANSACTIONS = 10  # of a commit, before anything is known
+GROUP_GROWTH = 4  # of a group of transactions that was full and quick
 
 
 class BatchSize:
@@ -50,3 +52,30 @@ class BatchSize:
         small = JOB_BYTES if is_first else self._later_job_bytes
         most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)
         return left if 2 * left <= 3 * most else most
+
+
+class CommitGroupSize:
+    """How many transactions of the source share a commit of the target (WL#3970: "every 10th commit you do a real
+    commit"). Invariant: a group is cut before it begins, by count alone, because its position is written first (design
+    D4). So its time is met by learning: what the groups before took says how many transactions fit.
+    """
+
+    def __init__(self, most: int, milliseconds: int) -> None:
+        """`commit_group_transactions` and `commit_group_milliseconds`; 0: no bound."""
+        self._most = most
+        self._seconds = milliseconds / 1000
+        self._fitting = FIRST_TRANSACTIONS
+
+    def transactions(self) -> int:
+        """Of the next group at most; 0: as many as there are."""
+        if not self._seconds:
+            return self._most
+        return min(self._fitting, self._most) if self._most else self._fitting
+
+    def took(self, transactions: int, seconds: float) -> None:
+        """A group of so many, from BEGIN to COMMIT."""
+        if not self._seconds or not transactions:
+            return
+        fitting = max(1, int(transactions * self._seconds / max(seconds, 1e-6)))
+        if fitting < self._fitting or transactions >= self._fitting:
+            self._fitting = min(fitting, GROUP_GROWTH * self._fitting)

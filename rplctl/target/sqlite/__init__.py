@@ -1,7 +1,7 @@
 """SQLite, the embedded target.
 
 dialect                             what it says of itself
-target                              the connection: rows, DDL; `bag`, `large`, `cascades`, `lock`
+target                              the connection: rows, DDL; `bag`, `large`, `cascades`
 form                                the values that it wants
 ddl                                 plan → statements
 ddl_type, conversion                how values are kept, what MODIFY makes of them

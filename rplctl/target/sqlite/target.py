@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
@@ -45,10 +47,11 @@ from rplctl.target.sqlite.ddl import DDL, table
 from rplctl.target.sqlite.ddl_type import row_number
 from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, target_error
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
-from rplctl.target.sqlite.lock import BEGIN, begin_when_unlocked
 
 CACHE_BYTES = 16 << 20  # of pages; with SQLite's own 2 MB those of a batch are written to the log again and again
 BUSY_TIMEOUT_MS = 50_000  # as innodb_lock_wait_timeout
+STEP_MS = 200  # of a wait for the write lock
+BEGIN = "rplctl_begin"  # execution option: the statement that begins a transaction
 STEPS_BETWEEN_CHECKS = 50_000  # of SQLite's machine: a few milliseconds
 
 
@@ -135,7 +138,7 @@ class SqliteTarget:
         # net changes come table by table and not in the source's order.
         driver.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
         with mapped_errors():
-            begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
+            _begin_when_unlocked(connection, driver, BUSY_TIMEOUT_MS, lambda: self._interrupted)
         driver.execute("PRAGMA defer_foreign_keys=ON")
 
     def commit(self) -> None:
@@ -331,6 +334,29 @@ class SqliteTarget:
             return f"INSERT INTO {name} ({names}) VALUES ({marks})" if columns else f"INSERT INTO {name} DEFAULT VALUES"
 
         return self._cached(("insert", model, columns), make)
+
+
+def _begin_when_unlocked(
+    connection: Connection, driver: sqlite3.Connection, patience_ms: int, is_interrupted: Callable[[], bool]
+) -> None:
+    """BEGIN IMMEDIATE, in steps: STOP cannot interrupt a wait inside SQLite. The connection's own patience is what it
+    was when this returns. Raises SQLAlchemy's OperationalError when the lock is held for longer, or STOP comes.
+    """
+    deadline = time.monotonic() + patience_ms / 1000
+    driver.execute(f"PRAGMA busy_timeout={STEP_MS}")
+    connection.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
+    try:
+        while True:
+            try:
+                connection.begin()
+                return
+            except OperationalError as error:
+                is_busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or is_interrupted() or time.monotonic() > deadline:
+                    raise
+    finally:
+        connection.execution_options(**{BEGIN: "BEGIN"})
+        driver.execute(f"PRAGMA busy_timeout={patience_ms}")
 
 
 def _values(model: TableModel, columns: Sequence[int]) -> dict[int, str]:

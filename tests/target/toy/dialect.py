@@ -10,8 +10,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import make_url
 
 from rplctl.target.sqlite.dialect import SqliteDialect
-from rplctl.target.sqlite.lock import BEGIN
-from rplctl.target.sqlite.target import SqliteTarget
+from rplctl.target.sqlite.target import BEGIN, SqliteTarget
 
 
 class SqlalchemyToy(SQLiteDialect_pysqlite):
