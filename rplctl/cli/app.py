@@ -23,6 +23,7 @@ from typer.main import get_command
 
 from rplctl import __version__
 from rplctl.cli.globals import GLOBAL_FLAGS, hoist, make_globals
+from rplctl.cli.options import option, switch
 from rplctl.cli.output import report, write
 from rplctl.cli.plain_values import use_plain_values
 from rplctl.errors import RplError, UsageError, file_error
@@ -158,20 +159,14 @@ def _version(wanted: bool) -> None:
 
 def _global_options(
     context: typer.Context,
-    datadir: Annotated[
-        Path | None, typer.Option("--datadir", metavar="DIR", help="Instance folder; also $RPLCTL_DATADIR.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Option file; also $RPLCTL_CONFIG.")
-    ] = None,
-    format: Annotated[
-        str, typer.Option("--format", "-f", metavar="table|vertical|tsv|json", help="Layout of the result.")
-    ] = "",
-    json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
-    vertical: Annotated[bool, typer.Option("--vertical", "-E", help="Same as --format vertical.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and asked-for results only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show more columns.")] = False,
-    color: Annotated[str, typer.Option("--color", metavar="auto|always|never", help="Colour on a terminal.")] = "auto",
+    datadir: Annotated[Path | None, option("--datadir", "DIR", "Instance folder; also $RPLCTL_DATADIR.")] = None,
+    config: Annotated[Path | None, option("--config", "FILE", "Option file; also $RPLCTL_CONFIG.")] = None,
+    format: Annotated[str, option(("--format", "-f"), "table|vertical|tsv|json", "Layout of the result.")] = "",
+    json: Annotated[bool, switch("--json", "Same as --format json.")] = False,
+    vertical: Annotated[bool, switch(("--vertical", "-E"), "Same as --format vertical.")] = False,
+    quiet: Annotated[bool, switch(("--quiet", "-q"), "Print errors and asked-for results only.")] = False,
+    verbose: Annotated[bool, switch(("--verbose", "-v"), "Show more columns.")] = False,
+    color: Annotated[str, option("--color", "auto|always|never", "Colour on a terminal.")] = "auto",
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,

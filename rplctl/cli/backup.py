@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import options_of
+from rplctl.cli.options import options_of, switch
 from rplctl.cli.output import many, say
 
 
@@ -16,7 +16,7 @@ def backup(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is empty, or not there yet.")],
     without_key: Annotated[
-        bool, typer.Option("--without-key", help="Leave out rplctl.key: stored passwords cannot be read then.")
+        bool, switch("--without-key", "Leave out rplctl.key: stored passwords cannot be read then.")
     ] = False,
 ) -> None:
     """Copy the instance while it runs.

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import seconds
+from rplctl.cli.options import option, seconds
 from rplctl.cli.output import say
 from rplctl.command.instance.backup_lock import (
     HOLDER_TIMEOUT_S,
@@ -18,10 +18,8 @@ from rplctl.command.instance.backup_lock import (
 )
 from rplctl.errors import UsageError
 
-Wait = Annotated[str, typer.Option("--wait", metavar="S", help="Wait for the lock at most so many seconds.")]
-Timeout = Annotated[
-    str | None, typer.Option("--timeout", metavar="S", help="Give it back after so many seconds; 1h without it.")
-]
+Wait = Annotated[str, option("--wait", "S", "Wait for the lock at most so many seconds.")]
+Timeout = Annotated[str | None, option("--timeout", "S", "Give it back after so many seconds; 1h without it.")]
 Command = Annotated[
     list[str] | None, typer.Argument(metavar="[-- COMMAND ...]", help="Run this, and hold the lock as long as it runs.")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rplctl.cli.options import ChannelNames, each_channel, options_of, seconds
+from rplctl.cli.options import ChannelNames, each_channel, option, options_of, seconds, switch
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.errors import RplError, UsageError, told
@@ -16,17 +16,14 @@ from rplctl.errors import RplError, UsageError, told
 def check(
     context: typer.Context,
     channel: ChannelNames = None,
-    lag_warning: Annotated[str, typer.Option("--lag-warning", metavar="SECONDS", help="Lag that is a warning.")] = "60",
-    lag_critical: Annotated[
-        str, typer.Option("--lag-critical", metavar="SECONDS", help="Lag that is critical.")
-    ] = "300",
+    lag_warning: Annotated[str, option("--lag-warning", "SECONDS", "Lag that is a warning.")] = "60",
+    lag_critical: Annotated[str, option("--lag-critical", "SECONDS", "Lag that is critical.")] = "300",
     offline: Annotated[
-        bool, typer.Option("--offline", help="Judge what is stored, not threads and lag; read every relay log byte.")
+        bool, switch("--offline", "Judge what is stored, not threads and lag; read every relay log byte.")
     ] = False,
-    online: Annotated[bool, typer.Option("--online", help="Ask the source, too.")] = False,
+    online: Annotated[bool, switch("--online", "Ask the source, too.")] = False,
     max_sync_age: Annotated[
-        str | None,
-        typer.Option("--max-sync-age", metavar="SECONDS", help="Of a channel run from cron; instead of the option."),
+        str | None, option("--max-sync-age", "SECONDS", "Of a channel run from cron; instead of the option.")
     ] = None,
 ) -> None:
     """Print a verdict for monitoring systems, and why.

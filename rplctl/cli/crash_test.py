@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, options_of, the_channel
+from rplctl.cli.options import ChannelName, option, options_of, the_channel
 from rplctl.cli.output import say, show_records
 from rplctl.errors import UsageError
 from rplctl.target_url import has_password
@@ -15,18 +15,15 @@ from rplctl.target_url import has_password
 
 def crash_test(
     context: typer.Context,
-    target: Annotated[
-        str, typer.Option("--target", metavar="URL", help="A server for a scratch database, not a SQLite file.")
-    ] = "",
+    target: Annotated[str, option("--target", "URL", "A server for a scratch database, not a SQLite file.")] = "",
     target_password_file: Annotated[
-        Path | None, typer.Option("--target-password-file", metavar="FILE", help="Read the target's password here.")
+        Path | None, option("--target-password-file", "FILE", "Read the target's password here.")
     ] = None,
-    points: Annotated[str, typer.Option("--points", metavar="NAME,...", help="Only these crash points.")] = "",
-    mode: Annotated[str, typer.Option("--mode", metavar="MODE,...", help="Only these commit modes.")] = "",
-    kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,...", help="Only these kinds of groups.")] = "",
+    points: Annotated[str, option("--points", "NAME,...", "Only these crash points.")] = "",
+    mode: Annotated[str, option("--mode", "MODE,...", "Only these commit modes.")] = "",
+    kinds: Annotated[str, option("--kinds", "KIND,...", "Only these kinds of groups.")] = "",
     arm: Annotated[
-        str | None,
-        typer.Option("--arm", metavar="NAME=kill[@N],...", help="Kill a running thread of --channel there instead."),
+        str | None, option("--arm", "NAME=kill[@N],...", "Kill a running thread of --channel there instead.")
     ] = None,
     channel: ChannelName = None,
 ) -> None:

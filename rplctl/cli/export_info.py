@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
+from rplctl.cli.options import ChannelName, DryRun, Yes, option, options_of, the_channel
 from rplctl.cli.output import say
 
 
 def export_info(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the files into.")],
-    server: Annotated[
-        str, typer.Option("--server", metavar="mysql-5.6|mysql-5.7|mysql-8.0|mariadb", help="Whose files to write.")
-    ],
+    server: Annotated[str, option("--server", "mysql-5.6|mysql-5.7|mysql-8.0|mariadb", "Whose files to write.")],
     channel: ChannelName = None,
     dry_run: DryRun = False,
     yes: Yes = False,

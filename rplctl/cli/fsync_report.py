@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import options_of
+from rplctl.cli.options import option, options_of, switch
 from rplctl.cli.output import show_records
 
 
 def fsync_report(
     context: typer.Context,
-    transactions: Annotated[int, typer.Option("--transactions", metavar="N", help="Transactions per variant.")] = 50,
+    transactions: Annotated[int, option("--transactions", "N", "Transactions per variant.")] = 50,
     on_target: Annotated[
-        bool, typer.Option("--on-target", help="Measure on the configured target, not on a SQLite file of its own.")
+        bool, switch("--on-target", "Measure on the configured target, not on a SQLite file of its own.")
     ] = False,
 ) -> None:
     """Count the fsyncs that a position costs (WL#5125).

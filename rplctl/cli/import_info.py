@@ -8,13 +8,9 @@ from typing import Annotated
 import typer
 
 from rplctl.channel import check_channel_name
-from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
+from rplctl.cli.options import ChannelName, DryRun, Yes, option, options_of, the_channel
 from rplctl.cli.output import confirm, say
 from rplctl.errors import UsageError
-
-
-def _file(flag: str, what: str) -> object:
-    return typer.Option(flag, metavar="FILE", help=what)
 
 
 def import_info(
@@ -24,15 +20,14 @@ def import_info(
     ] = None,
     channel: ChannelName = None,
     mysql_tables: Annotated[
-        Path | None, _file("--mysql-tables", "Rows of MySQL's two tables, as its client prints them with -E or -B.")
+        Path | None,
+        option("--mysql-tables", "FILE", "Rows of MySQL's two tables, as its client prints them with -E or -B."),
     ] = None,
-    maxwell: Annotated[Path | None, _file("--maxwell", "A row of maxwell.positions.")] = None,
-    debezium: Annotated[Path | None, _file("--debezium", "The connector's offset, JSON.")] = None,
-    canal: Annotated[Path | None, _file("--canal", "Canal's meta.dat.")] = None,
-    tungsten: Annotated[Path | None, _file("--tungsten", "A row of trep_commit_seqno.")] = None,
-    gtid: Annotated[
-        str, typer.Option("--gtid", metavar="SET", help="GTIDs applied so far: gtid_slave_pos or gtid_executed.")
-    ] = "",
+    maxwell: Annotated[Path | None, option("--maxwell", "FILE", "A row of maxwell.positions.")] = None,
+    debezium: Annotated[Path | None, option("--debezium", "FILE", "The connector's offset, JSON.")] = None,
+    canal: Annotated[Path | None, option("--canal", "FILE", "Canal's meta.dat.")] = None,
+    tungsten: Annotated[Path | None, option("--tungsten", "FILE", "A row of trep_commit_seqno.")] = None,
+    gtid: Annotated[str, option("--gtid", "SET", "GTIDs applied so far: gtid_slave_pos or gtid_executed.")] = "",
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:

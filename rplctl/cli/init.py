@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import options_of
+from rplctl.cli.options import option, options_of, switch
 from rplctl.cli.output import say
 from rplctl.cli.passwords import password_sources, refuse_password_on_argv
 from rplctl.config import OPTIONS
 from rplctl.secret import find_password
 
-_FILE = typer.Option("--target-password-file", metavar="FILE", help="Read the target's password from a file.")
-_STDIN = typer.Option("--target-password-stdin", help="Read the target's password from standard input.")
+_FILE = option("--target-password-file", "FILE", "Read the target's password from a file.")
+_STDIN = switch("--target-password-stdin", "Read the target's password from standard input.")
 _REFUSED = typer.Option("--target-password", hidden=True)
 
 

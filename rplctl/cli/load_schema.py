@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, options_of, the_channel
+from rplctl.cli.options import ChannelName, DryRun, option, options_of, switch, the_channel
 from rplctl.cli.output import many, say
 from rplctl.errors import UsageError
 
@@ -17,12 +17,9 @@ def load_schema(
     context: typer.Context,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output of mysqldump --no-data.")] = None,
     channel: ChannelName = None,
-    from_source: Annotated[
-        bool, typer.Option("--from-source", help="Ask the source instead of reading a file.")
-    ] = False,
+    from_source: Annotated[bool, switch("--from-source", "Ask the source instead of reading a file.")] = False,
     loaded: Annotated[
-        str | None,
-        typer.Option("--rows-loaded", metavar="DB.TABLE,...|all", help="Instead: say that the rows are copied by now."),
+        str | None, option("--rows-loaded", "DB.TABLE,...|all", "Instead: say that the rows are copied by now.")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:

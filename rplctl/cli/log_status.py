@@ -8,17 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from rplctl.cli.options import options_of
+from rplctl.cli.options import option, options_of
 from rplctl.cli.output import show_rows
 
 
 def log_status(
     context: typer.Context,
     layout: Annotated[
-        str,
-        typer.Option(
-            "--format", metavar="seed|mysql8", help="Names of columns and keys: WL#9452's text, or MySQL 8's."
-        ),
+        str, option("--format", "seed|mysql8", "Names of columns and keys: WL#9452's text, or MySQL 8's.")
     ] = "",
 ) -> None:
     """Show where a backup would begin (WL#9452).

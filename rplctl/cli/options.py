@@ -15,36 +15,41 @@ from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_chann
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, told
 
+Flags = str | tuple[str, ...]  # of one option
+
+
+def option(flags: Flags, metavar: str, help: str) -> Any:
+    """What Typer is told of an option with a value."""
+    return typer.Option(*([flags] if isinstance(flags, str) else flags), metavar=metavar, help=help)
+
+
+def switch(flags: Flags, help: str) -> Any:
+    """What Typer is told of one without."""
+    return typer.Option(*([flags] if isinstance(flags, str) else flags), help=help)
+
 
 def _channel(help: str) -> Any:
-    return typer.Option("--channel", "--for-channel", metavar="NAME", help=f"Replication channel{help}")
+    return option(("--channel", "--for-channel"), "NAME", f"Replication channel{help}")
 
 
 ChannelName = Annotated[str | None, _channel("; without it the default channel '' or the only one there is.")]
 ChannelNames = Annotated[str | None, _channel("; without it every channel.")]
 SeveralChannels = Annotated[list[str] | None, _channel(", or several, each with the option; without it every channel.")]
-AllChannels = Annotated[bool, typer.Option("--all", help="Every channel, as without --channel.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show what would be done; change nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+AllChannels = Annotated[bool, switch("--all", "Every channel, as without --channel.")]
+DryRun = Annotated[bool, switch("--dry-run", "Check and show what would be done; change nothing.")]
+Yes = Annotated[bool, switch(("--yes", "-y"), "Do not ask for confirmation.")]
 PasswordFile = Annotated[
-    Path | None,
-    typer.Option("--password-file", metavar="FILE", help="Read the password from a file that only you can read."),
+    Path | None, option("--password-file", "FILE", "Read the password from a file that only you can read.")
 ]
-PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
-AskPassword = Annotated[bool, typer.Option("--ask-password", help="Ask for the password on the terminal.")]
+PasswordStdin = Annotated[bool, switch("--password-stdin", "Read the password from standard input.")]
+AskPassword = Annotated[bool, switch("--ask-password", "Ask for the password on the terminal.")]
 PasswordReference = Annotated[
-    str,
-    typer.Option(
-        "--password-reference",
-        metavar="REF",
-        help="Store env:NAME or file:/PATH instead of a password; read when needed.",
-    ),
+    str, option("--password-reference", "REF", "Store env:NAME or file:/PATH instead of a password; read when needed.")
 ]
-Receiver = Annotated[bool, typer.Option("--receiver", "--io-thread", help="Only the receiver (I/O thread).")]
-Applier = Annotated[bool, typer.Option("--applier", "--sql-thread", help="Only the applier (SQL thread).")]
+Receiver = Annotated[bool, switch(("--receiver", "--io-thread"), "Only the receiver (I/O thread).")]
+Applier = Annotated[bool, switch(("--applier", "--sql-thread"), "Only the applier (SQL thread).")]
 Terminology = Annotated[
-    str,
-    typer.Option("--terminology", metavar="master|source", help="Column names of MySQL up to 8.0.21, or since 8.0.22."),
+    str, option("--terminology", "master|source", "Column names of MySQL up to 8.0.21, or since 8.0.22.")
 ]
 
 

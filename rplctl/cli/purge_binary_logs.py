@@ -6,17 +6,15 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of
+from rplctl.cli.options import ChannelNames, DryRun, end, for_each, option, options_of
 from rplctl.cli.output import many, say
 from rplctl.config import Config
 
 
 def purge_binary_logs(
     context: typer.Context,
-    to: Annotated[str, typer.Option("--to", metavar="LOG", help="Remove the logs before this one.")] = "",
-    before: Annotated[
-        str, typer.Option("--before", metavar="TIME", help="Remove the logs last written before this time.")
-    ] = "",
+    to: Annotated[str, option("--to", "LOG", "Remove the logs before this one.")] = "",
+    before: Annotated[str, option("--before", "TIME", "Remove the logs last written before this time.")] = "",
     channel: ChannelNames = None,
     dry_run: DryRun = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of
+from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of, switch
 from rplctl.cli.output import show_records
 
 
@@ -14,7 +14,7 @@ def recover(
     context: typer.Context,
     channel: ChannelNames = None,
     refetch: Annotated[
-        bool, typer.Option("--refetch", help="Remove all relay logs: the next start fetches what is not executed.")
+        bool, switch("--refetch", "Remove all relay logs: the next start fetches what is not executed.")
     ] = False,
     dry_run: DryRun = False,
 ) -> None:

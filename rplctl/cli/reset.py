@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, Yes, end, for_each, options_of
+from rplctl.cli.options import ChannelNames, DryRun, Yes, end, for_each, options_of, switch
 from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
 
@@ -14,7 +14,7 @@ from rplctl.config import Config
 def reset(
     context: typer.Context,
     channel: ChannelNames = None,
-    everything: Annotated[bool, typer.Option("--all", help="Forget the connection and the channel, too.")] = False,
+    everything: Annotated[bool, switch("--all", "Forget the connection and the channel, too.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import options_of
+from rplctl.cli.options import option, options_of
 from rplctl.cli.output import many, say
 
 
@@ -15,8 +15,7 @@ def restore(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What backup made.")],
     binary_log_dir: Annotated[
-        list[Path] | None,
-        typer.Option("--binary-log-dir", metavar="DIR", help="Put a binary log back that was in this folder."),
+        list[Path] | None, option("--binary-log-dir", "DIR", "Put a binary log back that was in this folder.")
     ] = None,
 ) -> None:
     """Make an instance folder from a backup."""

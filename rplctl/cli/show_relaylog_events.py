@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, options_of, the_channel
+from rplctl.cli.options import ChannelName, option, options_of, the_channel
 from rplctl.cli.output import show_records
 from rplctl.errors import UsageError
 
@@ -14,9 +14,9 @@ from rplctl.errors import UsageError
 def show_relaylog_events(
     context: typer.Context,
     channel: ChannelName = None,
-    log: Annotated[str, typer.Option("--in", metavar="FILE", help="Relay log; without it the oldest.")] = "",
-    position: Annotated[int, typer.Option("--from", metavar="POS", help="Begin with the event at this position.")] = 4,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="At most so many events.")] = None,
+    log: Annotated[str, option("--in", "FILE", "Relay log; without it the oldest.")] = "",
+    position: Annotated[int, option("--from", "POS", "Begin with the event at this position.")] = 4,
+    limit: Annotated[int | None, option("--limit", "N", "At most so many events.")] = None,
 ) -> None:
     """List a relay log's events (SHOW RELAYLOG EVENTS)."""
     from rplctl.command.show_relaylog_events import RelayLogEvent

@@ -12,7 +12,17 @@ from typing import Annotated
 import typer
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import AllChannels, ChannelNames, Terminology, end, for_each, options_of, seconds
+from rplctl.cli.options import (
+    AllChannels,
+    ChannelNames,
+    Terminology,
+    end,
+    for_each,
+    option,
+    options_of,
+    seconds,
+    switch,
+)
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import shown
 from rplctl.errors import NotRunning, UsageError
@@ -27,15 +37,9 @@ def show_status(
     channel: ChannelNames = None,
     every: AllChannels = False,
     terminology: Terminology = "master",
-    field: Annotated[
-        str | None, typer.Option("--field", metavar="COLUMN", help="Print the bare value of one column per channel.")
-    ] = None,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit 3 unless both threads of every channel run.")
-    ] = False,
-    watch: Annotated[
-        str | None, typer.Option("--watch", metavar="SECONDS", help="Show again every so many seconds until Ctrl-C.")
-    ] = None,
+    field: Annotated[str | None, option("--field", "COLUMN", "Print the bare value of one column per channel.")] = None,
+    exit_code: Annotated[bool, switch("--exit-code", "Exit 3 unless both threads of every channel run.")] = False,
+    watch: Annotated[str | None, option("--watch", "SECONDS", "Show again every so many seconds until Ctrl-C.")] = None,
 ) -> None:
     """Show the state of each channel (SHOW SLAVE STATUS)."""
     options = options_of(context)

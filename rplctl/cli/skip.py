@@ -8,7 +8,7 @@ import typer
 
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
+from rplctl.cli.options import ChannelName, DryRun, Yes, option, options_of, the_channel
 from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -17,10 +17,8 @@ from rplctl.errors import UsageError
 def skip(
     context: typer.Context,
     number: Annotated[int | None, typer.Argument(metavar="N", help="Transactions, 1 if not given; 0: none.")] = None,
-    count: Annotated[int | None, typer.Option("--count", metavar="N", help="The same as N.")] = None,
-    gtid: Annotated[
-        str, typer.Option("--gtid", metavar="GTID,...", help="Instead: the transactions with these GTIDs.")
-    ] = "",
+    count: Annotated[int | None, option("--count", "N", "The same as N.")] = None,
+    gtid: Annotated[str, option("--gtid", "GTID,...", "Instead: the transactions with these GTIDs.")] = "",
     channel: ChannelName = None,
     dry_run: DryRun = False,
     yes: Yes = False,

@@ -20,9 +20,11 @@ from rplctl.cli.options import (
     end,
     for_each,
     names_of,
+    option,
     options_of,
     roles_of,
     seconds,
+    switch,
 )
 from rplctl.cli.output import one_list, report, say
 from rplctl.cli.progress import progress_unless
@@ -40,48 +42,39 @@ def start(
     receiver: Receiver = False,
     applier: Applier = False,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Stay until a thread ends or SIGTERM comes (systemd, containers).")
+        bool, switch("--foreground", "Stay until a thread ends or SIGTERM comes (systemd, containers).")
     ] = False,
     until_synced: Annotated[
-        bool, typer.Option("--until-synced", help="Apply all that the source has now, stop what was started, exit 0.")
+        bool, switch("--until-synced", "Apply all that the source has now, stop what was started, exit 0.")
     ] = False,
     max_time: Annotated[
-        str | None,
-        typer.Option("--max-time", metavar="SECONDS", help="With --foreground or --until-synced: stop then."),
+        str | None, option("--max-time", "SECONDS", "With --foreground or --until-synced: stop then.")
     ] = None,
     until_master_log_file: Annotated[
         str | None,
-        typer.Option(
-            "--until-master-log-file", "--until-source-log-file", metavar="FILE", help="Stop at this log of the source,"
-        ),
+        option(("--until-master-log-file", "--until-source-log-file"), "FILE", "Stop at this log of the source,"),
     ] = None,
     until_master_log_pos: Annotated[
-        int | None,
-        typer.Option(
-            "--until-master-log-pos", "--until-source-log-pos", metavar="N", help="and at this position in it."
-        ),
+        int | None, option(("--until-master-log-pos", "--until-source-log-pos"), "N", "and at this position in it.")
     ] = None,
     until_relay_log_file: Annotated[
-        str | None, typer.Option("--until-relay-log-file", metavar="FILE", help="Stop at this relay log,")
+        str | None, option("--until-relay-log-file", "FILE", "Stop at this relay log,")
     ] = None,
     until_relay_log_pos: Annotated[
-        int | None, typer.Option("--until-relay-log-pos", metavar="N", help="and at this position in it.")
+        int | None, option("--until-relay-log-pos", "N", "and at this position in it.")
     ] = None,
     until_sql_before_gtids: Annotated[
-        str | None,
-        typer.Option("--until-sql-before-gtids", metavar="SET", help="Stop before the first of these GTIDs."),
+        str | None, option("--until-sql-before-gtids", "SET", "Stop before the first of these GTIDs.")
     ] = None,
     until_sql_after_gtids: Annotated[
-        str | None, typer.Option("--until-sql-after-gtids", metavar="SET", help="Stop when all of these are applied.")
+        str | None, option("--until-sql-after-gtids", "SET", "Stop when all of these are applied.")
     ] = None,
     shared_session: Annotated[
-        bool, typer.Option("--shared-session", help="One applier process with one Spark for all these channels.")
+        bool, switch("--shared-session", "One applier process with one Spark for all these channels.")
     ] = False,
-    spark_master: Annotated[
-        str, typer.Option("--spark-master", metavar="URL", help="local[N], spark://..., yarn or k8s://....")
-    ] = "",
+    spark_master: Annotated[str, option("--spark-master", "URL", "local[N], spark://..., yarn or k8s://....")] = "",
     crash_points: Annotated[
-        str, typer.Option("--crash-points", metavar="NAME=kill[@N],...", help="For tests: die at the Nth pass there.")
+        str, option("--crash-points", "NAME=kill[@N],...", "For tests: die at the Nth pass there.")
     ] = "",
 ) -> None:
     """Start receiver and applier (START SLAVE)."""

@@ -14,6 +14,7 @@ from rplctl.cli.options import (
     end,
     for_each,
     names_of,
+    option,
     options_of,
     roles_of,
     seconds,
@@ -28,9 +29,7 @@ def stop(
     every: AllChannels = False,
     receiver: Receiver = False,
     applier: Applier = False,
-    timeout: Annotated[
-        str, typer.Option("--timeout", metavar="SECONDS", help="Wait this long for a transaction end, then kill.")
-    ] = "60",
+    timeout: Annotated[str, option("--timeout", "SECONDS", "Wait this long for a transaction end, then kill.")] = "60",
 ) -> None:
     """Stop both at a transaction end (STOP SLAVE)."""
     from rplctl.command.process.child import ServesOthers

@@ -6,17 +6,15 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of
+from rplctl.cli.options import ChannelNames, DryRun, end, for_each, option, options_of
 from rplctl.cli.output import show_records
 
 
 def switch_repo(
     context: typer.Context,
-    to: Annotated[str, typer.Option("--to", metavar="table|file", help="Where the records are to be kept.")],
+    to: Annotated[str, option("--to", "table|file", "Where the records are to be kept.")],
     channel: ChannelNames = None,
-    repository: Annotated[
-        str, typer.Option("--repository", metavar="master-info|relay-log-info|both", help="Which of the two.")
-    ] = "both",
+    repository: Annotated[str, option("--repository", "master-info|relay-log-info|both", "Which of the two.")] = "both",
     dry_run: DryRun = False,
 ) -> None:
     """Move repositories between FILE and TABLE (WL#2775)."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, options_of, seconds, the_channel
+from rplctl.cli.options import ChannelName, option, options_of, seconds, the_channel
 from rplctl.cli.output import say
 from rplctl.position import BinlogPosition
 
@@ -14,11 +14,9 @@ from rplctl.position import BinlogPosition
 def wait(
     context: typer.Context,
     channel: ChannelName = None,
-    state: Annotated[str, typer.Option("--state", metavar="running|synced|stopped", help="State to wait for.")] = "",
-    pos: Annotated[
-        str | None, typer.Option("--pos", metavar="FILE:POS", help="Source position that must be applied.")
-    ] = None,
-    timeout: Annotated[str | None, typer.Option("--timeout", metavar="SECONDS", help="Give up then, exit 9.")] = None,
+    state: Annotated[str, option("--state", "running|synced|stopped", "State to wait for.")] = "",
+    pos: Annotated[str | None, option("--pos", "FILE:POS", "Source position that must be applied.")] = None,
+    timeout: Annotated[str | None, option("--timeout", "SECONDS", "Give up then, exit 9.")] = None,
 ) -> None:
     """Wait for a state or a position (MASTER_POS_WAIT)."""
     from rplctl.command.wait import wait as run
