@@ -10,9 +10,7 @@
 Neither 3075 nor 3078 is raised, here or by a server: MySQL 9 lets two channels read one host and port, too, and what
 stops a channel from being removed has an error of its own (3081, 1205, the system's).
 
-Invariant: both records are durable when the function returns. They are two writes, so a command killed half-way is
-finished at the next start or change: `change_master.pending` in the run folder holds both until they are down. The
-record of a thread that runs is never written: it moves while we look.
+Invariant: the records change as one (channel/change_store.py); that of a running thread stays, it moves while we look.
 """
 
 from __future__ import annotations

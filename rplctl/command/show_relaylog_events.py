@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
@@ -11,19 +10,10 @@ from rplctl.command.channel.context import open_repositories, read_master_info
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import FIRST_EVENT_POSITION
+from rplctl.relay_log.event_list import RelayLogEvent, events_of
 from rplctl.relay_log.index import RelayLogIndex
 
-
-@dataclass(frozen=True, slots=True)
-class RelayLogEvent:
-    """Field names are the columns of SHOW RELAYLOG EVENTS."""
-
-    Log_name: str
-    Pos: int
-    Event_type: str
-    Server_id: int
-    End_log_pos: int
-    Info: str
+__all__ = ["RelayLogEvent", "show_relaylog_events"]
 
 
 def show_relaylog_events(
@@ -34,8 +24,6 @@ def show_relaylog_events(
     limit: int | None = None,
 ) -> Iterator[RelayLogEvent]:
     """Events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220, BinlogFormatError."""
-    from rplctl.relay_log.event_list import events_of
-
     channel = Channel(channel_name, config.datadir)
     read_master_info(open_repositories(config, channel_name), channel_name)
     index = RelayLogIndex(channel)
@@ -49,5 +37,4 @@ def show_relaylog_events(
         )
     if not names:
         return iter(())
-    listed = events_of(index.path(log_name or names[0]), position, limit)
-    return (RelayLogEvent(e.log_name, e.pos, e.event_type, e.server_id, e.end_log_pos, e.info) for e in listed)
+    return events_of(index.path(log_name or names[0]), position, limit)

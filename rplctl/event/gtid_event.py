@@ -56,6 +56,10 @@ class Xid:
     gtrid: bytes
     bqual: bytes
 
+    def __str__(self) -> str:
+        """As the servers write it in XA COMMIT."""
+        return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class MysqlGtid:

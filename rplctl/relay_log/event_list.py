@@ -18,7 +18,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.event import events
 from rplctl.event.format_description import FormatDescription, parse_format_description
-from rplctl.event.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid
+from rplctl.event.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid
 from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.event.scan import scan_events
@@ -30,16 +30,18 @@ from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file,
 
 
 @dataclass(frozen=True, slots=True)
-class ListedEvent:
-    log_name: str
-    pos: int
-    event_type: str
-    server_id: int
-    end_log_pos: int
-    info: str
+class RelayLogEvent:
+    """Field names are the columns of SHOW RELAYLOG EVENTS."""
+
+    Log_name: str
+    Pos: int
+    Event_type: str
+    Server_id: int
+    End_log_pos: int
+    Info: str
 
 
-def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None = None) -> Iterator[ListedEvent]:
+def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None = None) -> Iterator[RelayLogEvent]:
     """Whole events from the one at `offset` on, at most `limit`.
 
     Raises RelayLogError 1220 when no event begins at `offset` or there is no such file, BinlogFormatError for a broken
@@ -60,7 +62,7 @@ def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None 
     return islice(_events(path, index.offsets[first:-1].tolist(), description), limit)
 
 
-def _events(path: Path, offsets: list[int], description: FormatDescription) -> Iterator[ListedEvent]:
+def _events(path: Path, offsets: list[int], description: FormatDescription) -> Iterator[RelayLogEvent]:
     with mapped_file(path) as data:  # held while it is listed: nobody cuts it under us
         for offset in offsets:
             if offset >= len(data):
@@ -71,7 +73,7 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
                 description = parse_format_description(event)
             type_name = SHOWN.get(header.type_code, "Unknown")
             info = _info(event, description)
-            yield ListedEvent(path.name, offset, type_name, header.server_id, header.end_log_pos, info)
+            yield RelayLogEvent(path.name, offset, type_name, header.server_id, header.end_log_pos, info)
 
 
 def _wrong(path: Path, why: str) -> RelayLogError:
@@ -111,12 +113,8 @@ def _query(query: Query) -> str:
 
 def _mariadb_gtid(gtid: MariadbGtid) -> str:
     if gtid.flags & MariadbGtidFlag.PREPARED_XA and gtid.xid:
-        return f"XA START {_xid(gtid.xid)} GTID {gtid}"
+        return f"XA START {gtid.xid} GTID {gtid}"
     return f"GTID {gtid}" if gtid.flags & MariadbGtidFlag.STANDALONE else f"BEGIN GTID {gtid}"
-
-
-def _xid(xid: Xid) -> str:
-    return f"X'{xid.gtrid.hex()}',X'{xid.bqual.hex()}',{xid.format_id}"
 
 
 def _user_var(variable: events.UserVar) -> str:
@@ -125,7 +123,7 @@ def _user_var(variable: events.UserVar) -> str:
 
 
 def _xa_prepare(event: events.XaPrepare) -> str:
-    return f"XA COMMIT {_xid(event.xid)} ONE PHASE" if event.one_phase else f"XA PREPARE {_xid(event.xid)}"
+    return f"XA COMMIT {event.xid} ONE PHASE" if event.one_phase else f"XA PREPARE {event.xid}"
 
 
 _TEXTS: dict[type[events.Event], Callable[[Any], str]] = {

@@ -13,7 +13,13 @@ from rplctl.schema.model import INTEGER_BITS, TableModel
 
 Expression = tuple[str | int, ...]  # SQL text, or the number of a column
 
+_NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 _TOKEN = re.compile(r"\s*(?:(?P<name>`(?:[^`]|``)+`|[A-Za-z_$\u0080-\uffff][\w$]*)|(?P<plain>\d+|[-+*()]))")
+
+
+def names_in(expression: str) -> set[str]:
+    """Folded names of the columns in it, and words of SQL."""
+    return {(quoted or plain).replace("``", "`").casefold() for quoted, plain in _NAME.findall(expression)}
 
 
 @lru_cache(maxsize=1024)

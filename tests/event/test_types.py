@@ -43,7 +43,7 @@ groups = scan_groups(b"".join(parts), 4, BinlogPosition("binlog.000001", 4), 1 <
 print([GroupKind(kind).name for kind in groups.kind])
 file = Path("toy.000001")
 file.write_bytes(b"".join(parts))
-print([line.event_type for line in events_of(file)])
+print([line.Event_type for line in events_of(file)])
 """
 
 

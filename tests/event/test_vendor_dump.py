@@ -126,8 +126,8 @@ def disagreements(vendor: str, path: Path, *, stops: bool = False) -> list[str]:
     found += [
         f"SHOW RELAYLOG EVENTS lists {one}"
         for one, event in zip(listed, outer, strict=not stops)
-        if (one.pos, one.server_id, one.end_log_pos) != (event.position, event.server_id, event.end_log_pos)
-        or one.info.startswith("unreadable")
+        if (one.Pos, one.Server_id, one.End_log_pos) != (event.position, event.server_id, event.end_log_pos)
+        or one.Info.startswith("unreadable")
     ]
     return found[:9] if stops else found[:9] + list(row_differences(vendor, theirs, ours))[:9]
 

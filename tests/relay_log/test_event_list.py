@@ -14,7 +14,7 @@ from tests.relay_log.stream import FakeSource, write_relay_log
 def test_every_event_is_listed_as_show_relaylog_events_does(channel: Channel) -> None:
     end = write_relay_log(channel, FakeSource(), 1)
     listed = list(events_of(channel.datadir / end.log_name))
-    assert [(e.pos, e.event_type, e.server_id, e.end_log_pos, e.info) for e in listed] == [
+    assert [(e.Pos, e.Event_type, e.Server_id, e.End_log_pos, e.Info) for e in listed] == [
         (4, "Format_desc", 2, 127, "Server ver: 8.0.40-rplctl, Binlog ver: 4"),
         (127, "Rotate", 2, 0, "binlog.000001;pos=4"),
         (171, "Rotate", 1, 0, "binlog.000001;pos=4"),
@@ -25,14 +25,14 @@ def test_every_event_is_listed_as_show_relaylog_events_does(channel: Channel) ->
         (487, "Write_rows", 1, 316, "table_id: 90 flags: STMT_END_F"),
         (527, "Xid", 1, 347, "COMMIT /* xid=1 */"),
     ]
-    assert {e.log_name for e in listed} == {"relay-bin.000001"}
+    assert {e.Log_name for e in listed} == {"relay-bin.000001"}
 
 
 def test_a_position_and_a_limit_choose_the_events(channel: Channel) -> None:
     end = write_relay_log(channel, FakeSource(), 3)
     path = channel.datadir / end.log_name
     everything = list(events_of(path))
-    assert list(events_of(path, everything[6].pos, 3)) == everything[6:9]
+    assert list(events_of(path, everything[6].Pos, 3)) == everything[6:9]
     assert list(events_of(path, 4, 0)) == []
     assert list(events_of(path, end.log_pos)) == []
 
@@ -61,4 +61,4 @@ def test_events_of_real_servers_all_have_a_name(tmp_path: Path, recording: str) 
     (tmp_path / "relay-bin.000001").write_bytes(lzma.decompress(recorded.read_bytes()))
     listed = list(events_of(tmp_path / "relay-bin.000001"))
     assert len(listed) > 50
-    assert "Unknown" not in {event.event_type for event in listed}
+    assert "Unknown" not in {event.Event_type for event in listed}

@@ -232,8 +232,8 @@ def relay_position(replica: Replica, source: Position) -> Position:
     """Where the relay logs go on behind the transaction that ends at that position of the source."""
     for name in RelayLogIndex(replica.channel).names():
         for event, following in pairwise(events_of(replica.datadir / name)):
-            if event.event_type == "Xid" and event.end_log_pos == source[1]:
-                return name, following.pos
+            if event.Event_type == "Xid" and event.End_log_pos == source[1]:
+                return name, following.Pos
     raise AssertionError(source)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.applier.decode.table_shape import formats_of
 from rplctl.event.images import NOT_IN_IMAGE, Images, walk_images
-from rplctl.event.rows import INSERT, parse_rows_events
+from rplctl.event.rows import INSERT
 from rplctl.event.table_map import ColumnType, TableMap
 from rplctl.schema.model import TableModel
 from rplctl.target.base import key_of
@@ -28,10 +28,7 @@ _NOT_HASHED = frozenset(
 
 def told_apart(piece: EventRun, table_map: TableMap, model: TableModel) -> Iterator[bytes]:
     """The last event of `piece`, a rows event of `table_map`: whole, or in parts that end with its checksum's bytes."""
-    last = slice(-1, None)
-    raw = piece.event(len(piece.types) - 1)
-    types, checksum = piece.types[last], piece.description.checksum_length
-    events = parse_rows_events(piece.data, piece.starts[last], piece.lengths[last], types, checksum)
+    raw, events = piece.event(len(piece.types) - 1), piece.rows_events()
     if events.kind[0] == INSERT:
         return iter([raw])
     formats = formats_of(table_map, model.as_known_by(table_map.column_count))

@@ -8,21 +8,18 @@ has, or the change is refused before it is made.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
-from rplctl.schema.generated import integer_expressions
+from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, Target
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import is_enforceable, quote
-
-_NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +108,7 @@ def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[
     """Generated columns over those that a foreign key to a table reached changes."""
     keys = {name.casefold() for key in model.foreign_keys if _points(key, reached) for name in key.columns}
     for number, column in enumerate(model.columns):
-        words = _NAME.findall(column.generated or "")
-        if keys & {(quoted or plain).replace("``", "`").casefold() for quoted, plain in words}:
+        if keys & names_in(column.generated or ""):
             yield number
 
 

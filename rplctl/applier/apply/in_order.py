@@ -24,19 +24,16 @@ from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import row_changes
-from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, TableRows, read_run, read_tables, unknown_tables
+from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
 from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
-from rplctl.event.gtid_event import Xid
 from rplctl.event.rows import (
     CASCADES_LOGGED,
     INSERT,
     NO_FOREIGN_KEY_CHECKS,
-    RowsEvents,
-    parse_rows_events,
 )
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.mask import masked
@@ -178,7 +175,7 @@ class OrderedRange:
             self.apply(filtered(run.part(0, number), self._rest))
             return
         events = (run.event(n) for n in range(number))
-        keep_prepared(self._target.connection, self._channel, _xid_text(prepare.xid), events, run.description)
+        keep_prepared(self._target.connection, self._channel, str(prepare.xid), events, run.description)
 
     def _end_xa(self, verb: str, xid: str, at: str) -> None:
         with spool_file(self._spool_folder) as path:
@@ -364,22 +361,15 @@ def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = Fals
     """False when the source ran with foreign_key_checks=0, or the run holds DDL that we carry out (rebuilt tables), or
     commits prepared rows, each of which says it by itself.
     """
-    if (_rows_events(run).flags & NO_FOREIGN_KEY_CHECKS).any():
+    if (run.rows_events().flags & NO_FOREIGN_KEY_CHECKS).any():
         return False
     return statements_bring_their_own or not _holds_statements(run)
 
 
 def mixes_foreign_key_checks(run: EventRun) -> bool:
     """True when some rows wait for the target's foreign keys to act and others must not meet them."""
-    flags = _rows_events(run).flags
+    flags = run.rows_events().flags
     return bool((flags & NO_FOREIGN_KEY_CHECKS).any() and not (flags & _WITHOUT_ACTIONS).all())
-
-
-def _rows_events(run: EventRun) -> RowsEvents:
-    chosen = IS_ROWS[run.types]
-    return parse_rows_events(
-        run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description.checksum_length
-    )
 
 
 def _holds_statements(run: EventRun) -> bool:
@@ -435,11 +425,6 @@ def _row_error(error: TargetError, change: RowChange, model: TableModel, run: Ev
 def _table_id(run: EventRun, number: int) -> int:
     start = int(run.starts[number]) + 19
     return int.from_bytes(bytes(run.data[start : start + 6]), "little")
-
-
-def _xid_text(xid: Xid) -> str:
-    """As the servers write it in XA COMMIT: X'gtrid',X'bqual',format."""
-    return f"X'{xid.gtrid.hex()}',X'{xid.bqual.hex()}',{xid.format_id}"
 
 
 def _private(name: str) -> str:

@@ -23,7 +23,7 @@ from rplctl.event.charset import charset_of
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.query import ExecuteLoadQuery, Query
-from rplctl.event.rows import DELETE, INSERT, NO_FOREIGN_KEY_CHECKS, parse_rows_events
+from rplctl.event.rows import DELETE, INSERT, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import EventType
 from rplctl.schema.context import DdlContext
@@ -221,11 +221,7 @@ class LiveTables:
 
     def _may_act(self, table_map: TableMap, piece: EventRun) -> bool:
         """Whether a foreign key may do more with these rows than look for their parents."""
-        last = slice(-1, None)
-        checksum_length = piece.description.checksum_length
-        events = parse_rows_events(
-            piece.data, piece.starts[last], piece.lengths[last], piece.types[last], checksum_length
-        )
+        events = piece.rows_events()
         name = (table_map.database, table_map.table)
         return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
 

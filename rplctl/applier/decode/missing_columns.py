@@ -8,7 +8,6 @@ those it is computed from is no value: net changes forget it (`outdated`). (Manu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -19,11 +18,10 @@ from rplctl.errors import RplError
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
-from rplctl.schema.generated import integer_expressions
+from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
-_NAME = re.compile(r"`((?:[^`]|``)+)`|([\w$\u0080-\uffff]+)")
 _HINT = (
     "set binlog_row_image=FULL on the source, then load the table again: `rplctl skip` leaves the whole transaction out"
 )
@@ -50,8 +48,7 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
     for number, column in enumerate(model.columns):  # one may be generated from another, which stands before it
         if column.generated is None or number in held:
             continue
-        words = {(a or b).replace("``", "`").casefold() for a, b in _NAME.findall(column.generated)}
-        if words & names:
+        if names_in(column.generated) & names:
             if number not in integer_expressions(model):
                 raise _unknown(model, column.name, "it is generated from columns that changed")
             names.add(column.name.casefold())

@@ -73,6 +73,12 @@ class EventRun:
     description: FormatDescription
     has_more_than_rows: bool = False
 
+    def rows_events(self) -> RowsEvents:
+        """Its rows events, found. Raises BinlogFormatError."""
+        chosen = IS_ROWS[self.types]
+        starts, lengths, types = self.starts[chosen], self.lengths[chosen], self.types[chosen]
+        return parse_rows_events(self.data, starts, lengths, types, self.description.checksum_length)
+
     def part(self, first: int, last: int) -> EventRun:
         """The events first..last (exclusive)."""
         own = slice(first, last)
@@ -95,9 +101,7 @@ def read_tables(run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND
     if not is_rows.any():
         return
     maps, map_number = _distinct_maps(run, np.flatnonzero(is_map))
-    events = parse_rows_events(
-        run.data, run.starts[is_rows], run.lengths[is_rows], run.types[is_rows], run.description.checksum_length
-    )
+    events = run.rows_events()
     number_of_event = _map_of_events(run, is_map, map_number, events, run.starts[is_rows])
     tables: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
     for number in np.unique(number_of_event):
