@@ -132,6 +132,10 @@ class RelayLogInfo:
     def is_at(self, other: RelayLogInfo) -> bool:
         return self.relay_log_position == other.relay_log_position and self.exec_position == other.exec_position
 
+    def moved_to(self, other: RelayLogInfo) -> Self:
+        """This record at the other's position; its settings stay."""
+        return replace(self.at(other.relay_log_position, other.exec_position), gtid_executed=other.gtid_executed)
+
     def at(self, relay: RelayLogPosition, source: BinlogPosition) -> Self:
         return replace(
             self,

@@ -41,11 +41,6 @@ class PositionRecord:
         """The same transaction of the target, logged before."""
         return self.xid == other.xid and self.before.is_at(other.before) and self.after.is_at(other.after)
 
-    def moved(self, info: RelayLogInfo) -> RelayLogInfo:
-        """`info` at the position that the record leads to."""
-        to = info.at(self.after.relay_log_position, self.after.exec_position)
-        return replace(to, gtid_executed=self.after.gtid_executed)
-
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:

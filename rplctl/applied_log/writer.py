@@ -22,7 +22,6 @@ from rplctl.applied_log.files import BinaryLogFiles
 from rplctl.applied_log.record import EventPlace, PositionRecord, build_record, log_event
 from rplctl.config import Config
 from rplctl.durable import private_folder, write_all
-from rplctl.event.events import build_rotate
 from rplctl.event.format_description import FormatDescription, build_format_description
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.header import BINLOG_MAGIC
@@ -60,10 +59,9 @@ class BinaryLogWriter(RelayLogWriter):
         if self.end.log_name:
             following = RelayLogIndex(self._files).next_name()
             algorithm = self.description.checksum_algorithm if self.description else 0
-            args = (self._own_id, following, FIRST_EVENT_POSITION, algorithm)
-            length = len(build_rotate(*args, flags=0))
-            end = (self.end.log_pos + length) & 0xFFFFFFFF
-            self.append(build_rotate(*args, flags=0, end_log_pos=end), 1)
+            body = FIRST_EVENT_POSITION.to_bytes(8, "little") + following.encode()
+            place = EventPlace(self._own_id, 0, self.end.log_pos, algorithm)
+            self.append(log_event(EventType.ROTATE, body, place), 1)
         private_folder(self._files.datadir)
         self.description, self._record = description, record
         self.open_new(BinlogPosition("", FIRST_EVENT_POSITION))

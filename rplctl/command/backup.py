@@ -193,7 +193,7 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
     """The record at the snapshot's marker. When that was left in step, no applier has run since: the file counts."""
     from sqlalchemy import inspect
 
-    from rplctl.commit.marker import at_marker, read_marker
+    from rplctl.commit.marker import read_marker
 
     engine = open_engine(f"sqlite:///{target}")
     try:
@@ -203,7 +203,7 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
             marker, in_step = read_marker(connection, info.channel_name)
     finally:
         engine.dispose()
-    return info if marker is None or in_step else at_marker(info, marker)
+    return info if marker is None or in_step else info.moved_to(marker)
 
 
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:

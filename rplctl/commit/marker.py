@@ -136,17 +136,12 @@ def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> 
     counts = info.is_at(marker) or file_counts(info, in_step)
     if marker.exec_position.is_before(info.exec_position):
         log.warning(*_ahead(info, marker, counts))
-    return info if counts else at_marker(info, marker)
+    return info if counts else info.moved_to(marker)
 
 
 def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
     """Whether a file that differs from the marker is the position: only an operator's edit after an orderly stop."""
     return in_step and info.left_at != info.place
-
-
-def at_marker(info: RelayLogInfo, marker: RelayLogInfo) -> RelayLogInfo:
-    """The record with the marker's position; its other settings stay."""
-    return replace(info.at(marker.relay_log_position, marker.exec_position), gtid_executed=marker.gtid_executed)
 
 
 def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine
 from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.commit.marker import MarkerLedger, at_marker, read_marker, remove_marker
+from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
 from rplctl.commit.resolve import open_two_phase
 from rplctl.commit.step import CommitMode, taken_over
 from rplctl.config import Config
@@ -89,7 +89,7 @@ class TableLedger:
         if marker is None:
             return info
         if not in_step and info.exec_position.is_before(marker.exec_position):
-            info = at_marker(info, marker)
+            info = info.moved_to(marker)
             self._repository.flush(info, force=True)
         remove_marker(self._channel, self._engine)
         return info

@@ -141,9 +141,7 @@ def commit_in_two_phases(
         crash_point("crash_after_apply")
         crash_point("crash_commit_before")
         with mapped_errors(target.kind):
-            transaction = target.connection.get_transaction()
-            assert isinstance(transaction, TwoPhaseTransaction)
-            transaction.prepare()
+            cast("TwoPhaseTransaction", target.connection.get_transaction()).prepare()
         crash_point("crash_commit_after_prepare")
     except BaseException:
         _undo(target)

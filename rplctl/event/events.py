@@ -206,20 +206,12 @@ def parse_rotate(event: bytes, description: FormatDescription) -> Rotate:
     return _rotate(open_event(event, description.checksum_length), parse_header(event))
 
 
-def build_rotate(
-    server_id: int,
-    log_name: str,
-    log_pos: int,
-    checksum_algorithm: int = CHECKSUM_CRC32,
-    *,
-    flags: int = FLAG_ARTIFICIAL,
-    end_log_pos: int = 0,
-) -> bytes:
+def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm: int = CHECKSUM_CRC32) -> bytes:
     """A ROTATE as a dump thread makes it: artificial, without a time; it sets the source position of what follows."""
     name = log_name.encode("utf-8", "surrogateescape")
     checksum = CHECKSUM_LENGTH if checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + 8 + len(name) + checksum
-    event = build_header(EventHeader(0, EventType.ROTATE, server_id, length, end_log_pos, flags))
+    event = build_header(EventHeader(0, EventType.ROTATE, server_id, length, 0, FLAG_ARTIFICIAL))
     event += log_pos.to_bytes(8, "little") + name
     return append_checksum(event) if checksum else event
 

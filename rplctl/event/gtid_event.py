@@ -20,7 +20,7 @@ from rplctl.event.gtid import TAGGED_FORMAT, Interval, MysqlGtidSet, Source, mer
 from rplctl.event.header import format_error, parse_header
 from rplctl.event.types import EventType
 
-_MARIADB_LENGTH = 19  # bytes; shorter ones are padded
+MARIADB_LENGTH = 19  # bytes; shorter ones are padded
 _LARGEST_NUMBER = (1 << 63) - 1
 
 
@@ -152,8 +152,8 @@ def _varint_bytes(body: EventCursor) -> bytes:
 
 
 def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
-    if body.remaining < _MARIADB_LENGTH:
-        raise body.error(f"A GTID event of {body.remaining} bytes, {_MARIADB_LENGTH} are the least")
+    if body.remaining < MARIADB_LENGTH:
+        raise body.error(f"A GTID event of {body.remaining} bytes, {MARIADB_LENGTH} are the least")
     sequence, domain, flags = body.unsigned(8), body.unsigned(4), MariadbGtidFlag(body.unsigned(1))
     body.skip(8 if flags & MariadbGtidFlag.GROUP_COMMIT_ID else 0)
     xid = None

@@ -35,7 +35,6 @@ from rplctl.relay_log.purge import relay_log_space
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository.base import InfoRepository
 from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
-from rplctl.source.artificial import checksum_length
 from rplctl.source.base import fatal_reading_binlog
 
 _ROTATE_FIXED: Final = 8
@@ -212,7 +211,7 @@ class Pull:
             self._open_new(format_description)
         else:
             in_force = self._recovered.format_description
-            algorithm = 1 if not in_force or checksum_length(in_force) else 0
+            algorithm = parse_format_description(in_force).checksum_algorithm if in_force else 1
             self._writer.resume(self._recovered.relay_end)
             self._writer.append(artificial_rotate(self._server_id, self._position, algorithm) + format_description, 2)
         self._is_open = True
@@ -225,7 +224,7 @@ class Pull:
         begins = self._continues_at if self._continues_at.log_name else self._position
         self._writer.open_new(begins, format_description)
         if begins != self._position:
-            algorithm = 1 if checksum_length(format_description) else 0
+            algorithm = parse_format_description(format_description).checksum_algorithm
             self._append(artificial_rotate(self._server_id, self._position, algorithm), 1)
 
     def _heartbeat(self, header: EventHeader) -> int:

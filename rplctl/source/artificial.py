@@ -11,18 +11,12 @@ import struct
 import zlib
 
 from rplctl.event.events import build_rotate
-from rplctl.event.format_description import CHECKSUM_CRC32, parse_format_description
+from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import CHECKSUM_LENGTH, FLAG_BINLOG_IN_USE, HEADER_LENGTH, parse_header
 
 _CREATED_OFFSET = HEADER_LENGTH + 52
 _END_LOG_POS_OFFSET = 13
 _FLAGS_OFFSET = 17
-
-
-def checksum_length(format_description: bytes) -> int:
-    """4 when the events after this FORMAT_DESCRIPTION carry a CRC32, else 0."""
-    has_crc = parse_format_description(format_description).checksum_algorithm == CHECKSUM_CRC32
-    return CHECKSUM_LENGTH if has_crc else 0
 
 
 def artificial_rotate(log_name: str, position: int, format_description: bytes) -> bytes:
@@ -39,6 +33,6 @@ def sent_format_description(event: bytes, *, at_start: bool) -> bytes:
         struct.pack_into("<I", changed, _CREATED_OFFSET, 0)
         struct.pack_into("<I", changed, _END_LOG_POS_OFFSET, 0)
     struct.pack_into("<H", changed, _FLAGS_OFFSET, flags)
-    if checksum_length(event):
+    if parse_format_description(event).checksum_length:
         struct.pack_into("<I", changed, len(changed) - CHECKSUM_LENGTH, zlib.crc32(changed[:-CHECKSUM_LENGTH]))
     return bytes(changed)

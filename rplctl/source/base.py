@@ -83,14 +83,13 @@ class SourceStream(Protocol):
     def close(self) -> None: ...
 
 
-def fatal_reading_binlog(reason: str, *, hint: str = "", transient: bool = False) -> SourceError:
+def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:
     """1236 in the server's words: what the dump itself reports, and what a folder reports in the same cases."""
     return SourceError(
         f"Got fatal error {er.MASTER_FATAL_ERROR_READING_BINLOG} "
         f"from master when reading data from binary log: '{reason}'",
         errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
         hint=hint,
-        transient=transient,
     )
 
 

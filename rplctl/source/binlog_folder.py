@@ -20,12 +20,13 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, SourceError
+from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.plain_file import UnfitFile, open_plain, read_plain
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
-from rplctl.source.artificial import artificial_rotate, checksum_length, sent_format_description
+from rplctl.source.artificial import artificial_rotate, sent_format_description
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
 from rplctl.source.own_log import ReadableEnd, is_own_log
@@ -72,9 +73,12 @@ class FolderStream:
         if not names:
             raise _no_first_log(self._folder)
         event = read_head(self._folder / names[0])
+        description = parse_format_description(event)
         version = event[21:71].split(b"\0", 1)[0].decode("latin-1")
         server_id = parse_header(event).server_id
-        return SourceIdentity(server_id, "", version, "mariadb" in version.lower(), 0.0, checksum_length(event) > 0)
+        return SourceIdentity(
+            server_id, "", version, "mariadb" in version.lower(), 0.0, description.checksum_length > 0
+        )
 
     def read_batch(self, timeout_s: float) -> EventBatch | None:
         deadline = time.monotonic() + timeout_s
@@ -144,7 +148,9 @@ class FolderStream:
         last = int(index.offsets[-2])
         if index.type_codes[-1] == EventType.ROTATE:
             event = data[last:end].tobytes()
-            name = event[HEADER_LENGTH + 8 : len(event) - checksum_length(log.format_description)]
+            name = event[
+                HEADER_LENGTH + 8 : len(event) - parse_format_description(log.format_description).checksum_length
+            ]
             log.next_name = name.decode("utf-8", "replace")
         log.offset += end
         return EventBatch(data[:end], index.offsets)

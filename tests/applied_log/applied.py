@@ -18,6 +18,7 @@ from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.event.gtid_arrays import unsigned
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.failpoint import ENVIRONMENT
@@ -65,7 +66,8 @@ def vendor_reads(tool: Sequence[str], paths: Sequence[Path]) -> str:
 def positions_are_exact(path: Path) -> bool:
     data = np.fromfile(path, np.uint8)
     index = scan_events(data, 4)
-    return index.end == len(data) and bool((index.end_log_pos == index.offsets[1:]).all())
+    ends = unsigned(data, index.offsets[:-1] + 13, 4)
+    return index.end == len(data) and bool((ends == index.offsets[1:]).all())
 
 
 def receive(folder: Path, log: Path) -> RelayGroups:

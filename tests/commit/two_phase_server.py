@@ -13,6 +13,8 @@ AWAY = TargetError("Lost connection", errno=2013, transient=True)
 class TwoPhaseServer:
     """Target, its engine and its verbs in one; `said` is what it was asked, `failures` what it answers once instead."""
 
+    kind = "mysql"
+
     def __init__(self) -> None:
         self.engine: Any = self
         self.rows: list[int] = []
@@ -22,7 +24,9 @@ class TwoPhaseServer:
         self._connect()
 
     def _connect(self) -> None:
-        self.connection: Any = SimpleNamespace(connection=SimpleNamespace(driver_connection=object()))
+        driver = SimpleNamespace(driver_connection=object())
+        transaction = SimpleNamespace(prepare=self._prepare)
+        self.connection: Any = SimpleNamespace(connection=driver, get_transaction=lambda: transaction)
         self._xid, self._changes = "", list[int]()
 
     def _say(self, what: str) -> None:
@@ -52,20 +56,17 @@ class TwoPhaseServer:
         self._connect()
 
     # its verbs
-    def prepare(self, connection: Any) -> None:
+    def _prepare(self) -> None:
         self._say("prepare")
         self.prepared[self._xid] = self._changes
 
     def prepared_xids(self, engine: Any, prefix: str) -> list[str]:
         return [xid for xid in self.prepared if xid.startswith(prefix)]
 
-    def commit_prepared(self, engine: Any, xid: str) -> None:
-        self._say(f"commit_prepared {xid}")
-        self.rows += self.prepared.pop(xid, [])
-
-    def rollback_prepared(self, engine: Any, xid: str) -> None:
-        self._say(f"rollback_prepared {xid}")
-        del self.prepared[xid]
+    def end_prepared(self, engine: Any, verb: str, xid: str) -> None:
+        self._say(f"{verb.lower()}_prepared {xid}")
+        changes = self.prepared.pop(xid, [])
+        self.rows += changes if verb == "COMMIT" else []
 
     def claim(self, connection: Any, prefix: str) -> None:
         self._say(f"claim {prefix}")

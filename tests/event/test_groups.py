@@ -233,7 +233,8 @@ def test_artificial_events_and_our_own_do_not_move_the_source_position() -> None
 
 
 def test_a_real_rotate_moves_into_the_next_log() -> None:
-    scan = scanned(GTID, BEGIN, XID, build_rotate(1, "bin.000002", 4, flags=0), MYSQL)
+    rotate = event(EventType.ROTATE, (4).to_bytes(8, "little") + b"bin.000002")
+    scan = scanned(GTID, BEGIN, XID, rotate, MYSQL)
     assert scan.source_position(1) == BinlogPosition("bin.000002", 4)
     assert scan.log_names == ("bin.000001", "bin.000002")
 

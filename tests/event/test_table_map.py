@@ -107,7 +107,6 @@ def test_optional_metadata_that_nobody_knows_yet_is_stepped_over() -> None:
         (b"\x03", b"\x14", b"", "left over"),
         (b"\x03", b"", b"\x01\x00", "cut short"),
         (b"\x03", b"", b"\x04\x02\x05a", "cut short"),
-        (b"\x03", b"", b"\x08\x01\x07", "not in the table"),
         (b"\xfe", b"\xf7\x01", b"\x06\x02\xfa\x01", "250 labels cannot be in 1 bytes"),
         (b"\x0f", b"\x14\0", b"\x02\x03\x08\x05\x08", "for a column that is not there"),
         (b"\x03", b"", b"\x04\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", "cut short"),

@@ -68,12 +68,6 @@ def test_every_base_table_is_read_and_no_view_or_system_database() -> None:
     assert query.asked[0].startswith("SET SESSION sql_mode=''")
 
 
-def test_the_filter_decides_before_a_table_is_asked_for() -> None:
-    query = source()
-    assert list(read_catalog(query, ["d"], is_wanted=lambda _, table: table == "s").tables) == [("d", "s")]
-    assert not any("`h`" in sql for sql in query.asked if sql.startswith("SHOW CREATE"))
-
-
 def text_rows(server: MariadbServer, sql: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in server.sql(sql)]
 

@@ -68,12 +68,12 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
     if log is None:
         return committed
     record = log.open()
-    missing = _missing(config, channel, record.moved(committed), committed) if record is not None else None
+    missing = _missing(config, channel, committed.moved_to(record.after), committed) if record is not None else None
     log_decides = ledger.mode is CommitMode.XA
     remedy = remedy_for(record, committed, is_in_relay_logs=missing is not None, log_decides=log_decides)
     if record is None or remedy is Remedy.NOTHING:
         return committed
-    at = record.moved(committed)
+    at = committed.moved_to(record.after)
     if remedy is Remedy.COMMIT:  # whatever of the data was to change has been committed, or there was nothing
         commit_after(target, ledger, Step(committed, at), lambda: None)
         return at

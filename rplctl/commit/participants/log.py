@@ -30,7 +30,7 @@ class BinlogParticipant:
         info = self._repository.read()
         record = self._record()
         if record is not None and info.exec_position.is_before(record.after.exec_position):
-            info = record.moved(info)
+            info = info.moved_to(record.after)
         self._repository.flush(info, force=True)  # what it says may have been in no disk's hands yet
         replace_file(self._flag, b"")
         return info
@@ -56,7 +56,7 @@ class BinlogParticipant:
         record = self._record()
         info = self._repository.read()
         if record is not None and record.xid == xid and info.is_at(record.before):
-            self.write(record.moved(info), durable=True)
+            self.write(info.moved_to(record.after), durable=True)
 
     def rollback_by_xid(self, xid: str) -> None:
         if self.recover() == xid:

@@ -108,7 +108,7 @@ def test_the_unfolded_events_are_those_of_the_payload_and_the_file_is_removed(bu
 
 def test_small_ones_stay_where_they_are(bulk: Batch, tmp_path: Path) -> None:
     with event_range(bulk, 1 << 30, tmp_path / "spool") as events:
-        assert (events.path, events.start, events.end) == (bulk.path, bulk.start, bulk.end)
+        assert (events.path, events.start, events.end) == (bulk.groups.path, bulk.start, bulk.end)
 
 
 def test_a_damaged_payload_is_refused_and_leaves_no_file(bulk: Batch, tmp_path: Path) -> None:

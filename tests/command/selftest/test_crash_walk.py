@@ -125,7 +125,7 @@ def test_a_recovery_that_does_not_heed_the_decision_is_seen(
 
     def rolls_back(_participants: Any, engine: Any, prefix: str, verbs: Any, *_: Any) -> None:
         for xid in verbs.prepared_xids(engine, prefix):
-            verbs.rollback_prepared(engine, xid)
+            verbs.end_prepared(engine, "ROLLBACK", xid)
 
     assert on_mariadb.run(case) == COMMITTED
     monkeypatch.setattr("rplctl.commit.resolve.resolve_prepared", rolls_back)
