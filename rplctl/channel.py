@@ -77,6 +77,11 @@ class Channel:
         """There as long as tables are to be copied."""
         return self.clone_folder / "plan.json"
 
+    @property
+    def clone_orders_path(self) -> Path:
+        """What the operator asked of a copy last (clone/throttle.py); when it changes the ledger is read again."""
+        return self.run_folder / "clone.json"
+
     def lock_path(self, role: str) -> Path:
         """`receiver`, `applier` or `admin`: one holder each."""
         return self.run_folder / f"{role}.lock"

@@ -75,6 +75,22 @@ class ThreadStatus:
     until_log_name: str = ""
     until_log_pos: int = 0
     remaining_delay: int | None = None
+    # a copy of tables (rplctl clone): the applier's, which loads it; the last two also the reading end's
+    clone_tables: int = 0  # 0: there is none, or it is done
+    clone_done: int = 0
+    clone_percent: int = 0
+    clone_rows: int = 0  # a second
+    clone_bytes: int = 0  # a second
+    clone_left: int | None = None  # seconds, as far as that can be told
+    clone_moved: float = 0.0  # when rows last went on their way
+    clone_step: str = ""  # how its snapshots know their place
+
+    @property
+    def cloning(self) -> str:
+        """The applier's state while tables are copied; '' while none are."""
+        if not self.clone_tables:
+            return ""
+        return f"Cloning: {self.clone_done} of {self.clone_tables} tables, {self.clone_percent} %"
 
     def write(self, path: Path) -> None:
         self.updated = time.time()

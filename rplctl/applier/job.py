@@ -32,6 +32,7 @@ from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import ChannelSpark, OwnSpark
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.channel import Channel, hold_lock
+from rplctl.clone.throttle import orders_seen
 from rplctl.commit.ambiguous_commit import heeding
 from rplctl.commit.position_store import Ledger, open_ledger, shown_mode
 from rplctl.commit.resolve import evict_predecessor
@@ -259,18 +260,24 @@ class Applier:
         ledger.close(work.info)
 
     def _loop(self, work: BatchApplier, ledger: Ledger, target: Target) -> None:
-        clone = self._open_clone(work, ledger, target)
-        with contextlib.closing(clone) if clone is not None else contextlib.nullcontext():
-            self._follow(work, ledger, target, clone)
+        with contextlib.ExitStack() as opened:
+            self._follow(work, ledger, target, opened)
 
-    def _follow(self, work: BatchApplier, ledger: Ledger, target: Target, clone: CloneLoader | None) -> None:
+    def _follow(self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack) -> None:
         feed = RelayFeed(self._channel, self._config.replica_net_timeout, by_gtid=self._by_gtid)
         purged_to = work.info.relay_log_name
+        orders = orders_seen(self._channel)  # first: what is asked meanwhile is seen the next time
+        clone = self._open_clone(work, ledger, target, opened)
 
         def read_ahead() -> None:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
 
         while not self.stop.is_set() and not self._is_finished(work, clone):
+            if (now := orders_seen(self._channel)) != orders:
+                orders = now
+                if clone is not None:
+                    clone.look()
+                clone = clone or self._open_clone(work, ledger, target, opened)
             if clone is not None and self._loads(clone):
                 continue
             groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
@@ -322,23 +329,28 @@ class Applier:
         self._skipped(batch, work)
         return True
 
-    def _open_clone(self, work: BatchApplier, ledger: Ledger, target: Target) -> CloneLoader | None:
+    def _open_clone(
+        self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack
+    ) -> CloneLoader | None:
         """What loads a copy's rows; None where there is none, and what was left of one is gone."""
         if not self._is_copying(target):
             return None
         from rplctl.applier.apply.clone_load import CloneLoader
 
-        return CloneLoader.open(self._config, self._channel, target, ledger, work)
+        loader = CloneLoader.open(self._config, self._channel, target, ledger, work)
+        opened.callback(loader.close)
+        return loader
 
     def _loads(self, clone: CloneLoader) -> bool:
         """Whether rows of a copy were due and are loaded, or STOP came while tables were locked."""
         if not clone.is_open:
             return False
+        self._report.status.is_waiting = False  # a chunk may take long
         with self._read_lock.shared(stop=self._held_up) as may_write:
             loaded = may_write and clone.step()
         if loaded or clone.until != Until():  # it may stand still for as long as a table is read
             self._worked()
-            self._report.state(clone.shown)
+        self._report.cloning(clone.status())
         return loaded or not may_write
 
     def _held_up(self) -> bool:
@@ -368,8 +380,7 @@ class Applier:
         wait when there are none.
         """
         if groups is None:
-            if clone == Until():
-                self._report.waiting()
+            self._report.waiting(is_cloning=clone != Until())
             return [], 0.0
         count = groups_before(groups, self._options.until, work.info.gtid_executed)
         self._is_held = not count  # the very next group is behind UNTIL

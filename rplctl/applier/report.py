@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.applier.feed.plan import Batch
@@ -86,10 +88,17 @@ class Report:
             status.retried_transactions, status.passed_over_errors = retried, passed_over
             self.write()
 
-    def waiting(self) -> None:
-        """All that is in the relay log is applied."""
-        self.status.last_event_timestamp = 0
+    def waiting(self, *, is_cloning: bool = False) -> None:
+        """All that is in the relay log is applied, or all that may be before the next rows of a copy."""
+        if not is_cloning:
+            self.status.last_event_timestamp = 0
         self.state(WAITING)
+
+    def cloning(self, progress: Mapping[str, Any]) -> None:
+        """Fields of the status; the state that is shown is made of them (ThreadStatus.cloning)."""
+        for name, value in progress.items():
+            setattr(self.status, name, value)
+        self._file.write_if_older(INTERVAL)
 
     def delaying(self, timestamp: int, remaining_s: int) -> None:
         """`timestamp`: of the transaction that is held back, whose age Seconds_Behind_Master shows."""

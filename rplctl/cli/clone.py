@@ -2,24 +2,119 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, options_of, the_channel
-from rplctl.cli.output import many, say, show_records
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
+from rplctl.cli.output import confirm, many, say, say_notes, show_rows, write
+from rplctl.cli.text import clean, clock_time, short
+from rplctl.command.channel.context import Note
+from rplctl.config import Config
+from rplctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from rplctl.command.clone import CloneResult
+
+_MOST = 1_000_000
+_Databases = Annotated[str, typer.Option("--databases", metavar="DB,...", help="Only tables of these databases.")]
+_Tables = Annotated[str, typer.Option("--tables", metavar="DB.TABLE,...", help="Only these tables.")]
+_Replace = Annotated[bool, typer.Option("--replace", help="Also those that the target has: drop them first.")]
+_Cancel = Annotated[bool, typer.Option("--cancel", help="Instead: take back what is not copied yet.")]
+_MaxLoad = Annotated[
+    int | None, typer.Option("--max-load", metavar="N", help="Wait while Threads_running of the source is above it.")
+]
+_MaxRate = Annotated[
+    str | None, typer.Option("--max-rate", metavar="MB/s", help="Read at most that much from the source.")
+]
 
 
-def clone(context: typer.Context, channel: ChannelName = None, dry_run: DryRun = False) -> None:
-    """Copy a living source, then replicate it.
+def clone(
+    context: typer.Context,
+    channel: ChannelName = None,
+    databases: _Databases = "",
+    tables: _Tables = "",
+    replace: _Replace = False,
+    max_load: _MaxLoad = None,
+    max_rate: _MaxRate = None,
+    cancel: _Cancel = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Copy tables of a living source, then replicate them.
 
-    Of its tables those that the target lacks, without a lock; show-clone tells how far it is.
+    Those that the target lacks, or those that are named, without a lock; show-clone tells how far it is.
     """
-    from rplctl.command.clone import TableToClone
+    from rplctl.command.clone import Choice, CloneRequest
     from rplctl.command.clone import clone as run
 
     options = options_of(context)
     name, config = the_channel(options, channel)
-    result = run(config, name, dry_run=dry_run)
+    if cancel:
+        if databases or tables or replace or max_load is not None or max_rate is not None:
+            raise UsageError("--cancel takes back all that is not done, and takes no other option")
+        return _cancel(options, name, config, dry_run=dry_run, yes=yes)
+    choice = Choice.of(databases, tables, replace=replace)
+    if replace and not dry_run:
+        confirm("Tables that the target has are dropped before they are copied again.", yes=yes)
+    result = run(config, name, CloneRequest(choice, _load(max_load), _rate(max_rate), dry_run))
     if dry_run:
-        return show_records(options, result.listed, TableToClone)
+        return _list(options, result)
     text = f"channel '{name}' is at {result.position} and copies {many(result.tables, 'table')}: rplctl show-clone"
     say(options, text, result)
+
+
+def _cancel(options: Globals, name: str, config: Config, *, dry_run: bool, yes: bool) -> None:
+    from rplctl.command.cloning.cancel import cancel
+
+    if not dry_run:
+        confirm("Tables whose copy is not done are dropped, and their events stay left out.", yes=yes)
+    result = cancel(config, name, dry_run=dry_run)
+    would = "would be " if dry_run else ""
+    text = (
+        f"channel '{name}': {many(len(result.taken_back), 'table')} {would}taken back, {result.kept} copied ones stay"
+    )
+    if result.taken_back:
+        text += (
+            "; events of those taken back stay left out until rplctl clone copies them (rplctl change-filter leaves "
+            "them out for good); rplctl start goes on"
+        )
+    say(options, text, result)
+
+
+def _list(options: Globals, result: CloneResult) -> None:
+    """On a terminal the statements follow the table, where they can be marked and pasted."""
+    from rplctl.command.clone import TableToClone
+
+    columns, rows = list(TableToClone.__dataclass_fields__), [asdict(table) for table in result.listed]
+    grants = [table.Missing_Grant for table in result.listed if table.Missing_Grant]
+    is_table = options.is_terminal and options.format in ("", "table")
+    if is_table:
+        columns.remove("Missing_Grant")
+        rows = [{name: row[name] for name in columns} for row in rows]
+    show_rows(options, columns, rows)
+    if is_table and grants:
+        write("".join(f"{clean(grant)}\n" for grant in grants))
+    rows_in_all = short(sum(table.Row_count or 0 for table in result.listed), " rows")
+    bytes_in_all = short(sum(table.Byte_count or 0 for table in result.listed), "B")
+    time = clock_time(sum(table.Seconds or 0 for table in result.listed))
+    say_notes(options, [Note(0, f"{many(result.tables, 'table')}, {rows_in_all}, {bytes_in_all}, about {time}")])
+    if result.refusal:
+        raise result.refusal
+
+
+def _load(given: int | None) -> int | None:
+    if given is not None and not 0 <= given <= _MOST:
+        raise UsageError(f"--max-load {given}: write a number of threads; 0 is no limit")
+    return given
+
+
+def _rate(given: str | None) -> float | None:
+    if given is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", given):
+        raise UsageError(f"--max-rate {given}: write MB a second, like 20 or 0.5; 0 is no limit")
+    return float(given)

@@ -89,7 +89,9 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
     sys.stdout.flush()
 
 
-_PROSE = frozenset({"Detail", "Hint", "Notes", "Steps", "Info", "Last_Error"})  # may be folded, on a terminal only
+_PROSE = frozenset(
+    {"Detail", "Hint", "Notes", "Steps", "Info", "Last_Error", "Note"}
+)  # may be folded, on a terminal only
 _PROSE_WIDTH = 20  # but not below this
 
 

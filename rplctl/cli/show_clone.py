@@ -5,14 +5,27 @@ from __future__ import annotations
 import typer
 
 from rplctl.cli.options import ChannelName, options_of, the_channel
-from rplctl.cli.output import show_records
+from rplctl.cli.output import say_notes, show_records
+from rplctl.cli.text import clock_time, short
+from rplctl.command.channel.context import Note
 
 
 def show_clone(context: typer.Context, channel: ChannelName = None) -> None:
     """Show how far the copy of each table is."""
+    from rplctl.command.show_clone import progress
     from rplctl.command.show_clone import show_clone as run
     from rplctl.own_tables.clones import ClonedTable
 
     options = options_of(context)
     name, config = the_channel(options, channel)
-    show_records(options, run(config, name), ClonedTable)
+    rows = run(config, name)
+    show_records(options, rows, ClonedTable)
+    if (found := progress(config, name, rows)) is None:
+        return
+    rate = f"  {short(found.bytes, 'B')}/s  {short(found.rows, ' rows')}/s" if found.bytes else ""
+    left = f"  {clock_time(found.left_s)} left" if found.left_s is not None else ""
+    notes = [Note(0, f"{found.done} of {found.tables} tables  {found.percent} %{rate}{left}")]
+    notes += [Note(0, found.reader)] if found.reader else []
+    notes += [Note(0, f"the {role} does not run: rplctl start --{role}") for role in found.paused]
+    notes += [Note(0, found.error)] if found.error else []
+    say_notes(options, notes)

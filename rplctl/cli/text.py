@@ -87,3 +87,19 @@ def _is_number(value: object) -> bool:
 def to_json(value: object) -> str:
     """One line per call, ASCII only: safe in any locale and on any terminal."""
     return json.dumps(value, ensure_ascii=True) + "\n"
+
+
+def short(number: float, unit: str = "") -> str:
+    """`84 MB`, `0.7 M rows`: by thousands, with two digits at least."""
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= factor * 0.5:
+            value = number / factor
+            return f"{value:.1f} {letter}{unit}" if value < 10 else f"{value:.0f} {letter}{unit}"
+    return f"{number:.0f} {unit}".rstrip()
+
+
+def clock_time(seconds: float) -> str:
+    """`0:07`, `12:30`, `3:05:00`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,7 +1,9 @@
 """The initial copy of a living source, a chunk at a time (man rplctl-design).
 
+    source_tables    what the source has to be copied, and what it hides from the account
     families     which tables must be read in one snapshot: those that foreign keys link
     cloner       the reading end, beside the receiver
+    throttle     how much of the source it may take;  report  what it says of itself
     folder       where the two ends meet: the plan, claims, chunk files
     bounds       a table's keys → chunks that partition them; the server compares, we never do
     late_keys    which keys of a table are made when its rows are there

@@ -9,6 +9,7 @@ again. No lock is taken; between two chunks not even a DDL statement waits for u
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +22,11 @@ from rplctl.channel import Channel
 from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
 from rplctl.clone.chunk_file import ChunkHead, Place, digest_of, write_chunk
 from rplctl.clone.folder import CloneFolder, CopiedTable, Plan, Snapshot
+from rplctl.clone.report import CloneReport
+from rplctl.clone.throttle import Throttle
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, file_error
+from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.repository import open_master_info
@@ -41,9 +45,12 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 16 << 20  # of a chunk, by what the source says of a table's rows
 MOST_WAITING: Final = 2 << 30  # bytes of chunk files that are not loaded yet
 MOST_AHEAD: Final = 20  # snapshots that are not loaded yet
+LEFT_FREE: Final = 1 << 30  # bytes of the disk at most, or a tenth
 _POLL_S: Final = 0.5
 _SETTLE_S: Final = 0.1
+_FULL: Final = "Waiting: the applier has not loaded what is read"
 _PAUSE_S: Final = 5.0  # after an error of the source
+_AGAIN: Final = "see receiver.log; rplctl stop and rplctl start go on with it"
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 
 log = logging.getLogger("rplctl.cloner")
@@ -61,6 +68,8 @@ class Cloner:
         self.stop = stop
         self._config, self._channel = config, channel
         self._folder = CloneFolder(channel)
+        self._report = CloneReport(channel)
+        self._throttle = Throttle(channel, stop, lambda text: self._report.state(text) if text else None)
 
     def run(self) -> None:
         for begun in self._folder.snapshots():
@@ -76,20 +85,22 @@ class Cloner:
             except (RplError, OSError) as error:  # a full disk, too: the receiver goes on
                 shown = file_error(error) if isinstance(error, OSError) else error
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
+                self._report.failed(shown)
                 self.stop.wait(_PAUSE_S)
-            except Exception:  # the thread boundary: no error ends the copy unseen
+            except Exception as error:  # the thread boundary: no error ends the copy unseen
+                self._report.failed(RplError(f"the copy ended unexpectedly: {type(error).__name__}", hint=_AGAIN))
                 log.error("the copy ends with an unexpected error; rplctl stop and rplctl start go on with it")
                 raise
 
     def _read_what_is_missing(self) -> None:
         plan = self._folder.read_plan()
         if not plan:
-            return
+            return self._report.state("")
         there = {found.family for found in self._folder.snapshots()}
         for family in plan:
             if family not in there:
                 while len(self._folder.snapshots()) >= MOST_AHEAD and not self.stop.wait(_POLL_S):
-                    pass
+                    self._report.state(_FULL)
                 self._wait_for_room()
                 self._read(family, plan)
 
@@ -103,7 +114,8 @@ class Cloner:
             survey(info, password, self._config) as about,  # SESSION gives names in their columns' character sets
         ):
             query(SESSION)
-            if step_of(query) is not Step.EXACT:
+            self._report.step((step := step_of(query)).value)
+            if step is not Step.EXACT:
                 raise SourceError(
                     f"{address} does not tell the position of a snapshot, and a copy without is not made yet",
                     hint="MariaDB and Percona Server do: INITIAL COPY in rplctl(1) shows the way with a dump",
@@ -120,11 +132,21 @@ class Cloner:
                     tables = [table for table in found if table is not None]
                     low = _place(query, held.low, end)
                     begun = self._folder.claim(family, time.time_ns() // 1000, low, tables)
+                    crash_point("crash_clone_after_claim")
                     self._folder.let_go()
                     log.info("family %d at %s: %s", family, low.position, ", ".join(".".join(t.name) for t in tables))
                     takes_numbers = dialect_of(target_kind(self._config.target_url)).executes_statements
                     select = partial(SelectedRows, mysql, address=address)
-                    rows = _Reader(query, about, select, begun, self._wait_for_room, takes_numbers=takes_numbers)
+                    rows = _Reader(
+                        query,
+                        about,
+                        select,
+                        begun,
+                        self._wait_for_room,
+                        self._throttle,
+                        self._report,
+                        takes_numbers=takes_numbers,
+                    )
                     begun.complete([rows.read(number) for number in range(len(tables))])
             except BaseException as error:
                 self._folder.let_go()
@@ -159,10 +181,20 @@ class Cloner:
             return None
 
     def _wait_for_room(self) -> None:
-        while self._folder.size() > MOST_WAITING and not self.stop.wait(_POLL_S):
-            pass
+        while not self.stop.is_set() and (reason := self._lacks_room()):
+            self._report.state(reason)
+            self.stop.wait(_POLL_S)
         if self.stop.is_set():
             raise _Stopped
+
+    def _lacks_room(self) -> str:
+        """Why a chunk has to wait. Some of the disk is left to the relay logs: the receiver comes first."""
+        if self._folder.size() > MOST_WAITING:
+            return _FULL
+        usage = shutil.disk_usage(self._channel.run_folder)
+        if usage.free < min(LEFT_FREE, usage.total // 10) + CHUNK_BYTES:
+            return f"Waiting: {usage.free >> 20} MiB are free in {self._channel.datadir}"
+        return ""
 
 
 class _Reader:
@@ -175,17 +207,21 @@ class _Reader:
         select: Callable[[str], SelectedRows],
         begun: Snapshot,
         wait_for_room: Callable[[], None],
+        throttle: Throttle,
+        report: CloneReport,
         *,
         takes_numbers: bool,
     ) -> None:
         self._query, self._about, self._select = query, about, select
         self._begun, self._wait_for_room, self._takes_numbers = begun, wait_for_room, takes_numbers
+        self._throttle, self._report = throttle, report
 
     def read(self, number: int) -> int:
         """How many chunks the table has."""
         model = self._begun.tables[number].model
         count = 0
         for count, chunk in enumerate(chunks(self._query, model, self._rows_of_a_chunk(model.database, model.name)), 1):
+            self._throttle.wait(self._about)
             self._wait_for_room()
             if not self._begun.is_claimed:
                 raise _BeginAgain(f"the applier was beyond {self._begun.low.position}")
@@ -198,6 +234,7 @@ class _Reader:
         what = ", ".join(column.expression for column in columns)
         where = condition(chunk_key(table.model), chunk)
         name = ".".join(map(quote, table.name))
+        self._report.state(f"Reading {'.'.join(table.name)}")
         with _released(self._query):
             rows = self._select(f"SELECT {what} FROM {name}{where}")
             if read_table(self._about, *table.name)[0] != table.model:
@@ -210,6 +247,9 @@ class _Reader:
                 for piece in rows.pieces():
                     file.add(piece)
                 file.high, file.rows = self._begun.low, rows.rows
+            self._throttle.took(file.packet_bytes)
+            self._report.moved()
+            crash_point("crash_clone_after_chunk")
 
     def _rows_of_a_chunk(self, database: str, table: str) -> int:
         names = ", ".join(f"x'{name.encode().hex()}'" for name in (database, table))

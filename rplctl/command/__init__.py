@@ -4,6 +4,7 @@
 Every error is an RplError of errors.py. What is no verb is in a package:
 
 channel    a channel's records
+cloning    what `clone` does before and after the copy itself
 check      what can be found about a channel
 instance   what belongs to the instance folder as a whole
 process    the processes of a channel's threads

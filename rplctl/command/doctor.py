@@ -49,6 +49,11 @@ __all__ = ["FAIL", "OK", "WARN", "DoctorLine", "doctor"]
 MIN_FREE_BYTES = 1 << 30
 LAG_WARNING_S, LAG_CRITICAL_S = 60, 300  # as `check` has them without an option
 _AS_TOLD = {"never_started": OK, "receiver_stopped": WARN, "applier_stopped": WARN}
+_LADDER = {  # source.snapshot's steps → why
+    "exact": "the server names the position of a consistent snapshot",
+    "GTID window": "it has GTIDs and names no position of a snapshot, which shows a window of the log",
+    "share lock": "it has no GTIDs and names no position of a snapshot, so the rows that are read are share-locked",
+}
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 
 
@@ -254,13 +259,20 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
     if master.master_binlog_dir:
         yield DoctorLine(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")
         return
+    from rplctl.source.rights import read_rights
+    from rplctl.source.snapshot import step_of
     from rplctl.source.survey import survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
+        rights, step = read_rights(query), step_of(query)
         variables = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE '%bin%'")}
         ids = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'server\\_id'")}
         ids |= {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'lower\\_case\\_table%'")}
     yield DoctorLine(check, OK, f"{master.host}:{master.port} answers")
+    if not rights.may_replicate():
+        detail = f"the account {rights.account} lacks REPLICATION SLAVE"
+        yield DoctorLine(check, FAIL, detail, rights.grant("REPLICATION SLAVE"))
+    yield DoctorLine(check, OK, f"clone reads by {step.value}: {_LADDER[step.value]}")
     yield from judge_source(variables | ids, config.server_id, check, config.lower_case_table_names)
 
 

@@ -1,10 +1,32 @@
-"""`show-clone`: which tables are being copied from the source, and how much of each is there."""
+"""`show-clone`: which tables are being copied from the source, how much of each is there, and what holds it up."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from rplctl.channel import Channel
 from rplctl.command.channel.context import Repositories, open_repositories, read_master_info, target_has_table
+from rplctl.command.process.thread_report import clock, threads_of
 from rplctl.config import Config
-from rplctl.own_tables.clones import ClonedTable, read_clones
+from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of, read_clones
+from rplctl.status import read_status
+
+
+@dataclass(frozen=True, slots=True)
+class CloneProgress:
+    """Of a copy that is not done. Rates are a second's; `left_s` None: cannot be told. `paused`: the threads that do
+    not run; `error`: of the reading end, with number and time, '' without one.
+    """
+
+    tables: int
+    done: int
+    percent: int
+    rows: int
+    bytes: int
+    left_s: int | None
+    reader: str
+    paused: tuple[str, ...]
+    error: str
 
 
 def show_clone(config: Config, channel: str) -> list[ClonedTable]:
@@ -12,6 +34,28 @@ def show_clone(config: Config, channel: str) -> list[ClonedTable]:
     repositories = open_repositories(config, channel)
     read_master_info(repositories, channel)
     return cloned(repositories, channel)
+
+
+def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> CloneProgress | None:
+    """None when all is done. What the threads say counts while they run."""
+    if not any(row.is_open for row in rows):
+        return None
+    channel = Channel(channel_name, config.datadir)
+    threads, reader = threads_of(channel), read_status(channel.status_path("cloner"))
+    applier, runs = threads.applier.status, threads.applier.runs
+    return CloneProgress(
+        sum(row.State != LEFT_OUT for row in rows),
+        sum(row.State == DONE for row in rows),
+        percent_of(rows),
+        applier.clone_rows if runs else 0,
+        applier.clone_bytes if runs else 0,
+        applier.clone_left if runs else None,
+        reader.state if threads.receiver.runs else "",
+        tuple(thread.role for thread in (threads.receiver, threads.applier) if not thread.runs),
+        f"ERROR {reader.last_errno} at {clock(reader.last_error_timestamp)}: {reader.last_error}"
+        if reader.last_errno
+        else "",
+    )
 
 
 def cloned(repositories: Repositories, channel: str) -> list[ClonedTable]:

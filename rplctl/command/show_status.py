@@ -27,7 +27,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
-from rplctl.status import ThreadStatus
+from rplctl.status import AWAY, ThreadStatus, read_status
 
 USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
 _IGNORED_IDS_SHOWN = 20
@@ -110,6 +110,17 @@ class SlaveStatus:
     Relay_Log_Info_Repository: str  # FILE | TABLE transactional | TABLE not transactional, as it is now
     Last_Synced_Timestamp: str  # when the last good `start --until-synced` asked where the source's log ends; ''
     Last_Synced_To: str  # and where that was, FILE:POS
+    Clone_Tables: int  # that rplctl clone copies and has copied; 0 when none is to come
+    Clone_Tables_Done: int
+    Clone_Percent: int
+    Clone_Rows_Per_Second: int
+    Clone_Bytes_Per_Second: int
+    Clone_Seconds_Left: int | None
+    Clone_Step: str  # how its snapshots know their place in the log: exact, GTID window, share lock; ''
+    Clone_Reader_State: str
+    Clone_Last_Errno: int  # of its reading end, until something was read behind it
+    Clone_Last_Error: str
+    Clone_Last_Error_Timestamp: str
 
 
 COLUMNS = tuple(f.name for f in fields(SlaveStatus))
@@ -154,6 +165,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         **_filters(config),
         **_receiver(threads.receiver),
         **_applier(threads.applier, relay),
+        **_clone(threads, read_status(channel.status_path("cloner"))),
         "Relay_Log_Info_Repository": _repository(stored),
         **_synced(read_sync_record(channel)),
         "Seconds_Behind_Master": seconds_behind(master, relay, threads, now),
@@ -245,7 +257,7 @@ def _applier(thread: ThreadReport, relay: RelayLogInfo) -> dict[str, object]:
     status = thread.status
     return {
         "Slave_SQL_Running": _yes(thread.runs),
-        "Slave_SQL_Running_State": status.state,
+        "Slave_SQL_Running_State": _running_state(thread),
         "Last_Errno": status.last_errno,
         "Last_Error": status.last_error,
         "Last_SQL_Errno": status.last_errno,
@@ -262,6 +274,32 @@ def _applier(thread: ThreadReport, relay: RelayLogInfo) -> dict[str, object]:
         "Row_Changes_Applied": status.row_changes,
         "Retried_transactions": status.retried_transactions,
         "Passed_Over_Errors": status.passed_over_errors,
+    }
+
+
+def _running_state(thread: ThreadReport) -> str:
+    """What a copy of tables says comes before what the applier does meanwhile; not before a target that is away."""
+    status = thread.status
+    shows_clone = thread.runs and status.cloning and thread.silent_since is None and status.state != AWAY
+    return status.cloning if shows_clone else status.state
+
+
+def _clone(threads: Threads, reader: ThreadStatus) -> dict[str, object]:
+    """What was last told of it also while no thread runs; a rate only while one does."""
+    status = threads.applier.status
+    is_open, runs = bool(status.clone_tables), threads.applier.runs
+    return {
+        "Clone_Tables": status.clone_tables,
+        "Clone_Tables_Done": status.clone_done,
+        "Clone_Percent": status.clone_percent,
+        "Clone_Rows_Per_Second": status.clone_rows if runs else 0,
+        "Clone_Bytes_Per_Second": status.clone_bytes if runs else 0,
+        "Clone_Seconds_Left": status.clone_left if runs else None,
+        "Clone_Step": reader.clone_step if is_open else "",
+        "Clone_Reader_State": reader.state if is_open and threads.receiver.runs else "",
+        "Clone_Last_Errno": reader.last_errno if is_open else 0,
+        "Clone_Last_Error": reader.last_error if is_open else "",
+        "Clone_Last_Error_Timestamp": _timestamp(reader) if is_open else "",
     }
 
 

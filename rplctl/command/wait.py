@@ -99,7 +99,15 @@ def _is_there(channel: Channel, repositories: Repositories, goal: _Goal, threads
     read = BinlogPosition(receiver.status.read_log_name, receiver.status.read_log_pos)
     # the receiver says that it waits only once it has taken everything the source had
     waits = receiver.status.state.startswith("Waiting for")
-    return goal.state == "running" or (waits and is_applied(channel, repositories, read))
+    is_synced = waits and is_applied(channel, repositories, read)
+    return goal.state == "running" or (is_synced and _is_copied(repositories, channel.name))
+
+
+def _is_copied(repositories: Repositories, channel: str) -> bool:
+    """No table is to come by rplctl clone."""
+    from rplctl.command.show_clone import cloned  # loads SQLAlchemy
+
+    return not any(row.is_open for row in cloned(repositories, channel))
 
 
 def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:

@@ -1,9 +1,16 @@
 """The ledger of `rplctl clone`: one row per table that is copied, in the target, written with its rows.
 
-    waiting → copying → done      done → waiting does not happen: a table that is there is replicated
+    waiting ──first rows──▶ copying ──last rows──▶ done
+       ▲                     │   ▲ │                │
+       │                     │   └─┘ another snapshot, its tables begun again empty
+       ├─────────────────────┴──────────────────────┘ the operator asks for the table (again)
+       └──▶ left out ──▶ waiting                        cancelled, from waiting or copying; asked for again
 
-Invariant: a table that is not `done` is left out of what the applier does with events. `Chunks` counts those that are
-loaded of the snapshot `Epoch`; it moves in the transaction that loads one, by a compare-and-swap.
+Invariant: a table that is not `done` is left out of what the applier does with events, and is empty or old but for the
+rows of the snapshot `Epoch`, of which `Chunks` are loaded; one that is `done` is what the source had at `Position` and
+all events behind it. A step forward is a compare-and-swap in the transaction of its rows, at that position; so a crash
+leaves the row, the rows and the position of one and the same step. The step back touches the row alone: an applier that
+has not seen it yet goes on with the table, and the first rows make it anew in any case.
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ from rplctl.own_tables.tables import cloned_tables
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors
 
-WAITING, COPYING, DONE = "waiting", "copying", "done"
+WAITING, COPYING, DONE, LEFT_OUT = "waiting", "copying", "done", "left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +42,17 @@ class ClonedTable:
     Row_count: int = 0
     Byte_count: int = 0
     Position: str = ""
+    Expected_rows: int = 0
+    Expected_bytes: int = 0
 
     @property
     def name(self) -> TableName:
         return self.Database_name, self.Table_name
+
+    @property
+    def is_open(self) -> bool:
+        """Its rows are to come."""
+        return self.State in (WAITING, COPYING)
 
 
 def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
@@ -93,3 +107,18 @@ def forget_clones(connection: Connection, channel: str) -> None:
     """RESET REPLICA ALL."""
     table = cloned_tables(connection.dialect.name)
     connection.execute(delete(table).where(table.c.Channel_name == channel))
+
+
+def percent_of(rows: Iterable[ClonedTable]) -> int:
+    """Of all that is to be loaded, as far as the source's figures are right; 100 when all is done, and only then."""
+    found = [row for row in rows if row.State != LEFT_OUT]
+    if all(row.State == DONE for row in found):
+        return 100
+    sizes = {row.name: max(row.Expected_bytes, row.Byte_count, 1) for row in found}
+    loaded = sum(sizes[row.name] if row.State == DONE else row.Byte_count for row in found)
+    return min(99, 100 * loaded // sum(sizes.values()))
+
+
+def bytes_left(rows: Iterable[ClonedTable]) -> int:
+    """As far as the source's figures are right."""
+    return sum(max(0, row.Expected_bytes - row.Byte_count) for row in rows if row.is_open)

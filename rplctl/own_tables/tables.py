@@ -97,6 +97,8 @@ def cloned_tables(dialect: str) -> Table:
         Column("Row_count", BigInteger, nullable=False),
         Column("Byte_count", BigInteger, nullable=False),  # as they came from the source
         Column("Position", String(600), nullable=False),  # of that snapshot in the source's log, FILE:POS; '' = none
+        Column("Expected_rows", BigInteger, nullable=False),  # as the source believed when the copy was asked for
+        Column("Expected_bytes", BigInteger, nullable=False),
     )
 
 

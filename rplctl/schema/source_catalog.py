@@ -24,11 +24,13 @@ _SESSION = (
 )
 
 
-def read_catalog(query: Query, databases: Iterable[str] = ()) -> Catalog:
+def read_catalog(
+    query: Query, databases: Iterable[str] = (), *, is_wanted: Callable[[str, str], bool] = lambda *name: True
+) -> Catalog:
     """Every base table (and MariaDB sequence) of these databases, by default of all but the server's own.
 
-    Raises RplError for a table that is not understood; errors of `query` pass through. Read it under the lock or
-    snapshot that the binary log position belongs to.
+    `is_wanted(database, table)`: others are not asked for. Raises RplError for a table that is not understood; errors
+    of `query` pass through. Read it under the lock or snapshot that the binary log position belongs to.
     """
     query(_SESSION)
     version = str(query("SELECT @@version")[0][0])
@@ -38,7 +40,7 @@ def read_catalog(query: Query, databases: Iterable[str] = ()) -> Catalog:
     context = DdlContext(sql_mode=0, server_version=version)
     for database in names:
         for table, kind in query(f"SHOW FULL TABLES FROM {_quote(database)}"):
-            if kind in ("BASE TABLE", "SYSTEM VERSIONED", "SEQUENCE"):
+            if kind in ("BASE TABLE", "SYSTEM VERSIONED", "SEQUENCE") and is_wanted(database, str(table)):
                 text = str(query(f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")[0][1])
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
                 tables[database, str(table)] = load_table(_as_table(text, kind, table), defaults, context)

@@ -161,6 +161,8 @@ class BatchApplier:
     def learned(self, models: Mapping[TableName, TableModel], databases: Mapping[str, DatabaseModel]) -> None:
         """Tables that were made without the source's DDL; committed."""
         catalog = self._tables.catalog
+        if self._tables.statements is not None:
+            self._tables.statements.remade(models)
         self._tables.committed(Catalog({**catalog.tables, **models}, {**catalog.databases, **databases}))
         self.bulk.forget_tables()
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.apply.clone_loaders import Loaders
 from rplctl.applier.apply.clone_pieces import KEYS, Piece, Pieces
+from rplctl.applier.apply.clone_speed import CloneSpeed
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.applier.decode.net_changes import table_chunk
 from rplctl.applier.decode.row_stream import TableRows
@@ -39,8 +40,9 @@ from rplctl.errors import RelayLogError, TargetError
 from rplctl.event.gtid import MariadbGtidState
 from rplctl.event.images import Images
 from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
-from rplctl.own_tables.clones import COPYING, DONE, ClonedTable, forget_clone, move_clone, read_clones
-from rplctl.own_tables.initial_models import is_there
+from rplctl.failpoint import crash_point
+from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, forget_clone, move_clone, read_clones
+from rplctl.own_tables.initial_models import stands
 from rplctl.own_tables.models import store_models
 from rplctl.result_set.columns import quote, selected_columns
 from rplctl.result_set.rows import read_images
@@ -54,7 +56,7 @@ from rplctl.target.base import BulkRows, CountMismatch, TableChunk, Target, no_s
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-_NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family")
+_NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
 log = logging.getLogger(__name__)
 
 
@@ -81,8 +83,8 @@ class CloneLoader:
         self._stop = work.interrupter.stop
         self._loaders = Loaders(target)
         self.until = Until()  # where the next rows are wanted
-        self._count = len(rows)
-        self._waiting = {row.name: row for row in rows if row.State != DONE}
+        self._speed = CloneSpeed()
+        self._take(rows)
 
     @classmethod
     def open(cls, config: Config, channel: Channel, target: Target, ledger: Ledger, work: BatchApplier) -> CloneLoader:
@@ -92,6 +94,19 @@ class CloneLoader:
         loader._plan()
         return loader
 
+    def look(self) -> None:
+        """The operator may have asked for more tables. Raises as `open`."""
+        with mapped_errors(self._target.engine.dialect.name), self._target.engine.connect() as connection:
+            self._take(read_clones(connection, self._channel.name))
+        self._forget()
+        self.until = Until()
+        self._plan()
+
+    def _take(self, rows: Sequence[ClonedTable]) -> None:
+        self._left_out = frozenset(row.name for row in rows if row.State == LEFT_OUT)
+        self._waiting = {row.name: row for row in rows if row.is_open}
+        self._done = [row for row in rows if row.State == DONE]
+
     def close(self) -> None:
         self._loaders.close()
 
@@ -100,16 +115,16 @@ class CloneLoader:
         """Some tables are not copied yet."""
         return bool(self._waiting)
 
-    @property
-    def shown(self) -> str:
-        return f"Cloning: {self._count - len(self._waiting)} of {self._count} tables"
+    def status(self) -> dict[str, Any]:
+        """How far it is, as fields of ThreadStatus."""
+        return self._speed.status([*self._done, *self._waiting.values()])
 
     def _plan(self) -> None:
         families = groupby(sorted(self._waiting.values(), key=lambda row: row.Family), lambda row: row.Family)
         self._folder.write_plan(
             {family: [(row.Source_database, row.Table_name) for row in rows] for family, rows in families}
         )
-        self._work.leave_out(frozenset(self._waiting))
+        self._work.leave_out(self._left_out.union(self._waiting))
 
     def step(self) -> bool:
         """Load what is due; True when something was done. Raises TargetError, LockBusy."""
@@ -203,10 +218,11 @@ class CloneLoader:
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
             for (row, _), new in zip(begun, now, strict=True):
                 move_clone(connection, self._channel.name, row, new)
+            crash_point("crash_clone_before_begin")
+        crash_point("crash_clone_after_begin")
         self._waiting.update((row.name, row) for row in now)
         self._forget()
-        if self._server is None:
-            self._work.learned(models, defaults)
+        self._work.learned(models, defaults)
 
     def _forget(self) -> None:
         """What is known of the snapshot that was loaded."""
@@ -215,7 +231,7 @@ class CloneLoader:
 
     def _make(self, models: dict[TableName, TableModel], defaults: dict[str, DatabaseModel]) -> None:
         catalog = self._work.catalog
-        there = [model for model in models.values() if is_there(self._target, model)]
+        there = [catalog.tables.get(name, model) for name, model in models.items() if stands(self._target, model)]
         gone: dict[TableName, TableModel | None] = {(model.database, model.name): None for model in there}
         dropped = DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(there))), gone)
         self._target.execute_ddl(dropped, catalog)
@@ -277,6 +293,8 @@ class CloneLoader:
             more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows,
                            Byte_count=row.Byte_count + len(file.packets))  # fmt: skip
             move_clone(connection, self._channel.name, row, more)
+            crash_point("crash_clone_before_load")
+        crash_point("crash_clone_after_load")
         self._waiting[name] = more
         path.unlink(missing_ok=True)
 
@@ -310,8 +328,12 @@ class CloneLoader:
                     move_clone(connection, self._channel.name, row, replace(row, State=DONE))
                 else:
                     forget_clone(connection, self._channel.name, row.name)
+            crash_point("crash_clone_before_end")
+        crash_point("crash_clone_after_end")
         for row in rows:
-            self._waiting.pop(row.name, None)
+            self._waiting.pop(row.name)
+            if row.name in copied:
+                self._done.append(replace(row, State=DONE))
         log.info("copied at %s: %s", found.low.position, ", ".join(".".join(row.name) for row in rows))
         self._forget()
         self._plan()

@@ -229,6 +229,10 @@ class LiveTables:
         """None: `check_bulk` refuses them, and in order the server follows them."""
         return ()
 
+    def remade(self, names: Iterable[tuple[str, str]]) -> None:
+        """Tables that were made anew without a statement of the source."""
+        self._tables.remade(set(names))
+
     def committed(self, catalog: Catalog) -> None:
         """Nothing: its statements are not planned."""
 

@@ -67,8 +67,12 @@ class LiveCatalog:
             names = self._changed(actions)
         except RplError:
             names = set(self._models)
-        if not names:
-            return moves
+        if names:
+            self.remade(names)
+        return moves
+
+    def remade(self, names: set[TableName]) -> None:
+        """These tables are others now."""
         names |= {
             name
             for name, model in self._models.items()
@@ -77,7 +81,6 @@ class LiveCatalog:
         self._wanted |= names
         self._models = {name: model for name, model in self._models.items() if name not in names}
         self.catalog = Catalog(dict(self._models))
-        return moves
 
     def _changed(self, actions: list[DdlAction]) -> set[TableName]:
         names: set[TableName] = set()

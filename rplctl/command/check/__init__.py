@@ -6,6 +6,7 @@ threads        do receiver and applier run, say something, keep up?
 repository     do the stored records agree?
 relay_log      do relay logs, their index and the positions agree?
 ends           the target and the source: are they there, have they what is needed?
+clone          how far is a copy of tables, and does it move?
 progress       does the receiver keep up with the source's log?
 source_end     where the source's log ends now
 folder_end     the same of a folder of binary logs

@@ -64,6 +64,11 @@ LEVELS: dict[str, int] = {
     "table_missing": CRITICAL,
     "rows_never_copied": WARNING,
     "table_differs": CRITICAL,
+    # copy of tables
+    "cloning": WARNING,
+    "clone_stuck": CRITICAL,
+    "clone_reader_error": WARNING,
+    "clone_left_out": WARNING,
     # source
     "source_ahead": NOTE,
     "receiver_behind": WARNING,

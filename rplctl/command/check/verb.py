@@ -117,6 +117,9 @@ def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
         yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=scope is not Scope.LOCAL))
     if may_have_table(config):
         yield from _told(lambda: check_target(config, channel, stored))
+        from rplctl.command.check.clone import check_clone
+
+        yield from _told(lambda: check_clone(config, channel))
     if scope is Scope.ONLINE:
         yield from _told(lambda: check_source(config, stored))
         yield from _told(lambda: check_progress(config, channel, stored))

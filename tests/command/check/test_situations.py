@@ -25,6 +25,8 @@ from rplctl.applier.report import DELAYING, LOCKED, READING
 from rplctl.command.check import progress as check_progress
 from rplctl.command.check.findings import LEVELS
 from rplctl.config import load_config
+from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, add_clones
+from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
@@ -60,6 +62,30 @@ def frozen(s: Situation, *roles: str, pending: bool = False) -> None:
     s.stays()
     for role in ("receiver", "applier"):
         s.runs(role, heard=95.0 if role in roles else 0.0, **(_ahead(role) if pending else {}))
+
+
+def ledger(s: Situation, state: str) -> None:
+    engine = open_engine(load_config(s.datadir).target_url)
+    create_own_tables(engine)
+    with engine.begin() as connection:
+        first = ClonedTable("d", "first", "d", 1, DONE, 1, 1, 10, 1000, Expected_bytes=1000)
+        add_clones(connection, "", [first, ClonedTable("d", "second", "d", 2, state, Expected_bytes=1000)])
+    engine.dispose()
+
+
+def cancelled(s: Situation) -> None:
+    s.run_both()
+    ledger(s, LEFT_OUT)
+
+
+def copying(s: Situation, moved: float = 5.0, **reader: Any) -> None:
+    """A row of the second of two tables moved so many seconds ago."""
+    s.run_both()
+    ledger(s, COPYING)
+    since = time.time() - moved
+    progress = {"clone_tables": 2, "clone_done": 1, "clone_percent": 50, "clone_left": 60, "clone_moved": since}
+    s.says("applier", **_live(s, "applier", **progress))
+    s.says("cloner", state="Reading d.second", clone_moved=since, clone_step="exact", **reader)
 
 
 def _ahead(role: str) -> dict[str, Any]:
@@ -244,6 +270,13 @@ ROWS = [
     Row("lagging far", lambda s: s.run_both(behind=400), CRITICAL, ("lag_critical",), "s behind"),
     Row("lagging, with limits of its own", lambda s: s.run_both(behind=400), OK, words="s;500;900;0",
         options=("--lag-warning", "500", "--lag-critical", "15m"), doctor=2),
+    Row("tables are copied", copying, WARNING, ("cloning",), "1 of 2 tables are copied, 50 %",
+        {"Slave_SQL_Running_State": "Cloning: 1 of 2 tables, 50 %", "Clone_Seconds_Left": 60, "Clone_Step": "exact"}),
+    Row("a copy of tables stands still", lambda s: copying(s, 700), CRITICAL, ("clone_stuck",), "no row has moved"),
+    Row("a copy of tables cannot read", lambda s: copying(s, 5, last_errno=1142, last_error="SELECT command denied"),
+        WARNING, ("clone_reader_error", "cloning"), "SELECT command denied", {"Clone_Last_Errno": 1142}),
+    Row("a copy of tables was cancelled", cancelled, WARNING, ("clone_left_out",),
+        "left out: d.second", {"Clone_Tables": 0, "Slave_SQL_Running_State": "Slave has read"}),
     Row("held by FLUSH TABLES WITH READ LOCK", lambda s: (s.run_both(behind=70), s.says("applier", state=LOCKED,
         last_event_timestamp=int(time.time()) - 70)), WARNING, ("lag_warning",),
         status={"Slave_SQL_Running_State": LOCKED}),

@@ -1,0 +1,57 @@
+"""What the reading end of a copy says of itself, for show-status, show-clone and check: a small file, as threads have.
+
+Invariant: an error stands there, with its number and its time, until something was read behind it; what is old is not
+taken away, so who looks judges by its time.
+"""
+
+from __future__ import annotations
+
+import time
+
+from rplctl import mysql_errors as er
+from rplctl.channel import Channel
+from rplctl.errors import RplError
+from rplctl.status import StatusFile, ThreadStatus, read_status
+
+ROLE = "cloner"  # of its file; it is part of the receiver's process
+_INTERVAL_S = 0.5
+
+
+class CloneReport:
+    def __init__(self, channel: Channel) -> None:
+        status = read_status(channel.status_path(ROLE))
+        self._status = ThreadStatus(
+            last_errno=status.last_errno, last_error=status.last_error, clone_moved=status.clone_moved,
+            last_error_timestamp=status.last_error_timestamp, clone_step=status.clone_step,
+        )  # fmt: skip
+        self._file = StatusFile(channel.status_path(ROLE), self._status)
+
+    def step(self, words: str) -> None:
+        """Of the ladder of snapshots."""
+        self._status.clone_step = words
+
+    def state(self, words: str) -> None:
+        changed = words != self._status.state
+        self._status.state = words
+        if changed:
+            self._file.write()
+        else:
+            self._file.write_if_older(_INTERVAL_S)
+
+    def moved(self) -> None:
+        """Rows have come."""
+        status = self._status
+        status.clone_moved = time.time()
+        had_error, status.last_errno, status.last_error = bool(status.last_errno), 0, ""
+        if had_error:
+            self._file.write()
+        else:
+            self._file.write_if_older(_INTERVAL_S)
+
+    def failed(self, error: RplError) -> None:
+        """It waits and tries again."""
+        status = self._status
+        status.last_errno = error.errno or er.UNKNOWN_ERROR
+        status.last_error = error.message + (f" (hint: {error.hint})" if error.hint else "")
+        status.last_error_timestamp = time.time()
+        self._file.write()

@@ -1,0 +1,141 @@
+"""What a source has to be copied, before anything is: its tables, how large it believes them to be, and what it hides.
+
+Invariant: a table that the account may not read is told with the GRANT that mends it, never left out in silence. The
+catalog is read before and behind the place `end` of the log, so a table that came or went meanwhile is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from rplctl import mysql_errors as er
+from rplctl.config import Config
+from rplctl.errors import SourceError
+from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition
+from rplctl.result_set.columns import quote
+from rplctl.schema.plan import Catalog
+from rplctl.schema.source_catalog import SYSTEM_DATABASES, read_catalog
+from rplctl.schema.statement import TableName
+from rplctl.secret import reveal
+from rplctl.source.rights import Rights, may_select, read_rights
+from rplctl.source.snapshot import Step, step_of
+from rplctl.source.survey import Query, log_end, survey
+
+_REPLICATION = ("REPLICATION SLAVE", "REPLICATION CLIENT")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What may be copied, by the source's names. `databases`: no others are; () = any. `named`: tables that were named,
+    one by one; () = whatever `accepts` takes.
+    """
+
+    accepts: Callable[[str, str], bool]
+    databases: tuple[str, ...] = ()
+    named: tuple[TableName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """As the source believes."""
+
+    engine: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A right that the account lacks; '' as a name: all of them."""
+
+    database: str
+    table: str
+    right: str
+    grant: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTables:
+    """`end`: None when the account may not ask. `step`: of the ladder of snapshots."""
+
+    catalog: Catalog
+    end: BinlogPosition | None
+    step: Step
+    facts: dict[TableName, TableFacts]
+    sequences: dict[TableName, str]  # how MariaDB makes them
+    missing: tuple[Missing, ...]
+
+
+def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
+    """Raises SourceError."""
+    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+        if is_new and query("XA RECOVER"):
+            raise SourceError(
+                "the source holds prepared XA transactions, whose rows are in its log before this place already",
+                hint="XA RECOVER lists them: XA COMMIT or XA ROLLBACK each, then rplctl clone",
+            )
+        rights = read_rights(query)
+        refused: set[TableName] = set()
+
+        def is_wanted(database: str, table: str) -> bool:
+            if not wanted.accepts(database, table) or (database, table) in refused:
+                return False
+            if may_select(query, database, table):
+                return True
+            refused.add((database, table))
+            return False
+
+        before = read_catalog(query, is_wanted=is_wanted)
+        end = _end(query)
+        catalog = read_catalog(query, is_wanted=is_wanted)
+        both = Catalog({**before.tables, **catalog.tables}, {**before.databases, **catalog.databases})
+        sequences = {
+            name: str(query(f"SHOW CREATE SEQUENCE {quote(name[0])}.{quote(name[1])}")[0][1])
+            for name, model in catalog.tables.items()
+            if model.is_sequence
+        }
+        missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end))
+        return SourceTables(both, end, step_of(query), _facts(query), sequences, missing)
+
+
+def _end(query: Query) -> BinlogPosition | None:
+    try:
+        return log_end(query)
+    except SourceError as error:
+        if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
+            raise
+        return None
+
+
+def _facts(query: Query) -> dict[TableName, TableFacts]:
+    rows = query("SELECT table_schema, table_name, engine, table_rows, data_length FROM information_schema.tables")
+    return {(str(d), str(t)): TableFacts(str(engine or ""), int(n or 0), int(size or 0))
+            for d, t, engine, n, size in rows}  # fmt: skip
+
+
+def _of_replication(rights: Rights, end: BinlogPosition | None) -> Iterator[Missing]:
+    for right, is_there in zip(_REPLICATION, (rights.may_replicate(), end is not None), strict=True):
+        if not is_there:
+            yield Missing("", "", right, rights.grant(right))
+
+
+def _missing(
+    rights: Rights, wanted: Wanted, seen: Collection[TableName], refused: Iterable[TableName]
+) -> Iterator[Missing]:
+    """Of what is named each that is not there as far as the account sees; else of each database, or of all."""
+    if wanted.named:
+        for name in wanted.named:
+            if name not in seen and not rights.reads_all_of(name[0]):
+                yield Missing(*name, "SELECT", rights.grant("SELECT", *name))
+        return
+    if not wanted.databases and not rights.reads_all():
+        yield Missing("", "", "SELECT", rights.grant("SELECT"))
+        return
+    hidden = {name: 0 for name in wanted.databases if not rights.reads_all_of(name) and name not in SYSTEM_DATABASES}
+    for database in hidden:
+        yield Missing(database, "", "SELECT", rights.grant("SELECT", database))
+    for database, table in sorted(refused):
+        if database not in hidden and (not wanted.databases or database in wanted.databases):  # a column, say, is seen
+            yield Missing(database, table, "SELECT", rights.grant("SELECT", database, table))

@@ -1,0 +1,49 @@
+"""`check`, copy of tables: how far it is by the ledger, whether it moves, and what was cancelled (rplctl clone).
+
+A copy that goes on is a warning: the channel is not yet what its filters say. One in which for STUCK_S no row went on
+its way, while both threads run, is critical; one that is paused is told by the threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from rplctl.channel import Channel
+from rplctl.command.channel.context import open_repositories
+from rplctl.command.check.findings import Finding, found
+from rplctl.command.process.thread_report import Threads, clock, threads_of
+from rplctl.command.show_clone import cloned
+from rplctl.config import Config
+from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of
+from rplctl.status import ThreadStatus, read_status
+
+STUCK_S: Final = 600.0
+_MOST_NAMED: Final = 10
+
+
+def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
+    """Raises TargetError."""
+    rows = cloned(open_repositories(config, channel.name), channel.name)
+    if left_out := [".".join(row.name) for row in rows if row.State == LEFT_OUT]:
+        more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+        text = f"their copy was cancelled, and their events are left out: {', '.join(left_out[:_MOST_NAMED])}{more}"
+        yield found("clone_left_out", text, "rplctl clone copies them; rplctl change-filter leaves them out for good")
+    if any(row.is_open for row in rows):
+        threads, reader = threads_of(channel), read_status(channel.status_path("cloner"))
+        yield _open(rows, threads, reader)
+        if reader.last_errno:
+            text = f"the copy cannot read since {clock(reader.last_error_timestamp)}: {reader.last_error}"
+            yield found("clone_reader_error", text, "mend that: it is tried again every few seconds")
+
+
+def _open(rows: list[ClonedTable], threads: Threads, reader: ThreadStatus) -> Finding:
+    done, count = sum(row.State == DONE for row in rows), sum(row.State != LEFT_OUT for row in rows)
+    text = f"{done} of {count} tables are copied, {percent_of(rows)} %"
+    moved = max(threads.applier.status.clone_moved, reader.clone_moved)
+    if threads.receiver.runs and threads.applier.runs and moved and time.time() - moved >= STUCK_S:
+        return found(
+            "clone_stuck", f"{text}; no row has moved since {clock(moved)}", "rplctl show-clone; rplctl doctor"
+        )
+    return found("cloning", text, "rplctl show-clone")

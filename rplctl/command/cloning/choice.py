@@ -1,0 +1,333 @@
+"""Which tables a copy takes: those that the channel's filters let through, chosen by the target's names.
+
+Invariant: a table that the target has is taken only with `replace`, and then with all that reference it: their rows
+follow its rows by foreign keys, which act while its events are left out. What the account may not see is refused with
+the GRANT that shows it, not left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from rplctl import mysql_errors as er
+from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
+from rplctl.clone.bounds import chunk_key
+from rplctl.clone.families import families
+from rplctl.clone.source_tables import Missing, SourceTables, TableFacts, Wanted, read_source_tables
+from rplctl.command.channel.context import Repositories
+from rplctl.command.show_clone import cloned
+from rplctl.config import Config, split_list
+from rplctl.errors import RplError, SourceError, UsageError
+from rplctl.info import MasterInfo
+from rplctl.own_tables.initial_models import stands
+from rplctl.schema.model import TableModel
+from rplctl.schema.statement import TableName
+from rplctl.source.snapshot import Step
+from rplctl.target import open_target, statement_target
+
+DUMP = "INITIAL COPY in rplctl(1) shows the way with a dump"
+_MOST_NAMED = 10
+_ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # into MariaDB, on two cores that both servers share
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """By the target's names; without any the tables that the target lacks. `replace`: also those that it has."""
+
+    databases: tuple[str, ...] = ()
+    tables: tuple[TableName, ...] = ()
+    replace: bool = False
+
+    @classmethod
+    def of(cls, databases: str, tables: str, *, replace: bool) -> Choice:
+        """From lists as the filters have them. Raises UsageError."""
+        names = []
+        for name in split_list(tables):
+            database, _, table = name.partition(".")
+            if not (database and table):
+                raise UsageError(f"--tables {name}: write db.table,…")
+            names.append((database, table))
+        found = cls(tuple(split_list(databases)), tuple(names), replace)
+        if replace and not found.is_made:
+            raise UsageError("--replace needs the tables that it may drop", hint="add --tables or --databases")
+        return found
+
+    @property
+    def is_made(self) -> bool:
+        return bool(self.databases or self.tables)
+
+    def takes(self, name: TableName) -> bool:
+        return not self.is_made or name in self.tables or name[0] in self.databases
+
+
+@dataclass(frozen=True, slots=True)
+class TableToClone:
+    """Field names are columns. `Row_count` and `Byte_count` are what the source believes, `Seconds` what follows from
+    them on a machine of two cores; of what the account may not see they are not known.
+    """
+
+    Database_name: str
+    Table_name: str
+    Row_count: int | None
+    Byte_count: int | None
+    Note: str
+    Seconds: int | None = None
+    Missing_Grant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClonePlan:
+    """`models`: the tables that are copied, by the source's names; `refusal`: why they are not."""
+
+    source: SourceTables
+    models: dict[TableName, TableModel]
+    listed: tuple[TableToClone, ...]
+    refusal: RplError | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Of the source, through the filters. `ours`: the model under the target's name."""
+
+    model: TableModel
+    ours: TableModel
+    facts: TableFacts
+
+    @property
+    def name(self) -> TableName:
+        return self.ours.database, self.ours.name
+
+
+def make_plan(  # noqa: PLR0913 - what a verb knows of its channel
+    config: Config, repositories: Repositories, channel: str, master: MasterInfo, choice: Choice, *, is_new: bool
+) -> ClonePlan:
+    """Raises SourceError, TargetError; UsageError for a table that cannot be meant."""
+    rules = ReplicationFilter.from_config(config)
+    source = read_source_tables(config, master, _wanted(rules, choice), is_new=is_new)
+    found = [_Found(model, moved(model, rules), source.facts.get(name, TableFacts("InnoDB", 0, 0)))
+             for name, model in source.catalog.tables.items()]  # fmt: skip
+    tables = {each.name: each for each in found if not each.model.is_sequence}
+    begun = {row.name for row in cloned(repositories, channel) if row.is_open}
+    there = _those_there(config, (each.ours for name, each in tables.items() if name not in begun))
+    taken = {
+        name: each
+        for name, each in tables.items()
+        if choice.takes(name) and name not in begun and (name not in there or choice.replace)
+    }
+    refusal = (
+        _of_filters(choice, rules)
+        or _of_rights(source.missing)
+        or _of_step(source.step)
+        or _of_choice(choice, [each.name for each in found])
+        or _of_those_there(choice, there, is_new=is_new)
+        or _of_engines(taken)
+        or _of_children(taken, tables, there | begun)
+        or (_of_the_rest(tables, taken, there, begun) if is_new else None)
+    )
+    listed = [*_of_missing(source.missing, rules), *_listed(choice, found, taken, there, begun)]
+    return ClonePlan(
+        source, {(e.model.database, e.model.name): e.model for e in taken.values()}, tuple(listed), refusal
+    )
+
+
+def _wanted(rules: ReplicationFilter, choice: Choice) -> Wanted:
+    def accepts(database: str, table: str) -> bool:
+        return rules.accepts_rows(rules.rewritten(database), table)
+
+    if choice.is_made:
+        databases = [*choice.databases, *(database for database, _ in choice.tables)]
+        named = () if choice.databases else choice.tables
+    else:
+        databases = [*rules.do_db]
+        listed = [tuple(name.split(".", 1)) for name in rules.do_table if "." in name]
+        named = () if rules.wild_do_table else tuple((database, table) for database, table in listed)
+        if not databases and rules.wild_do_table:
+            patterns = [rule.partition(".")[0] for rule in rules.wild_do_table]
+            if not any(set("%_\\") & set(pattern) for pattern in patterns):
+                databases = [*patterns, *(database for database, _ in listed)]
+    return Wanted(
+        accepts,
+        tuple(dict.fromkeys(old for name in databases for old in _sources(name, rules))),
+        tuple((old, table) for database, table in named for old in _sources(database, rules)),
+    )
+
+
+def _sources(database: str, rules: ReplicationFilter) -> list[str]:
+    """Its names at the source."""
+    return [old for old in (*(o for o, new in rules.rewrite_db if new == database), database)
+            if rules.rewritten(old) == database]  # fmt: skip
+
+
+def _those_there(config: Config, models: Iterable[TableModel]) -> set[TableName]:
+    target = open_target(config.target_url)
+    try:
+        server = statement_target(target)
+        return {
+            (model.database, model.name)
+            for model in models
+            if (server.table_model(model.database, model.name) is not None if server else stands(target, model))
+        }
+    finally:
+        target.close()
+
+
+def _of_rights(missing: Collection[Missing]) -> RplError | None:
+    if not missing:
+        return None
+    lacking = dict.fromkeys(m.right if not m.database else f"SELECT on {m.database}.{m.table or '*'}" for m in missing)
+    grants = [m.grant for m in missing]
+    more = f" … rplctl clone --dry-run lists all {len(grants)}" if len(grants) > _MOST_NAMED else ""
+    other = ""
+    if any(not m.database and m.right == "SELECT" for m in missing):
+        other = " Or name what is meant with rplctl change-filter: a server hides tables from who may not read them"
+    return SourceError(
+        f"the account lacks rights on the source: {some(list(lacking))}",
+        errno=er.TABLEACCESS_DENIED_ERROR,
+        hint=" ".join(grants[:_MOST_NAMED]) + more + other,
+    )
+
+
+def _of_step(step: Step) -> RplError | None:
+    if step is Step.EXACT:
+        return None
+    return SourceError(
+        "the source does not tell the position of a snapshot, and a copy without is not made yet: MariaDB and "
+        "Percona Server tell it",
+        hint=DUMP,
+    )
+
+
+def _of_filters(choice: Choice, rules: ReplicationFilter) -> RplError | None:
+    if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
+        text = f"the channel's filters leave out {some(left_out)}"
+        return UsageError(text, hint="rplctl stop, then rplctl change-filter takes tables in")
+    return None
+
+
+def _of_choice(choice: Choice, tables: Collection[TableName]) -> RplError | None:
+    """What was named and is not there."""
+    for name in choice.tables:
+        if name not in tables:
+            return SourceError(f"the source has no table {_shown(name)}", errno=er.NO_SUCH_TABLE, hint="SHOW TABLES")
+    for database in choice.databases:
+        if all(name[0] != database for name in tables):
+            text = f"the source has no table in {database} that the channel's filters let through"
+            return SourceError(text, errno=er.BAD_DB_ERROR, hint="rplctl show-status shows the filters")
+    return None
+
+
+def _of_those_there(choice: Choice, there: Collection[TableName], *, is_new: bool) -> RplError | None:
+    if choice.replace:
+        return None
+    names = sorted(_shown(name) for name in there if choice.takes(name))
+    if names and choice.is_made:
+        return UsageError(
+            f"the target has {some(names)} already",
+            hint="add --replace: it is dropped and copied again, and what the target alone has in it is lost",
+        )
+    if names and is_new:
+        return UsageError(
+            f"the target has tables of the source already: {some(names)}",
+            hint="drop them, or leave them out with rplctl change-filter; if their rows are of a known position, "
+            "name it to rplctl change-master, and clone copies what is missing",
+        )
+    return None
+
+
+def _of_engines(taken: Mapping[TableName, _Found]) -> RplError | None:
+    strange = [_shown(name) for name, each in taken.items() if each.facts.engine.lower() != "innodb"]
+    if not strange:
+        return None
+    return SourceError(
+        f"tables whose engine shows no snapshot: {some(strange)}",
+        hint="ALTER TABLE … ENGINE=InnoDB on the source, or leave them out with rplctl change-filter",
+    )
+
+
+def _of_children(
+    taken: Collection[TableName], tables: Mapping[TableName, _Found], rest: Collection[TableName]
+) -> RplError | None:
+    """Also those that are being copied: in another snapshot."""
+    for name in sorted(rest):
+        for key in tables[name].ours.foreign_keys if name in tables and name not in taken else ():
+            if (parent := (key.ref_database, key.ref_table)) in taken:
+                return UsageError(
+                    f"{_shown(name)} references {_shown(parent)}, and would miss what its foreign key does meanwhile",
+                    hint=f"name both: --tables {_shown(parent)},{_shown(name)}",
+                )
+    return None
+
+
+def _of_the_rest(
+    tables: Mapping[TableName, _Found],
+    taken: Collection[TableName],
+    there: Collection[TableName],
+    begun: Collection[TableName],
+) -> RplError | None:
+    """A channel that begins here would stop at their first event."""
+    rest = [_shown(name) for name in tables if not any(name in known for known in (taken, there, begun))]
+    if not rest:
+        return None
+    return UsageError(
+        f"the channel replicates {some(rest)}, too, which would be neither copied nor there",
+        hint="rplctl change-filter leaves tables out; or name all of them",
+    )
+
+
+def _of_missing(missing: Iterable[Missing], rules: ReplicationFilter) -> Iterator[TableToClone]:
+    for each in missing:
+        database = rules.rewritten(each.database) if each.database else "*"
+        text = f"the account lacks {each.right}" + (
+            "" if each.table or each.right != "SELECT" else ": tables are hidden"
+        )
+        yield TableToClone(database, each.table or "*", None, None, text, Missing_Grant=each.grant)
+
+
+def _listed(
+    choice: Choice,
+    found: Iterable[_Found],
+    taken: Mapping[TableName, _Found],
+    there: Collection[TableName],
+    begun: Collection[TableName],
+) -> Iterator[TableToClone]:
+    together = {name: members for members in families({n: e.ours for n, e in taken.items()}) for name in members}
+    for each in found:
+        if not choice.takes(each.name) or (
+            each.name not in taken and not choice.is_made and not each.model.is_sequence
+        ):
+            continue
+        notes = [*_notes(each, [name for name in together.get(each.name, ()) if name != each.name])]
+        if each.name in begun:
+            notes.append("is being copied")
+        elif each.name in there:
+            notes.append("is dropped and copied again" if choice.replace else "is there: --replace copies it again")
+        rows, size = each.facts.rows, each.facts.bytes
+        if each.model.is_sequence:
+            rows = size = 0
+        seconds = ceil(max(rows / _ROWS_A_SECOND, size / _BYTES_A_SECOND))
+        yield TableToClone(*each.name, rows, size, "; ".join(notes), seconds)
+
+
+def _notes(each: _Found, relatives: list[TableName]) -> Iterator[str]:
+    if each.model.is_sequence:
+        yield "sequence: its value comes with the next that is taken"
+        return
+    if each.facts.engine.lower() != "innodb":
+        yield f"{each.facts.engine}: shows no snapshot"
+    if not chunk_key(each.model):
+        yield "no key: one chunk"
+    if each.model.system_versioned:
+        yield "without its history"
+    if relatives:
+        yield f"one snapshot with {some(sorted(map(_shown, relatives)))}"
+
+
+def some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shown(name: TableName) -> str:
+    return ".".join(name)

@@ -1,0 +1,118 @@
+"""Which rights the account of a session has, and the GRANT statements that give what a copy lacks.
+
+A server shows an account only what it may see: a table without a right on it is not refused, it is missing. So what is
+asked here is not which tables there are, but whether all of a database would be seen. Names in a GRANT are patterns for
+databases, and plain for tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rplctl import mysql_errors as er
+from rplctl.errors import SourceError
+from rplctl.result_set.columns import quote
+from rplctl.schema.source_catalog import SYSTEM_DATABASES
+from rplctl.source.survey import Query
+
+_GRANT = re.compile(r"GRANT (.+?) ON (\*|`(?:[^`]|``)+`)\.(\*|`(?:[^`]|``)+`) TO ", re.DOTALL)
+_REVOKED = re.compile(r"REVOKE (.+?) ON `((?:[^`]|``)+)`\.\* FROM ", re.DOTALL)  # MySQL: of a global right
+_ALL = frozenset({"ALL PRIVILEGES", "ALL"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """`account`: as a GRANT names it. `databases`: the patterns of those of which it may read all."""
+
+    account: str
+    everywhere: frozenset[str]
+    databases: tuple[str, ...]
+    revoked: frozenset[str]  # databases of which a global SELECT is no right
+    has_patterns: bool  # False: MySQL with partial_revokes takes the names of databases as they are
+
+    def reads_all(self) -> bool:
+        return self._has("SELECT") and self.revoked <= SYSTEM_DATABASES
+
+    def reads_all_of(self, database: str) -> bool:
+        if self._has("SELECT") and database not in self.revoked:
+            return True
+        return any(_fits(pattern, database) if self.has_patterns else pattern == database for pattern in self.databases)
+
+    def may_replicate(self) -> bool:
+        return self._has("REPLICATION SLAVE")
+
+    def _has(self, right: str) -> bool:
+        return right in self.everywhere or not _ALL.isdisjoint(self.everywhere)
+
+    def grant(self, right: str, database: str = "", table: str = "") -> str:
+        """Without a table all of the database, without a database all of the server."""
+        name = database if table or not self.has_patterns else re.sub(r"([_%\\])", r"\\\1", database)
+        where = f"{quote(name) if database else '*'}.{quote(table) if table else '*'}"
+        return f"GRANT {right} ON {where} TO {self.account};"
+
+
+def read_rights(query: Query) -> Rights:
+    """Of the session's account, with those of its roles as far as the server tells. Raises SourceError."""
+    query("SET SESSION sql_mode='', SESSION sql_quote_show_create=1")
+    user, _, host = str(query("SELECT CURRENT_USER()")[0][0]).rpartition("@")
+    is_plain = any(str(value).upper() == "ON" for _, value in query("SHOW GLOBAL VARIABLES LIKE 'partial_revokes'"))
+    return rights_of([str(row[0]) for row in _grants(query)], f"{_text(user)}@{_text(host)}", has_patterns=not is_plain)
+
+
+def _grants(query: Query) -> list[tuple[object, ...]]:
+    try:
+        roles = str(query("SELECT CURRENT_ROLE()")[0][0] or "NONE")
+    except SourceError:  # MySQL 5.7 knows none
+        roles = "NONE"
+    if roles != "NONE" and "`" in roles:  # MySQL; MariaDB tells of its role without being asked
+        return [*query(f"SHOW GRANTS FOR CURRENT_USER() USING {roles}")]
+    return [*query("SHOW GRANTS")]
+
+
+def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True) -> Rights:
+    """From the lines of SHOW GRANTS."""
+    everywhere: set[str] = set()
+    databases, revoked = [], set()
+    for line in grants:
+        if found := _REVOKED.match(line):
+            if "SELECT" in _rights(found[1]):
+                revoked.add(_plain(found[2]))
+        elif (found := _GRANT.match(line)) and found[3] == "*":
+            rights = _rights(found[1])
+            if found[2] == "*":
+                everywhere |= rights
+            elif "SELECT" in rights or not _ALL.isdisjoint(rights):
+                databases.append(_plain(found[2][1:-1]))
+    return Rights(account, frozenset(everywhere), tuple(databases), frozenset(revoked), has_patterns)
+
+
+def may_select(query: Query, database: str, table: str) -> bool:
+    """Raises SourceError for whatever else is wrong with the table."""
+    try:
+        query(f"SELECT * FROM {quote(database)}.{quote(table)} LIMIT 0")
+    except SourceError as error:
+        if error.errno not in (er.TABLEACCESS_DENIED_ERROR, er.COLUMNACCESS_DENIED_ERROR):
+            raise
+        return False
+    return True
+
+
+def _rights(text: str) -> set[str]:
+    return {right.strip().upper() for right in text.split(",")}
+
+
+def _plain(name: str) -> str:
+    return name.replace("``", "`")
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """By LIKE, as the server compares the database of a GRANT."""
+    pieces = re.findall(r"\\.|.", pattern, re.DOTALL)
+    texts = {"%": ".*", "_": "."}
+    return bool(re.fullmatch("".join(texts.get(p) or re.escape(p[-1]) for p in pieces), name, re.DOTALL))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

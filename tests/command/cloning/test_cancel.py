@@ -1,0 +1,48 @@
+"""`clone --cancel`: what is done stays, what is not goes, and its events break nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.test_json_page import PAGE
+from tests.command.test_clone import Compare, compare, fill, only, replica, wait_cloned, writing
+from tests.command.test_clone_again import IN_VERB, states
+from tests.kit.replica import Replica, wait_until
+from tests.kit.servers import MariadbServer
+
+__all__ = ["compare", "replica"]
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+
+
+def test_what_is_cancelled_is_taken_back_and_left_out_until_it_is_copied(
+    mariadb: MariadbServer, replica: Replica, compare: Compare
+) -> None:
+    fill(mariadb, "living", 2000)
+    replica.change_master(mariadb)
+    only(replica, "living")
+    with writing(mariadb, "living", 9, 0.3):
+        replica.run("clone", "--max-rate", "0.001")  # the first chunk of each table, and a long wait
+        wait_until(lambda: "copying" in states(replica).values(), 60)
+        assert "3081" in replica.run("clone", "--cancel", "--yes", expect=2).stderr
+        replica.run("stop")
+        assert "add --yes" in replica.run("clone", "--cancel", expect=2).stderr
+        kill = {"RPLCTL_FAILPOINTS": f"{IN_VERB[1]}=kill"}
+        replica.run("clone", "--cancel", "--yes", expect=-9, environment=kill)
+        said = json.loads(replica.run("clone", "--cancel", "--yes", "--json").stdout)[0]
+        assert list(said) == PAGE["clone --cancel"]
+        assert said["Taken_Back"] == [
+            f"living.{name}" for name in states(replica) if states(replica)[name] == "left out"
+        ]
+        assert said["Taken_Back"] and not (replica.channel.clone_folder).exists()
+        replica.run("start")
+        mariadb.sql("USE living; INSERT INTO plain VALUES (90009, 'left out', 1)")
+        replica.wait_synced(mariadb, 120)
+        assert replica.pid("applier") and "left out" in states(replica).values()
+        check = json.loads(replica.run("check", "--json", expect=None).stdout)[0]
+        assert "clone_left_out" in [found["code"] for found in check["findings"]]
+        replica.run("clone", "--max-rate", "0")
+        wait_cloned(replica)
+    replica.wait_synced(mariadb, 120)
+    compare(mariadb, "living")

@@ -1,0 +1,112 @@
+"""What `clone` says before it begins: what is special of each table, and the rights that are missing, to be pasted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rplctl.command.cloning.choice import Choice
+from rplctl.errors import UsageError
+from tests.cli.terminal import on_terminal
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
+
+ODD = "od_d"
+TABLES = (
+    "CREATE TABLE seen (id INT PRIMARY KEY, v VARCHAR(10))",
+    "CREATE TABLE written (id INT PRIMARY KEY)",
+    "CREATE TABLE hidden (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES seen (id) ON DELETE CASCADE)",
+    "CREATE TABLE old (id INT PRIMARY KEY) ENGINE=MyISAM",
+    "CREATE TABLE keyless (a INT)",
+    "CREATE TABLE versioned (id INT PRIMARY KEY) WITH SYSTEM VERSIONING",
+    "CREATE SEQUENCE numbers",
+)
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path, spark=False)
+    yield made
+    made.close()
+
+
+@pytest.mark.slow
+@pytest.mark.mariadb
+def test_rights_that_are_missing_are_told_as_statements_and_nothing_is_left_out(
+    mariadb: MariadbServer, replica: Replica
+) -> None:
+    mariadb.sql(f"DROP DATABASE IF EXISTS {ODD}; CREATE DATABASE {ODD}; USE {ODD}; {';'.join(TABLES)}")
+    mariadb.sql("DROP USER IF EXISTS few@'%'; CREATE USER few@'%' IDENTIFIED BY 'rpl'")
+    mariadb.sql(f"GRANT SELECT ON {ODD}.seen TO few@'%'; GRANT INSERT ON {ODD}.written TO few@'%'")
+    replica.run("init")
+    replica.change_master(mariadb)
+    replica.run("change-master", "--master-user", "few")
+
+    every = refused(replica)
+    assert [row["Missing_Grant"] for row in every if row["Missing_Grant"]] == [
+        "GRANT SELECT ON *.* TO 'few'@'%';",
+        "GRANT REPLICATION SLAVE ON *.* TO 'few'@'%';",
+        "GRANT REPLICATION CLIENT ON *.* TO 'few'@'%';",
+    ]
+    only_named = refused(replica, "--tables", f"{ODD}.hidden,{ODD}.written,{ODD}.seen")
+    assert [row["Missing_Grant"] for row in only_named][:2] == [
+        f"GRANT SELECT ON `{ODD}`.`hidden` TO 'few'@'%';",
+        f"GRANT SELECT ON `{ODD}`.`written` TO 'few'@'%';",
+    ]
+    replica.run("change-filter", "--replicate-do-db", ODD)
+    listed = refused(replica)
+    assert [row["Table_name"] for row in listed] == ["*", "*", "*", "seen"]
+    done = replica.run("clone", expect=6)
+    assert all(row["Missing_Grant"] in done.stderr for row in listed) and "ERROR 1142" in done.stderr
+    screen = on_terminal(replica.datadir, "clone", "--dry-run", columns=120).out
+    assert "\nGRANT SELECT ON `od\\_d`.* TO 'few'@'%';\n" in screen.replace("\\\\", "\\"), screen
+
+    for row in listed[:-1]:
+        mariadb.sql(row["Missing_Grant"])
+    listed = refused(replica)
+    assert {row["Table_name"]: row["Note"] for row in listed} == {
+        "seen": f"one snapshot with {ODD}.hidden",
+        "written": "",
+        "hidden": f"one snapshot with {ODD}.seen",
+        "old": "MyISAM: shows no snapshot",
+        "keyless": "no key: one chunk",
+        "versioned": "without its history",
+        "numbers": "sequence: its value comes with the next that is taken",
+    }
+    assert f"{ODD}.old" in replica.run("clone", "--tables", f"{ODD}.old", expect=6).stderr
+    mariadb.sql(
+        f"USE {ODD}; ALTER TABLE {ODD}.old ENGINE=InnoDB; INSERT INTO {ODD}.keyless SELECT seq FROM seq_1_to_1000"
+    )
+    mariadb.sql(f"ANALYZE TABLE {ODD}.keyless")
+    done = replica.run("clone", "--dry-run")
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert lines[0][-2:] == ["Seconds", "Missing_Grant"] and len({len(line) for line in lines}) == 1
+    assert "Note: 6 tables, 1.0 k rows, " in done.stderr
+    assert_what_cannot_be_meant_is_refused(replica)
+    mariadb.sql(f"DROP DATABASE {ODD}; DROP USER few@'%'")
+
+
+def refused(replica: Replica, *more: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(replica.run("clone", "--dry-run", "--json", *more, expect=6).stdout)
+    return found
+
+
+def assert_what_cannot_be_meant_is_refused(replica: Replica) -> None:
+    for words, code, said in (
+        (f"--tables {ODD}.none", 6, "ERROR 1146"),
+        ("--tables other.t", 2, "filters leave out other.t"),
+        ("--databases other", 6, "SELECT on other.*"),
+        (f"--tables {ODD}.seen", 2, f"replicates {ODD}.hidden"),
+    ):
+        done = replica.run("clone", *words.split(), expect=code)
+        assert said in done.stderr and "hint: " in done.stderr, done.stderr
+
+
+def test_names_are_lists_of_tables() -> None:
+    assert Choice.of("a,b", "c.d.e", replace=True) == Choice(("a", "b"), (("c", "d.e"),), True)
+    for tables, replace in (("t", False), (".t", False), ("d.", False), ("", True)):
+        with pytest.raises(UsageError):
+            Choice.of("", tables, replace=replace)
