@@ -110,8 +110,16 @@ class MoveRowsStep:
     must_fit: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AddKeysStep:
+    """`before`: the table without them. They are not the primary key; nothing else of the table changes."""
+
+    before: TableModel
+    model: TableModel
+
+
 Step = (CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePartitionsStep | DeleteHistoryStep
-        | MoveRowsStep)  # fmt: skip
+        | MoveRowsStep | AddKeysStep)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 Four tables as sysbench makes them, MariaDB → MariaDB beside `mariadb-dump | mariadb` and mydumper + myloader of 2
 threads, then → PostgreSQL and SQLite beside a bare COPY / executemany of the same rows, which are in memory before its
-clock starts; indexes are last there, too. rplctl's clock runs from the command to the last table that is done: Spark's
-start is in it, and told. Ratios: theirs / ours, of the clock and of the CPU of all processes, servers included.
+clock starts, into the tables that rplctl makes; indexes are last there, too. Kernels are compiled before. rplctl's
+clock runs from the command to the last table that is done: Spark's start is in it, and told. Ratios: theirs / ours, of
+the clock and of the CPU of all processes, servers included.
 $RPLCTL_BENCH_CLONE_ROWS: of each table (1,000,000). $RPLCTL_BENCH_CLONE_KINDS: which targets. With
 $RPLCTL_BENCH_CLONE_MEMORY=N only the memory is measured, of one table with so many rows against 1,000,000.
 """
@@ -21,6 +22,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rplctl.demo import warm_up as demo
+from rplctl.result_set.warm_up import run_kernels
 from tests.bench import copied
 from tests.bench.bench_apply import target_options
 from tests.bench.copied import COLUMNS, DATABASE, TABLES, Cost
@@ -46,6 +49,8 @@ Asked = Callable[[], list[tuple[Any, ...]]]  # State, Chunks of each table
 
 
 def measure() -> Iterator[Measurement]:
+    demo.warm_up()
+    run_kernels()
     try:
         with MariadbServer(SOURCE_OPTIONS) as source:
             if MEMORY_ROWS:
@@ -133,15 +138,20 @@ def _into_sqlite(source: MariadbServer) -> Iterator[Measurement]:
 
         ours, first = _cloned(source, None, asked, Path(name))
         with contextlib.closing(sqlite3.connect(file)) as connection:
+            made = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql LIKE '%sbtest%'")]
             for table in TABLES:
                 assert connection.execute(f"SELECT count(*) FROM {DATABASE}__{table}").fetchone() == (ROWS,)
         yield from _told("rplctl clone into SQLite", ours, note=f"{first:.1f} s to the first rows")
         file = Path(name, "bare.db")
-        cost = _sum(_executed_bare(source, file, table) for table in TABLES)
+        cost = _sum(_executed_bare(source, file, table, made) for table in TABLES)
         yield from _told("bare executemany into SQLite", cost, ours, _without_start(cost, ours, first))
 
 
-def _executed_bare(source: MariadbServer, file: Path, table: str) -> Cost:
+def _executed_bare(source: MariadbServer, file: Path, table: str, made: Sequence[str]) -> Cost:
+    """`made`: the statements that make tables and indexes as rplctl's are."""
+    table_sql, index_sql = sorted(
+        (sql for sql in made if f"{DATABASE}__{table}" in sql), key=lambda sql: "INDEX" in sql
+    )
     rows = list(source.rows(DATABASE, table))
     used = time.process_time()
     began = time.perf_counter()
@@ -149,13 +159,13 @@ def _executed_bare(source: MariadbServer, file: Path, table: str) -> Cost:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA cache_size=-16384")
-        connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, k INTEGER, c TEXT, pad TEXT)")
+        connection.execute(table_sql)
         left = iter(rows)
         while piece := list(islice(left, ROWS_OF_A_TRANSACTION)):
             connection.execute("BEGIN")
-            connection.executemany(f"INSERT INTO {table} ({COLUMNS}) VALUES (?, ?, ?, ?)", piece)
+            connection.executemany(f"INSERT INTO {DATABASE}__{table} ({COLUMNS}) VALUES (?, ?, ?, ?)", piece)
             connection.execute("COMMIT")
-        connection.execute(f"CREATE INDEX k_{table} ON {table} (k)")
+        connection.execute(index_sql)
     return Cost(time.perf_counter() - began, time.process_time() - used)
 
 

@@ -48,7 +48,7 @@ from rplctl.result_set.columns import quote, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Key, TableModel
-from rplctl.schema.plan import AlterStep, CreateStep, DatabaseModel, DdlPlan, DropStep
+from rplctl.schema.plan import AddKeysStep, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import BulkRows, CountMismatch, TableChunk, Target, no_such_table
@@ -342,13 +342,8 @@ class CloneLoader:
 
     def _make_keys(self, models: Sequence[TableModel]) -> None:
         """Those that `_make` left out."""
-        steps = [
-            AlterStep(without(model, late), model, tuple(column.name for column in model.columns))
-            for model in models
-            if (late := late_keys(model, models))
-        ]
-        changes: dict[TableName, TableModel | None] = {(step.new.database, step.new.name): step.new for step in steps}
-        self._target.execute_ddl(DdlPlan((), DdlContext(), tuple(steps), changes), self._work.catalog)
+        added = tuple(AddKeysStep(without(model, late_keys(model, models)), model) for model in models)
+        self._target.execute_ddl(DdlPlan((), DdlContext(), added), self._work.catalog)
 
 
 def _events(images: Images) -> RowsEvents:

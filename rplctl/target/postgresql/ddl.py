@@ -21,7 +21,14 @@ from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import FilledColumn, is_in_order, model_of, quote
 from rplctl.target.postgresql.conversion import convert
 from rplctl.target.postgresql.ddl_alter import alter_table
-from rplctl.target.postgresql.ddl_table import children, create_schema, create_table, rename_table, without_children
+from rplctl.target.postgresql.ddl_table import (
+    children,
+    create_schema,
+    create_table,
+    indexes,
+    rename_table,
+    without_children,
+)
 from rplctl.target.postgresql.ddl_type import check_names, declared, is_odd_date, literal, table
 
 # TO_DAYS. Zero dates are -infinity here: TO_DAYS of one is NULL on the source, UNIX_TIMESTAMP 0, YEAR below all others
@@ -91,6 +98,9 @@ def _statements(step: Step, before: Catalog, after: Catalog, context: DdlContext
         case steps.RenameStep(old, new):
             check_names(new)
             return rename_table(old, new)
+        case steps.AddKeysStep(old, model):
+            there = indexes(old)
+            return [sql for name, sql in indexes(model).items() if name not in there]
         case steps.DeletePartitionsStep() | steps.DeleteHistoryStep() | steps.MoveRowsStep():
             return DDL.rows_gone(step, context)
         case AlterStep():

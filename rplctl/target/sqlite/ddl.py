@@ -119,6 +119,9 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[str]:
             return [f"ALTER TABLE {table(old)} RENAME TO {parked}", f"ALTER TABLE {parked} RENAME TO {table(new)}"]
         case AlterStep():
             return alter_table(step, DDL.filled_columns(step, context, original_names=False), after)
+        case steps.AddKeysStep(before, model):
+            there = _indexes(before)
+            return [sql for name, sql in _indexes(model).items() if name not in there]
         case steps.DeletePartitionsStep() | steps.DeleteHistoryStep() | steps.MoveRowsStep():
             return DDL.rows_gone(step, context)
 
