@@ -181,7 +181,7 @@ def _of_rights(missing: Collection[Missing]) -> RplError | None:
     more = f" … rplctl clone --dry-run lists all {len(grants)}" if len(grants) > _MOST_NAMED else ""
     other = ""
     if any(not m.database and m.right == "SELECT" for m in missing):
-        other = " Or name what is meant with rplctl change-filter: a server hides tables from who may not read them"
+        other = " A server hides tables from who may not read them; or name what is meant: rplctl change-filter"
     return SourceError(
         f"the account lacks rights on the source: {some(list(lacking))}",
         errno=er.TABLEACCESS_DENIED_ERROR,
