@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import rplctl.applier.apply.batch as batch_module
 import rplctl.demo
 from rplctl.applier.apply.batch import BatchApplier
-from rplctl.applier.feed.plan import Batch, plan_batches
+from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.demo.checksum import sqlite_checksum
-from rplctl.errors import TargetError
+from rplctl.errors import RplError, TargetError
+from rplctl.event.header import BINLOG_MAGIC
 from rplctl.event.scan import GroupKind
 from rplctl.relay_log.reader import RelayGroups
-from tests.applier.demo_log import demo_groups
+from rplctl.schema.model import Column, TableModel
+from rplctl.schema.plan import DatabaseModel
+from tests.applier.demo_log import demo_groups, groups_of
 from tests.applier.instance import Instance
+from tests.event.logs import event, events, log
 
 FILES = ("binlog.000001", "binlog.000002", "binlog.000003")
 
@@ -143,3 +151,121 @@ def test_the_position_never_goes_back_for_events_that_hold_no_transaction(instan
     instance.apply(groups, first_real)
     assert instance.applier.info == end
     assert instance.reopen().info.exec_position == end.exec_position
+
+
+def first_bulk(instance: Instance, groups: RelayGroups) -> Batch:
+    """The first batch of many; what comes before it is applied."""
+    for batch in plan_batches(groups, len(groups.scan)):
+        if batch.kind is BatchKind.BULK and batch.last - batch.first > 2:
+            return batch
+        instance.applier.apply(batch)
+    raise AssertionError("the demo's log has no long batch")
+
+
+def test_a_transient_error_is_tried_again_behind_what_is_committed(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = first_bulk(instance, demo_groups(FILES[0]))
+    failures = [TargetError("x", errno=1213, transient=True), TargetError("x", errno=2013, transient=True)]
+    tried, told, reconnected = [], list[int | None](), list[int]()
+    apply, reconnect = BatchApplier._apply, instance.target.reconnect
+
+    def one_and_no_more(applier: BatchApplier, given: Batch) -> int:
+        tried.append((given.first, given.last))
+        if not failures:
+            return apply(applier, given)
+        apply(applier, replace(given, last=given.first + 1))
+        raise failures.pop(0)
+
+    def noted() -> None:
+        reconnected.append(len(tried))
+        reconnect()
+
+    monkeypatch.setattr("rplctl.applier.apply.batch.RETRY_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(BatchApplier, "_apply", one_and_no_more)
+    monkeypatch.setattr(instance.target, "reconnect", noted)
+    instance.applier.on_retry = lambda error: told.append(error.errno)
+    instance.applier.apply(batch)
+    assert tried == [(batch.first + number, batch.last) for number in range(3)]
+    assert (instance.applier.retried, told, reconnected) == (2, [1213, 2013], [2]), "a deadlock keeps the connection"
+    assert instance.applier.info.exec_position == batch.source_position
+
+
+@pytest.mark.parametrize(("errno", "is_sought"), [(1205, True), (2013, False)])
+def test_after_all_attempts_the_transaction_that_cannot_be_had_is_sought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errno: int, is_sought: bool
+) -> None:
+    instance = Instance(tmp_path, replica_transaction_retries=0)
+    batch = first_bulk(instance, demo_groups(FILES[0]))
+
+    def fail(*_: object) -> int:
+        raise TargetError("x", errno=errno, transient=True)
+
+    sought: list[Batch] = []
+
+    def seek(_: BatchApplier, given: Batch) -> int:
+        sought.append(given)
+        return 7
+
+    monkeypatch.setattr(BatchApplier, "_apply", fail)
+    monkeypatch.setattr(BatchApplier, "_one_by_one", seek)
+    if is_sought:
+        assert instance.applier.apply(batch) == 7
+    else:
+        with pytest.raises(TargetError):
+            instance.applier.apply(batch)
+    assert sought == [batch] * is_sought
+    instance.target.close()
+
+
+@pytest.mark.parametrize("is_transient", [False, True])
+def test_in_order_what_goes_away_is_not_gone_through_one_by_one(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch, is_transient: bool
+) -> None:
+    batch = first_bulk(instance, demo_groups(FILES[0]))
+
+    def fail(*_: object) -> int:
+        raise TargetError("x", errno=1205, transient=is_transient)
+
+    monkeypatch.setattr(BatchApplier, "_ordered", fail)
+    monkeypatch.setattr(BatchApplier, "_one_by_one", lambda *_: 7)
+    with pytest.raises(TargetError) if is_transient else nullcontext():
+        assert instance.applier._in_order(batch) == 7
+
+
+def test_each_commit_is_staged_for_the_log_and_moves_the_position_with_the_rows(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def note(name: str) -> None:
+        really = getattr(batch_module, name)
+
+        def noted(*arguments: Any, **options: Any) -> Any:
+            said.append(name)
+            return really(*arguments, **options)
+
+        monkeypatch.setattr(batch_module, name, noted)
+
+    for name in ("stage", "commit_group", "commit_after"):
+        note(name)
+    instance.apply(demo_groups(FILES[0]))
+    assert len(said) > 2 and said == ["stage", "commit_group"] * (len(said) // 2)
+
+
+def test_a_group_that_nobody_may_apply_stops_and_moves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(BINLOG_MAGIC + next(events(log("my97-torture-mixed"))) + event(99))
+    instance = Instance(tmp_path / "instance", groups_of(path))
+    before = instance.applier.info
+    with pytest.raises(RplError, match="99"):
+        instance.apply(groups_of(path))
+    assert instance.applier.info == before
+    instance.target.close()
+
+
+def test_tables_that_were_made_without_the_sources_ddl_are_known(instance: Instance) -> None:
+    model, defaults = TableModel("d", "t", (Column("a", "int"),)), DatabaseModel("d", "utf8mb4")
+    instance.applier.learned({("d", "t"): model}, {"d": defaults})
+    catalog = instance.applier.catalog
+    assert (catalog.tables["d", "t"], catalog.databases["d"]) == (model, defaults)

@@ -11,8 +11,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.in_order import _row_error, wants_foreign_keys
-from rplctl.applier.decode.row_stream import EventRun, read_run
+from rplctl.applier.apply.in_order import _ends_in_rollback, _row_error, wants_foreign_keys
+from rplctl.applier.decode.row_stream import EventRun, read_run, run_of
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.errors import RplError, TargetError
 from rplctl.event.format_description import FormatDescription
@@ -27,6 +27,7 @@ from rplctl.target.base import ChangeKind, RowChange
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, numbers_of, scenario
+from tests.event.logs import event
 from tests.kit.replica import new_log
 from tests.kit.servers import MariadbServer
 
@@ -230,6 +231,16 @@ def test_an_event_without_an_end_is_not_said_to_be_compressed(end: int, said: st
     model = cast(TableModel, SimpleNamespace(qualified_name="shop.t"))
     error = _row_error(TargetError("no such date", errno=1292), change, model, run, 0)
     assert error.message.endswith(said) and error.position == str(end or "")
+
+
+def test_a_group_is_rolled_back_by_its_last_word() -> None:
+    begin, rollback = (
+        event(EventType.QUERY, bytes(13) + b"\0" + sql, checksum=False) for sql in (b"BEGIN", b"rollback ")
+    )
+    other = event(EventType.XID, bytes(8), checksum=False)
+    description = FormatDescription(4, "8.0.40", 0, (), 0, is_mariadb=False)
+    for events, expected in (([begin, rollback], True), ([rollback, other], False), ([begin], False), ([], False)):
+        assert _ends_in_rollback(run_of(events, description)) is expected
 
 
 def test_a_bulk_batch_that_does_not_fit_is_gone_through_in_order(instance: Instance) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.permitted import _is_statement, check_permitted
+from rplctl.applier.apply.permitted import _is_statement, check_permitted, refuse_generated_keys
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.config import Config
 from rplctl.errors import RplError
@@ -92,6 +92,19 @@ def test_where_keys_are_required_no_table_is_left_without_one(tmp_path: Path, dd
     assert check(tmp_path, RelayLogInfo(require_table_primary_key_check="ON"), event) == (0 if is_permitted else 3750)
     for policy in ("STREAM", "OFF", "GENERATE"):
         assert check(tmp_path, RelayLogInfo(require_table_primary_key_check=policy), event) == 0
+
+
+def test_ddl_that_is_not_understood_stops_where_keys_are_required(tmp_path: Path) -> None:
+    event = query("CREATE TABLE n (a SOMETHING)", end_log_pos=77)
+    assert check(tmp_path, RelayLogInfo(require_table_primary_key_check="ON"), event) == 1064
+
+
+def test_keys_are_not_generated_where_tables_are_made_of_models() -> None:
+    for policy in ("STREAM", "OFF", "ON"):
+        refuse_generated_keys(RelayLogInfo(require_table_primary_key_check=policy), "sqlite")
+    with pytest.raises(RplError, match="needs a MySQL target") as refused:
+        refuse_generated_keys(RelayLogInfo(require_table_primary_key_check="GENERATE"), "sqlite")
+    assert refused.value.errno == 1235
 
 
 @pytest.mark.parametrize("code", [5, 13, 14, 17, 9, 18, 11])

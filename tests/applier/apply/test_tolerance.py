@@ -132,6 +132,15 @@ def test_what_may_go_away_and_a_damaged_log_are_never_passed_over() -> None:
     assert not Tolerance().ignores(TargetError("x", errno=1062))
 
 
+def test_a_list_of_tables_is_never_left_half_dropped() -> None:
+    idempotent = Tolerance(ddl_is_idempotent=True)
+    assert idempotent.drops_missing(is_mariadb=True) and not idempotent.drops_missing(is_mariadb=False)
+    for ignored in (None, frozenset({1051})):
+        assert Tolerance(ignored=ignored).drops_missing(is_mariadb=False)
+    for ignored in (frozenset(), frozenset({1050})):
+        assert not Tolerance(ignored=ignored).drops_missing(is_mariadb=True)
+
+
 def test_many_are_counted_and_the_first_shown() -> None:
     passed = PassedOver()
     for number in range(25):
@@ -157,3 +166,12 @@ def test_a_row_without_a_key_is_found_as_mysql_57_prints_its_json(target: Target
         with pytest.raises(TargetError) as raised:
             Tolerance().apply_row(target, change, model)
         assert raised.value.errno == 1032 and ".0]" in raised.value.position
+
+
+def test_text_that_looks_like_json_is_compared_as_it_is(target: Target) -> None:
+    model = TableModel("d", "l", (Column("t", "varchar", 9),))
+    target.connection.exec_driver_sql('CREATE TABLE "d__l" (t TEXT)')
+    target.connection.exec_driver_sql("INSERT INTO d__l VALUES ('[3]')")
+    with pytest.raises(TargetError) as raised:
+        Tolerance().apply_row(target, RowChange(ChangeKind.DELETE, RowSet((0,), [("[3.0]",)]), None), model)
+    assert raised.value.errno == 1032
