@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
-from rplctl.demo.warm_up import warm_up
 from rplctl.errors import NotConfigured, RelayLogError, RplError, TargetError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.kernel_cache import is_compiled
 from rplctl.failpoint import watch
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
@@ -81,7 +81,7 @@ class Receiver:
             copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
             try:
                 watch(self._channel.run_folder)
-                warm_up()
+                _warm_up()
                 copying.start()
                 self._receive()
             except RplError as error:
@@ -281,3 +281,11 @@ def open_source(
     except BaseException:
         connection.close()
         raise
+
+
+def _warm_up() -> None:
+    """The first receiver on a machine compiles for all; any other loads what it runs, no kernel that reads rows."""
+    if not is_compiled():
+        from rplctl.demo.warm_up import warm_up
+
+        warm_up()
