@@ -163,7 +163,7 @@ class Life:
 
         with (
             patch("rplctl.receiver.receiver.open_source", opened),
-            patch("rplctl.receiver.receiver.warm_up", lambda: None),
+            patch("rplctl.receiver.receiver.is_compiled", lambda: True),
             patch("rplctl.receiver.receiver.signals_to", lambda *_: nullcontext()),
         ):
             receiver.run()

@@ -365,7 +365,7 @@ def simulate(memory: Path, target: Target, monkeypatch: pytest.MonkeyPatch) -> A
     """Carries one seed out; its world."""
     current: list[World] = []
     monkeypatch.setattr("rplctl.receiver.receiver.open_source", lambda *a: current[0].open_source(*a))
-    monkeypatch.setattr("rplctl.receiver.receiver.warm_up", lambda: None)
+    monkeypatch.setattr("rplctl.receiver.receiver.is_compiled", lambda: True)
     monkeypatch.setattr(Receiver, "_sleep", lambda *_: None)
 
     def run(seed: int) -> World:
@@ -419,7 +419,11 @@ def _rolled_forward(target: Target, ledger: Ledger, step: Any, apply: Any) -> No
     """The position in a transaction of its own, before its rows."""
     _commit(target, ledger, step, lambda: None)
     target.begin(foreign_keys=True)
-    apply()
+    try:
+        apply()
+    except BaseException:
+        target.rollback()
+        raise
     target.commit()
 
 
