@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,8 +102,15 @@ def help_of(hoisted: Sequence[str]) -> str:
 
 def command_for(arguments: Sequence[str]) -> Any:
     """The program as a command that can be called with these (hoisted) arguments."""
+    return _program(_verbs_of(arguments))
+
+
+def _verbs_of(arguments: Sequence[str]) -> tuple[str, ...]:
     verb = verb_of(arguments)
-    wanted = [name for name, aliases in VERBS.items() if verb in (name, *aliases)] or VERBS
+    return tuple(name for name, aliases in VERBS.items() if verb in (name, *aliases)) or tuple(VERBS)
+
+
+def _built(verbs: Iterable[str]) -> Any:
     app = typer.Typer(
         name="rplctl",
         help="A crash-safe MySQL/MariaDB replica for any SQL database, run like a MySQL replica.",
@@ -113,7 +121,7 @@ def command_for(arguments: Sequence[str]) -> Any:
         context_settings={"help_option_names": list(HELP), "max_content_width": 100},
     )
     app.callback()(_global_options)
-    for name in wanted:
+    for name in verbs:
         function = function_of(name)
         app.command(name)(function)
         for alias in VERBS[name]:
@@ -123,11 +131,14 @@ def command_for(arguments: Sequence[str]) -> Any:
     return command
 
 
+_program = cache(_built)  # for who runs more than one line in a process: options are slower to build than to use
+
+
 def _completing() -> Any:
     """The command of the line that is being typed, with the values that its options are offered."""
     from rplctl.cli.completion import offer_values, words
 
-    command = command_for(words())
+    command = _built(_verbs_of(words()))
     offer_values(command)
     return command
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ from rplctl.cli import run
 from rplctl.cli.app import command_for
 
 
-@cache
 def whole_program() -> Any:
-    """The program with every verb, built once for all tests that read its options: that takes a tenth of a second."""
+    """The program with every verb."""
     return command_for([])
 
 

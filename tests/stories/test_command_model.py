@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from hypothesis.stateful import (
 )
 
 from rplctl.channel import Channel, lock_holder
-from rplctl.cli import app, run
+from rplctl.cli import run
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of
@@ -295,9 +294,6 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         changes = MasterChanges(master_binlog_dir=str(FOLDER), master_log_file=FIRST[0], master_log_pos=FIRST[1])
         change_master(load_config(tmp_path, channel), channel, changes)
     monkeypatch.setattr(Commands, "configured", tmp_path, raising=False)
-    build = app.command_for
-    built = cache(lambda verb: build([verb]))  # which a process builds once: half of the time of a sequence
-    monkeypatch.setattr("rplctl.cli.app.command_for", lambda words: built(app.verb_of(words)))
 
 
 def carry_out(sequences: int, steps: int, of_seed: int = SEED) -> None:

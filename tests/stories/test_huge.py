@@ -134,6 +134,7 @@ def test_a_prepared_transaction_of_many_pieces(tmp_path: Path, mariadb_factory: 
 
 
 @pytest.mark.slow
+@pytest.mark.torture
 def test_a_compressed_transaction_of_many_batches(
     tmp_path: Path, mysql_factory: Callable[..., MysqlServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,13 +19,13 @@ from tests.kit.servers import MariadbServer, MysqlServer
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 MARIADB_CASES = [
-    "ma1011-torture-row",
+    pytest.param("ma1011-torture-row", marks=pytest.mark.torture),  # half of the mixed one
     pytest.param("ma1011-torture-mixed", marks=pytest.mark.spark),
     "ma1011-torture-statement",
 ]
 OTHER_FORMS = ("my97-torture-rowsquery", "my97-torture-compress-l1", "my97-torture-nogtid")  # of the row log
 MYSQL_CASES = [
-    "my97-torture-row",
+    pytest.param("my97-torture-row", marks=pytest.mark.torture),
     pytest.param("my97-torture-mixed", marks=pytest.mark.spark),
     *(pytest.param(case, marks=[pytest.mark.spark, pytest.mark.torture]) for case in OTHER_FORMS),
 ]

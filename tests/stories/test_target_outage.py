@@ -291,7 +291,7 @@ def killing(
     [
         ("postgres", "transaction"),
         pytest.param("postgres", "marker", marks=pytest.mark.torture),
-        ("postgres", "xa"),
+        pytest.param("postgres", "xa", marks=pytest.mark.torture),
         pytest.param("maria", "transaction", marks=pytest.mark.torture),
         ("maria", "xa"),
         ("mysql", "transaction"),

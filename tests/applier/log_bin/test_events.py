@@ -101,7 +101,8 @@ def test_a_replica_of_the_log_equals_it(applied: Instance, tmp_path: Path) -> No
     ("mode", "point"),
     [
         *(("transaction", f"{name}=kill@3") for name in ("crash_commit_before", "crash_commit_after_log")),
-        *((mode, f"{name}=kill@5") for mode in MODES for name in ("crash_commit_before_unlog", "crash_commit_after")),
+        *((mode, "crash_commit_before_unlog=kill@5") for mode in MODES),
+        ("marker", "crash_commit_after=kill@5"),
         ("transaction", "crash_before_rotate_relaylog=kill@2"),
         ("transaction", "crash_create_critical_before_update_index=kill@2"),
         ("marker", "crash_create_after_update_index=kill@2"),
