@@ -197,6 +197,15 @@ def copied_beside_writers(mariadb: MariadbServer, replica: Replica) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.torture) for n in range(1, 300))])
+@pytest.mark.parametrize(
+    "compare",
+    [
+        "sqlite",
+        pytest.param("mariadb", marks=pytest.mark.torture),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.torture]),
+    ],
+    indirect=True,
+)
 def test_killed_at_any_moment_it_goes_on_and_ends_strict(
     mariadb: MariadbServer, replica: Replica, compare: Compare, seed: int
 ) -> None:
