@@ -4,7 +4,8 @@ Four tables as sysbench makes them, MariaDB → MariaDB beside `mariadb-dump | m
 threads, then → PostgreSQL and SQLite beside a bare COPY / executemany of the same rows, which are in memory before its
 clock starts, into the tables that rplctl makes; indexes are last there, too. Kernels are compiled before. rplctl's
 clock runs from the command to the last table that is done: Spark's start is in it, and told. Ratios: theirs / ours, of
-the clock and of the CPU of all processes, servers included.
+the clock and of the CPU of all processes, servers included. The first start of an installation makes Spark's class
+archive beside all else (20 s of CPU): start something before.
 $RPLCTL_BENCH_CLONE_ROWS: of each table (1,000,000). $RPLCTL_BENCH_CLONE_KINDS: which targets. With
 $RPLCTL_BENCH_CLONE_MEMORY=N only the memory is measured, of one table with so many rows against 1,000,000.
 """

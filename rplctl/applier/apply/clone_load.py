@@ -235,7 +235,8 @@ class CloneLoader:
         gone: dict[TableName, TableModel | None] = {(model.database, model.name): None for model in there}
         dropped = DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(there))), gone)
         self._target.execute_ddl(dropped, catalog)
-        bare = [without(model, late_keys(model, models.values())) for model in parents_first(models)]
+        others = {**catalog.tables, **models}.values()
+        bare = [without(model, late_keys(model, others)) for model in parents_first(models)]
         made = DdlPlan((), DdlContext(), tuple(map(CreateStep, bare)), {**models}, {**defaults})
         self._target.execute_ddl(made, catalog.after(dropped))
 
@@ -342,8 +343,10 @@ class CloneLoader:
 
     def _make_keys(self, models: Sequence[TableModel]) -> None:
         """Those that `_make` left out."""
-        added = tuple(AddKeysStep(without(model, late_keys(model, models)), model) for model in models)
-        self._target.execute_ddl(DdlPlan((), DdlContext(), added), self._work.catalog)
+        catalog = self._work.catalog
+        late = ((model, late_keys(model, catalog.tables.values())) for model in models)
+        added = tuple(AddKeysStep(without(model, keys), model) for model, keys in late)
+        self._target.execute_ddl(DdlPlan((), DdlContext(), added), catalog)
 
 
 def _events(images: Images) -> RowsEvents:
