@@ -79,7 +79,7 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
         return
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for name in columns:
-        is_number = bool(rows) and all(isinstance(row[name], int) or row[name] is None for row in rows)
+        is_number = bool(rows) and all(isinstance(row[name], int | float) or row[name] is None for row in rows)
         justify: Literal["left", "right"] = "right" if is_number else "left"
         least = _least(name, widths[name])
         table.add_column(Text(name), justify=justify, no_wrap=name not in _PROSE, min_width=least, overflow="fold")

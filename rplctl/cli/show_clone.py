@@ -5,9 +5,11 @@ from __future__ import annotations
 import typer
 
 from rplctl.cli.options import ChannelName, options_of, the_channel
-from rplctl.cli.output import say_notes, show_records
+from rplctl.cli.output import say_notes, show_rows
 from rplctl.cli.text import clock_time, short
 from rplctl.command.channel.context import Note
+
+_SHORT = ("Database_name", "Table_name", "State", "Row_count", "Byte_count", "Expected_rows", "Expected_bytes")
 
 
 def show_clone(context: typer.Context, channel: ChannelName = None) -> None:
@@ -19,7 +21,9 @@ def show_clone(context: typer.Context, channel: ChannelName = None) -> None:
     options = options_of(context)
     name, config = the_channel(options, channel)
     rows = run(config, name)
-    show_records(options, rows, ClonedTable)
+    is_table = options.is_terminal and options.format in ("", "table") and not options.verbose
+    columns = _SHORT if is_table else tuple(ClonedTable.__dataclass_fields__)
+    show_rows(options, columns, [{name: getattr(row, name) for name in columns} for row in rows])
     if (found := progress(config, name, rows)) is None:
         return
     rate = f"  {short(found.bytes, 'B')}/s  {short(found.rows, ' rows')}/s" if found.bytes else ""

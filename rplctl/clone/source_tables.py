@@ -71,7 +71,8 @@ class SourceTables:
 def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
     """Raises SourceError."""
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
-        if is_new and query("XA RECOVER"):
+        step = step_of(query)
+        if is_new and step is Step.EXACT and query("XA RECOVER"):  # MySQL wants a right for that, and is refused
             raise SourceError(
                 "the source holds prepared XA transactions, whose rows are in its log before this place already",
                 hint="XA RECOVER lists them: XA COMMIT or XA ROLLBACK each, then rplctl clone",
@@ -97,7 +98,7 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
             if model.is_sequence
         }
         missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end))
-        return SourceTables(both, end, step_of(query), _facts(query), sequences, missing)
+        return SourceTables(both, end, step, _facts(query), sequences, missing)
 
 
 def _end(query: Query) -> BinlogPosition | None:

@@ -23,6 +23,7 @@ from rplctl.command.channel.context import (
     ROLES,
     Note,
     administer,
+    one_engine,
     open_repositories,
     read_master_info,
     refuse_while_running,
@@ -75,6 +76,7 @@ class CloneResult:
     notes: tuple[Note, ...] = ()
 
 
+@one_engine()
 def clone(config: Config, channel_name: str, request: CloneRequest | None = None) -> CloneResult:
     """Raises UsageError, 3081 where a channel that has not begun runs; SourceError, TargetError."""
     request = request or CloneRequest()

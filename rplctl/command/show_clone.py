@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import Repositories, open_repositories, read_master_info, target_has_table
+from rplctl.command.channel.context import (
+    Repositories,
+    one_engine,
+    open_repositories,
+    read_master_info,
+    target_has_table,
+)
 from rplctl.command.process.thread_report import clock, threads_of
 from rplctl.config import Config
 from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of, read_clones
@@ -29,6 +35,7 @@ class CloneProgress:
     error: str
 
 
+@one_engine()
 def show_clone(config: Config, channel: str) -> list[ClonedTable]:
     """Those that are done, too. Raises NotConfigured, TargetError."""
     repositories = open_repositories(config, channel)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import Repositories, open_repositories, read_master_info
+from rplctl.command.channel.context import Repositories, one_engine, open_repositories, read_master_info
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.process.thread_report import ThreadReport, Threads, clock, threads_of
 from rplctl.config import Config
@@ -44,6 +44,7 @@ class _Goal:
         return self.state or f"at {self.position}"
 
 
+@one_engine()
 def wait(
     config: Config,
     channel_name: str,

@@ -182,6 +182,7 @@ def test_a_living_source_is_copied_and_followed_strictly(
     replica.wait_synced(mariadb, 120)
     compare(mariadb, "living")
     assert json.loads(replica.run("clone", "--json").stdout)[0]["Tables"] == 0
+    assert "table_missing" not in replica.run("check", expect=None).stdout  # a sequence is none
     assert replica.status()["Passed_Over_Errors"] == 0
 
 

@@ -29,19 +29,28 @@ IN_APPLIER = (
 )  # fmt: skip
 
 
+def on(*, suite: str) -> pytest.MarkDecorator:
+    """`compare` of that target in the suite, of the others in a long run."""
+    kinds: dict[str, list[pytest.MarkDecorator]] = {"sqlite": [], "mariadb": [], "postgresql": [pytest.mark.postgresql]}
+    more = {kind: marks if kind == suite else [*marks, pytest.mark.torture] for kind, marks in kinds.items()}
+    return pytest.mark.parametrize("compare", [pytest.param(k, marks=m) for k, m in more.items()], indirect=True)
+
+
 def states(replica: Replica) -> dict[str, str]:
     return {row["Table_name"]: row["State"] for row in json.loads(replica.run("show-clone", "--json").stdout)}
 
 
+@on(suite="mariadb")
 def test_tables_are_added_and_copied_again_while_the_channel_runs(
     mariadb: MariadbServer, replica: Replica, compare: Compare
 ) -> None:
     fill(mariadb, "living", 500)
     replica.change_master(mariadb)
     only(replica, "living")
+    replica.run("clone")
+    replica.run("wait", "--state", "synced", "--timeout", "300")
+    assert set(states(replica).values()) == {"done"}
     with writing(mariadb, "living", 7, 0.3):
-        replica.run("clone")
-        wait_cloned(replica)
         pids = [replica.pid(role) for role in ("receiver", "applier")]
         assert "--replace" in replica.run("clone", "--tables", "living.plain", expect=2).stderr
         refused = replica.run("clone", "--tables", "living.parent", "--replace", "--yes", expect=2).stderr
@@ -58,6 +67,7 @@ def test_tables_are_added_and_copied_again_while_the_channel_runs(
     compare(mariadb, "living")
 
 
+@on(suite="sqlite")
 def test_cut_at_any_step_the_ledger_the_rows_and_the_position_are_of_one(
     mariadb: MariadbServer, replica: Replica, compare: Compare
 ) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import open_repositories
+from rplctl.command.channel.context import one_engine, open_repositories
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.process.thread_report import Threads, clock, threads_of
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config
+from rplctl.errors import RplError
 from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of
 from rplctl.status import ThreadStatus, read_status
 
@@ -24,8 +25,12 @@ _MOST_NAMED: Final = 10
 
 
 def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Raises TargetError."""
-    rows = cloned(open_repositories(config, channel.name), channel.name)
+    """Nothing when the target does not answer: that is said already."""
+    try:
+        with one_engine():
+            rows = cloned(open_repositories(config, channel.name), channel.name)
+    except RplError:
+        return
     if left_out := [".".join(row.name) for row in rows if row.State == LEFT_OUT]:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         text = f"their copy was cancelled, and their events are left out: {', '.join(left_out[:_MOST_NAMED])}{more}"

@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import administer, open_repositories, read_master_info, refuse_while_running
+from rplctl.command.channel.context import (
+    administer,
+    one_engine,
+    open_repositories,
+    read_master_info,
+    refuse_while_running,
+)
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config
 from rplctl.failpoint import crash_point
@@ -40,6 +46,7 @@ class CancelResult:
     dry_run: bool
 
 
+@one_engine()
 def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> CancelResult:
     """Raises UsageError 3081 while a thread runs, NotConfigured, TargetError."""
     channel = Channel(channel_name, config.datadir)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil
 
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
@@ -73,7 +72,7 @@ class TableToClone:
     Row_count: int | None
     Byte_count: int | None
     Note: str
-    Seconds: int | None = None
+    Seconds: float | None = None
     Missing_Grant: str = ""
 
 
@@ -306,7 +305,7 @@ def _listed(
         rows, size = each.facts.rows, each.facts.bytes
         if each.model.is_sequence:
             rows = size = 0
-        seconds = ceil(max(rows / _ROWS_A_SECOND, size / _BYTES_A_SECOND))
+        seconds = round(max(rows / _ROWS_A_SECOND, size / _BYTES_A_SECOND), 1)
         yield TableToClone(*each.name, rows, size, "; ".join(notes), seconds)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.test_json_page import PAGE
 from tests.command.test_clone import Compare, compare, fill, only, replica, wait_cloned, writing
-from tests.command.test_clone_again import IN_VERB, states
+from tests.command.test_clone_again import IN_VERB, on, states
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
@@ -16,6 +16,7 @@ __all__ = ["compare", "replica"]
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 
 
+@on(suite="postgresql")
 def test_what_is_cancelled_is_taken_back_and_left_out_until_it_is_copied(
     mariadb: MariadbServer, replica: Replica, compare: Compare
 ) -> None:
