@@ -337,7 +337,7 @@ class Applier:
             return None
         from rplctl.applier.apply.clone_load import CloneLoader
 
-        loader = CloneLoader.open(self._config, self._channel, target, ledger, work)
+        loader = CloneLoader(self._config, self._channel, target, ledger, work, by_gtid=self._by_gtid)
         opened.callback(loader.close)
         return loader
 

@@ -1,19 +1,22 @@
 """The reading end of a copy: family by family of the plan, one snapshot each, its rows into chunk files.
 
 It works beside the receiver, in that process and on a session of its own: it stops and starts with it, and what stops
-the copy never stops the receiver. Invariant: all chunk files of a snapshot show the source at one place of its log, L =
-H (`source.snapshot`'s exact step); a table whose definition changes before all of it is read makes the family begin
-again. No lock is taken; between two chunks not even a DDL statement waits for us.
+the copy never stops the receiver. Invariant: all chunk files of a snapshot show the source at one place of its log. The
+exact step of `source.snapshot` names it; a window is one place, its end, where the relay log has nothing of the family
+in it (else it is opened again). DDL that names a table before all of it is read makes the family begin again. No table
+is locked; between two chunks not even a DDL statement waits for us.
 """
 
 from __future__ import annotations
 
 import logging
+import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -21,21 +24,25 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
 from rplctl.clone.chunk_file import ChunkHead, Place, digest_of, write_chunk
-from rplctl.clone.folder import CloneFolder, CopiedTable, Plan, Snapshot
+from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.clone.received import Received, alike, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Throttle
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, file_error
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.failpoint import crash_point
-from rplctl.info import MasterInfo
+from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.repository import open_master_info
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.result_set.columns import SESSION, quote, selected_columns
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import LogPlace, Step, gtids_at, snapshot, step_of
+from rplctl.source.snapshot import Snapshot as Opened
 from rplctl.source.survey import Query, log_end, session, survey
 from rplctl.target import dialect_of, open_engine, target_kind
 
@@ -49,8 +56,15 @@ LEFT_FREE: Final = 1 << 30  # bytes of the disk at most, or a tenth
 _POLL_S: Final = 0.5
 _SETTLE_S: Final = 0.1
 _FULL: Final = "Waiting: the applier has not loaded what is read"
-_PAUSE_S: Final = 5.0  # after an error of the source
 _AGAIN: Final = "see receiver.log; rplctl stop and rplctl start go on with it"
+_PAUSE_S: Final = 5.0  # after an error of the source
+_MOST_TRIES: Final = 50  # to open a snapshot between two changes of a family
+_BETWEEN_TRIES_S: Final = 0.02
+_SOURCE_S: Final = 10.0  # for what is logged to be visible, and to be received
+_WRITTEN_HINT: Final = (
+    "what writes to it must pause: with gtid_mode=ON for less than a millisecond, without for as long as it is read"
+)
+_RECEIVER_S: Final = 60.0  # for the receiver to bring something, when all is read
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 
 log = logging.getLogger("rplctl.cloner")
@@ -63,6 +77,34 @@ class _BeginAgain(Exception):
 class _Stopped(Exception): ...
 
 
+class _Written(Exception):
+    """A family was written to each time that it was looked at."""
+
+    def __init__(self, tables: Sequence[CopiedTable], when: str) -> None:
+        super().__init__(f"{_shown(tables)}: written {when}; tried again when the other tables are read")
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What a reader heeds."""
+
+    wait_for_room: Callable[[], None]
+    throttle: Throttle
+    report: CloneReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One session. `applied`: what the replica has, by GTIDs of the source's vendor."""
+
+    query: Query
+    about: Query
+    select: Callable[[str], SelectedRows]
+    step: Step
+    received: Received
+    applied: LogPlace
+
+
 class Cloner:
     def __init__(self, config: Config, channel: Channel, stop: threading.Event) -> None:
         self.stop = stop
@@ -72,9 +114,7 @@ class Cloner:
         self._throttle = Throttle(channel, stop, lambda text: self._report.state(text) if text else None)
 
     def run(self) -> None:
-        for begun in self._folder.snapshots():
-            if begun.chunk_counts() is None:  # its session ended with the process that read it
-                begun.remove()
+        self._folder.sweep()  # its session ended with the process that read it
         while not self.stop.wait(_POLL_S):
             try:
                 self._read_what_is_missing()
@@ -102,64 +142,133 @@ class Cloner:
                 while len(self._folder.snapshots()) >= MOST_AHEAD and not self.stop.wait(_POLL_S):
                     self._report.state(_FULL)
                 self._wait_for_room()
-                self._read(family, plan)
+                try:
+                    self._read(family, plan[family])
+                except _Written as written:  # the others first
+                    log.warning("%s", written)
+                    self._report.failed(SourceError(str(written), hint=_WRITTEN_HINT))
 
-    def _read(self, family: int, plan: Plan) -> None:
-        info = self._master_info()
+    def _read(self, family: int, names: list[TableName]) -> None:
+        with self._session() as source:
+            while not source.received.begin():  # the receiver connects
+                self._pause(_POLL_S)
+            try:
+                if source.step is Step.SHARE_LOCK:
+                    self._read_locked(family, names, source)
+                else:
+                    self._read_snapshot(family, names, source)
+            except SourceError as error:
+                if error.errno == er.TABLE_DEF_CHANGED:
+                    raise _BeginAgain(error.message) from error
+                raise
+            finally:
+                self._folder.let_go()
+
+    def _read_snapshot(self, family: int, names: list[TableName], source: _Source) -> None:
+        with self._opened(names, source) as (place, tables):
+            begun = self._folder.begin(family, _epoch(), place, tables)
+            begun.claim()
+            crash_point("crash_clone_after_claim")
+            self._folder.let_go()
+            log.info("family %d at %s: %s", family, place.position, _shown(tables))
+            with _worthless_after_error(begun):
+                counts = self._reader(begun, source).read_all()
+        with _worthless_after_error(begun):
+            for groups in self._received(source, log_end(source.query), _RECEIVER_S):
+                _check_names(groups, begun)
+            begun.complete(counts)
+
+    def _read_locked(self, family: int, names: list[TableName], source: _Source) -> None:
+        """As it is when all is read, where nothing was written meanwhile."""
+        with snapshot(source.query, source.step, source.applied, _SOURCE_S) as held:
+            tables = self._tables(names, source)
+            begun = self._folder.begin(family, _epoch(), Place(str(held.low.position)), tables)
+            with _worthless_after_error(begun):
+                counts = self._reader(begun, source, held.locking).read_all()
+                self._hold()
+                place = self._place_of_window(held, tables, source)
+                if place is None:
+                    raise _Written(tables, "while it was read, without GTIDs on the source")
+                begun = replace(begun, low=place)
+                begun.complete(counts)
+                begun.claim()
+                log.info("family %d at %s: %s", family, place.position, _shown(tables))
+
+    @contextmanager
+    def _opened(self, names: list[TableName], source: _Source) -> Iterator[tuple[Place, list[CopiedTable]]]:
+        """A snapshot that shows the tables as they are at one place of the log. Raises _Written when it is not got."""
+        self._hold()
+        for _ in range(_MOST_TRIES):
+            source.received.begin()
+            end = log_end(source.query)
+            with snapshot(source.query, source.step, source.applied, _SOURCE_S) as held:
+                tables = self._tables(names, source)
+                if source.step is Step.EXACT:
+                    place: Place | None = _exact_place(held, end, source)
+                else:
+                    place = self._place_of_window(held, tables, source)
+                if place is not None:
+                    yield place, tables
+                    return
+            self._folder.hold()
+            self._pause(random.uniform(0, _BETWEEN_TRIES_S))
+        raise _Written(tables, f"each of {_MOST_TRIES} times that a snapshot was opened")
+
+    def _place_of_window(self, held: Opened, tables: list[CopiedTable], source: _Source) -> Place | None:
+        """H, when nothing that may have changed the tables and may not be seen is logged up to there; else None."""
+        high = held.high().position
+        assert high is not None
+        seen = MysqlGtidSet.parse(held.low.gtids)
+        gtids = MysqlGtidSet.parse(source.applied.gtids).union(seen)
+        names: frozenset[TableName] | None = frozenset(alike(table.name) for table in tables)
+        parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
+        if not parents <= {table.name for table in tables}:
+            names = None  # what cascades is not in the log
+        is_changed = False
+        for groups in self._received(source, high, _SOURCE_S):
+            count = count_up_to(groups, high)
+            is_changed |= any(changed(groups, number, names, seen) for number in range(count))
+            gtids = gtids.union(gtids_of(groups, count))
+        return None if is_changed else Place(str(high), str(gtids))
+
+    def _received(self, source: _Source, end: BinlogPosition, patience_s: float) -> Iterator[RelayGroups]:
+        yield from source.received.until(end, patience_s, self.stop.wait)
+        if self.stop.is_set():
+            raise _Stopped
+
+    def _reader(self, begun: Snapshot, source: _Source, locking: str = "") -> _Reader:
+        takes_numbers = dialect_of(target_kind(self._config.target_url)).executes_statements
+        beside = _Beside(self._wait_for_room, self._throttle, self._report)
+        return _Reader(source, begun, beside, takes_numbers=takes_numbers, locking=locking)
+
+    def _hold(self) -> None:
+        self._folder.hold()
+        self._pause(_SETTLE_S)  # what the applier has in hand is from before the snapshot
+
+    def _pause(self, seconds: float) -> None:
+        if self.stop.wait(seconds):
+            raise _Stopped
+
+    @contextmanager
+    def _session(self) -> Iterator[_Source]:
+        info, relay = self._records()
         password = reveal(info.user_password, self._config.datadir)
-        address = f"{info.user_name}@{info.host}:{info.port}"
-        begun: Snapshot | None = None
         with (
             session(info, password, self._config) as (mysql, query),
             survey(info, password, self._config) as about,  # SESSION gives names in their columns' character sets
         ):
             query(SESSION)
-            self._report.step((step := step_of(query)).value)
-            if step is not Step.EXACT:
-                raise SourceError(
-                    f"{address} does not tell the position of a snapshot, and a copy without is not made yet",
-                    hint="MariaDB and Percona Server do: INITIAL COPY in rplctl(1) shows the way with a dump",
-                )
-            try:
-                self._folder.hold()
-                self.stop.wait(_SETTLE_S)  # what the applier has in hand is from before the snapshot
-                end = log_end(query)
-                with snapshot(query, Step.EXACT, LogPlace(None), 0) as held:
-                    found = []
-                    for name in plan[family]:
-                        found.append(self._table(query, about, name))
-                        self._folder.hold()
-                    tables = [table for table in found if table is not None]
-                    low = _place(query, held.low, end)
-                    begun = self._folder.claim(family, time.time_ns() // 1000, low, tables)
-                    crash_point("crash_clone_after_claim")
-                    self._folder.let_go()
-                    log.info("family %d at %s: %s", family, low.position, ", ".join(".".join(t.name) for t in tables))
-                    takes_numbers = dialect_of(target_kind(self._config.target_url)).executes_statements
-                    select = partial(SelectedRows, mysql, address=address)
-                    rows = _Reader(
-                        query,
-                        about,
-                        select,
-                        begun,
-                        self._wait_for_room,
-                        self._throttle,
-                        self._report,
-                        takes_numbers=takes_numbers,
-                    )
-                    begun.complete([rows.read(number) for number in range(len(tables))])
-            except BaseException as error:
-                self._folder.let_go()
-                if begun is not None:
-                    begun.remove()
-                if isinstance(error, SourceError) and error.errno == er.TABLE_DEF_CHANGED:
-                    raise _BeginAgain(error.message) from error
-                if begun is not None and isinstance(error, FileNotFoundError):
-                    raise _BeginAgain(f"the applier was beyond {begun.low.position}") from error
-                raise
+            (server_id,) = query("SELECT @@GLOBAL.server_id")[0]
+            received = Received(self._channel, int(server_id), by_gtid=info.uses_gtid)
+            select = partial(SelectedRows, mysql, address=f"{info.user_name}@{info.host}:{info.port}")
+            step = step_of(query)
+            self._report.step(step.value)
+            is_of_mysql = step is not Step.EXACT
+            gtids = relay.gtid_executed if (":" in relay.gtid_executed) == is_of_mysql else ""
+            yield _Source(query, about, select, step, received, LogPlace(None, gtids))
 
-    def _master_info(self) -> MasterInfo:
-        """By a connection of our own, where it is in a table."""
+    def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
+        """By a connection of our own, where they are in tables. The applier may be further on than it says."""
         with ExitStack() as opened:
 
             def engine() -> Engine:
@@ -167,18 +276,16 @@ class Cloner:
                 opened.callback(made.dispose)
                 return made
 
-            return open_master_info(self._config, self._channel, engine).read()
+            relay = open_relay_log_info(self._config, self._channel, engine)
+            master = open_master_info(self._config, self._channel, engine).read()
+            return master, relay.read() if relay.exists() else RelayLogInfo()
 
-    def _table(self, query: Query, about: Query, name: TableName) -> CopiedTable | None:
-        """None: it is gone. It cannot be altered between the two questions."""
-        try:
-            with _released(query):
-                query(f"SELECT 1 FROM {quote(name[0])}.{quote(name[1])} LIMIT 1")
-                return CopiedTable(*read_table(about, *name))
-        except SourceError as error:
-            if error.errno not in _GONE:
-                raise
-            return None
+    def _tables(self, names: list[TableName], source: _Source) -> list[CopiedTable]:
+        found = []
+        for name in names:
+            found.append(_table(name, source))
+            self._folder.hold()
+        return [table for table in found if table is not None]
 
     def _wait_for_room(self) -> None:
         while not self.stop.is_set() and (reason := self._lacks_room()):
@@ -200,31 +307,26 @@ class Cloner:
 class _Reader:
     """Of one snapshot."""
 
-    def __init__(  # noqa: PLR0913 - what belongs to one session
-        self,
-        query: Query,
-        about: Query,
-        select: Callable[[str], SelectedRows],
-        begun: Snapshot,
-        wait_for_room: Callable[[], None],
-        throttle: Throttle,
-        report: CloneReport,
-        *,
-        takes_numbers: bool,
-    ) -> None:
-        self._query, self._about, self._select = query, about, select
-        self._begun, self._wait_for_room, self._takes_numbers = begun, wait_for_room, takes_numbers
-        self._throttle, self._report = throttle, report
+    def __init__(self, source: _Source, begun: Snapshot, beside: _Beside, *, takes_numbers: bool, locking: str) -> None:
+        self._query, self._about, self._select = source.query, source.about, source.select
+        self._received, self._begun, self._beside = source.received, begun, beside
+        self._takes_numbers, self._locking = takes_numbers, locking
 
-    def read(self, number: int) -> int:
-        """How many chunks the table has."""
+    def read_all(self) -> list[int]:
+        """How many chunks each table has."""
+        return [self._read(number) for number in range(len(self._begun.tables))]
+
+    def _read(self, number: int) -> int:
         model = self._begun.tables[number].model
         count = 0
         for count, chunk in enumerate(chunks(self._query, model, self._rows_of_a_chunk(model.database, model.name)), 1):
-            self._throttle.wait(self._about)
-            self._wait_for_room()
-            if not self._begun.is_claimed:
-                raise _BeginAgain(f"the applier was beyond {self._begun.low.position}")
+            self._beside.throttle.wait(self._about)
+            if not self._locking:  # else it is loaded when all of it is read
+                self._beside.wait_for_room()
+                if not self._begun.is_claimed:
+                    raise _BeginAgain(f"the applier was beyond {self._begun.low.position}")
+                for groups in self._received.new():
+                    _check_names(groups, self._begun)
             self._read_chunk(number, count - 1, chunk)
         return count
 
@@ -234,9 +336,9 @@ class _Reader:
         what = ", ".join(column.expression for column in columns)
         where = condition(chunk_key(table.model), chunk)
         name = ".".join(map(quote, table.name))
-        self._report.state(f"Reading {'.'.join(table.name)}")
-        with _released(self._query):
-            rows = self._select(f"SELECT {what} FROM {name}{where}")
+        self._beside.report.state(f"Reading {'.'.join(table.name)}")
+        with _transaction(self._query) if self._locking else _released(self._query):
+            rows = self._select(f"SELECT {what} FROM {name}{where}{self._locking}")
             if read_table(self._about, *table.name)[0] != table.model:
                 raise _BeginAgain(f"{'.'.join(table.name)} was altered")
             head = ChunkHead(
@@ -247,8 +349,8 @@ class _Reader:
                 for piece in rows.pieces():
                     file.add(piece)
                 file.high, file.rows = self._begun.low, rows.rows
-            self._throttle.took(file.packet_bytes)
-            self._report.moved()
+            self._beside.throttle.took(file.packet_bytes)
+            self._beside.report.moved()
             crash_point("crash_clone_after_chunk")
 
     def _rows_of_a_chunk(self, database: str, table: str) -> int:
@@ -259,13 +361,57 @@ class _Reader:
         return max(1000, CHUNK_BYTES // max(1, int(found[0][0] or 1))) if found else 1000
 
 
-def _place(query: Query, low: LogPlace, end: BinlogPosition) -> Place:
+def _exact_place(held: Opened, end: BinlogPosition, source: _Source) -> Place:
     """Of a snapshot, opened when the log was at `end`: that is its place, too, where no transaction lies between. A
-    snapshot has the place behind its last one, and a log goes on without (a new file, a checkpoint).
+    snapshot has the place behind its last one, and a log goes on without (a new file, a checkpoint). What the replica
+    has of domains that this source has not is from before.
     """
+    low = held.low
     assert low.position is not None
-    is_same = low.position.is_before(end) and low.gtids == gtids_at(query, end)
-    return Place(str(end if is_same else low.position), low.gtids)
+    is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
+    there, ours = MariadbGtidState.parse(low.gtids), MariadbGtidState.parse(source.applied.gtids)
+    gtids = MariadbGtidState({**ours.domains, **there.domains})
+    return Place(str(end if is_same else low.position), str(gtids))
+
+
+def _table(name: TableName, source: _Source) -> CopiedTable | None:
+    """None: it is gone. It cannot be altered between the two questions."""
+    try:
+        with _transaction(source.query) if source.step is Step.SHARE_LOCK else _released(source.query):
+            source.query(f"SELECT 1 FROM {quote(name[0])}.{quote(name[1])} LIMIT 1")
+            return CopiedTable(*read_table(source.about, *name))
+    except SourceError as error:
+        if error.errno not in _GONE:
+            raise
+        return None
+
+
+def _check_names(groups: RelayGroups, begun: Snapshot) -> None:
+    """A name must not become another table's while it is read: the snapshot has that one, too (gh-ost's swap)."""
+    tables = frozenset(table.name for table in begun.tables)
+    for number in range(len(groups.scan)):
+        if begun.position.is_before(groups.scan.source_position(number)) and named_by_ddl(groups, number, tables):
+            raise _BeginAgain(f"DDL at {groups.scan.source_position(number)} names {_shown(begun.tables)}")
+
+
+def _epoch() -> int:
+    return time.time_ns() // 1000
+
+
+def _shown(tables: Sequence[CopiedTable]) -> str:
+    return ", ".join(".".join(table.name) for table in tables)
+
+
+@contextmanager
+def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        is_claimed = begun.is_claimed
+        begun.remove()
+        if isinstance(error, FileNotFoundError) and not is_claimed:  # the loader had removed it
+            raise _BeginAgain(f"the applier was beyond {begun.low.position}") from error
+        raise
 
 
 @contextmanager
@@ -274,3 +420,13 @@ def _released(query: Query) -> Iterator[None]:
     query("SAVEPOINT rplctl")
     yield
     query("ROLLBACK TO SAVEPOINT rplctl")
+
+
+@contextmanager
+def _transaction(query: Query) -> Iterator[None]:
+    """As `_released`, and row locks, too."""
+    query("START TRANSACTION")
+    try:
+        yield
+    finally:
+        query("ROLLBACK")

@@ -69,6 +69,10 @@ class Snapshot:
         found: list[int] | None = _read(self.folder / "complete.json")
         return found
 
+    def claim(self) -> None:
+        stored = [{"model": t.model.to_json(), "database": asdict(t.database), "create": t.create} for t in self.tables]
+        _write(self.folder / "claim.json", {"low": asdict(self.low), "tables": stored})
+
     def complete(self, counts: list[int]) -> None:
         _write(self.folder / "complete.json", counts)
 
@@ -112,11 +116,16 @@ class CloneFolder:
         except FileNotFoundError:
             return False
 
-    def claim(self, family: int, epoch: int, low: Place, tables: list[CopiedTable]) -> Snapshot:
+    def begin(self, family: int, epoch: int, low: Place, tables: list[CopiedTable]) -> Snapshot:
+        """One that nobody loads before it is claimed."""
         folder = private_folder(self.path / f"{family}-{epoch}")
-        stored = [{"model": t.model.to_json(), "database": asdict(t.database), "create": t.create} for t in tables]
-        _write(folder / "claim.json", {"low": asdict(low), "tables": stored})
         return Snapshot(folder, family, epoch, low, tuple(tables))
+
+    def sweep(self) -> None:
+        """The reader's: what it had begun and not claimed, or not read to its end, when it ended."""
+        for path in self.path.glob("*/"):
+            if not (path / "claim.json").exists() or not (path / "complete.json").exists():
+                Snapshot(path, 0, 0, Place(), ()).remove()
 
     def snapshots(self) -> list[Snapshot]:
         """Those that are claimed, the earliest place first."""

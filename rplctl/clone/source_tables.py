@@ -20,9 +20,10 @@ from rplctl.schema.source_catalog import SYSTEM_DATABASES, read_catalog
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.rights import Rights, may_select, read_rights
-from rplctl.source.snapshot import Step, step_of
-from rplctl.source.survey import Query, log_end, survey
+from rplctl.source.snapshot import LogPlace, Step, settled_end, step_of
+from rplctl.source.survey import Query, survey
 
+_PATIENCE_S = 10.0  # for transactions of the source that are being committed
 _REPLICATION = ("REPLICATION SLAVE", "REPLICATION CLIENT")
 
 
@@ -58,10 +59,11 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """`end`: None when the account may not ask. `step`: of the ladder of snapshots."""
+    """`end`: None when the account may not ask; `gtids`: of all before it. `step`: of the ladder of snapshots."""
 
     catalog: Catalog
     end: BinlogPosition | None
+    gtids: str
     step: Step
     facts: dict[TableName, TableFacts]
     sequences: dict[TableName, str]  # how MariaDB makes them
@@ -71,8 +73,7 @@ class SourceTables:
 def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
     """Raises SourceError."""
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
-        step = step_of(query)
-        if is_new and step is Step.EXACT and query("XA RECOVER"):  # MySQL wants a right for that, and is refused
+        if is_new and _prepared(query):
             raise SourceError(
                 "the source holds prepared XA transactions, whose rows are in its log before this place already",
                 hint="XA RECOVER lists them: XA COMMIT or XA ROLLBACK each, then rplctl clone",
@@ -89,7 +90,8 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
             return False
 
         before = read_catalog(query, is_wanted=is_wanted)
-        end = _end(query)
+        step = step_of(query)
+        end = _end(query, step)
         catalog = read_catalog(query, is_wanted=is_wanted)
         both = Catalog({**before.tables, **catalog.tables}, {**before.databases, **catalog.databases})
         sequences = {
@@ -97,17 +99,27 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
             for name, model in catalog.tables.items()
             if model.is_sequence
         }
-        missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end))
-        return SourceTables(both, end, step, _facts(query), sequences, missing)
+        missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end.position))
+        return SourceTables(both, end.position, end.gtids, step, _facts(query), sequences, missing)
 
 
-def _end(query: Query) -> BinlogPosition | None:
+def _prepared(query: Query) -> bool:
+    """False also where MySQL does not say it (XA_RECOVER_ADMIN): then XA COMMIT of one stops the channel."""
     try:
-        return log_end(query)
+        return bool(query("XA RECOVER"))
+    except SourceError as error:
+        if error.errno not in (er.XAER_RMERR, er.SPECIFIC_ACCESS_DENIED_ERROR):
+            raise
+        return False
+
+
+def _end(query: Query, step: Step) -> LogPlace:
+    try:
+        return settled_end(query, step, _PATIENCE_S)
     except SourceError as error:
         if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise
-        return None
+        return LogPlace(None)
 
 
 def _facts(query: Query) -> dict[TableName, TableFacts]:

@@ -18,7 +18,7 @@ from rplctl.channel import Channel
 from rplctl.durable import replace_file
 
 if TYPE_CHECKING:
-    from rplctl.source.survey import Query
+    from rplctl.clone.bounds import Query
 
 MAX_LOAD: Final = 25
 _AGAIN_S: Final = 1.0

@@ -9,7 +9,7 @@ table that the target has is not touched but by `replace`.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
@@ -19,6 +19,7 @@ from rplctl.clone.source_tables import TableFacts
 from rplctl.clone.throttle import write_limits
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.change_store import ChangeResult, journal_line, store_change, stored_records
 from rplctl.command.channel.context import (
     ROLES,
     Note,
@@ -39,7 +40,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.own_tables.clones import ClonedTable, add_clones, read_clones
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.own_tables.tables import create_own_tables
-from rplctl.position import BinlogPosition
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, numbered_log_name
 from rplctl.result_set.columns import quote
 from rplctl.schema.plan import DatabaseModel
 from rplctl.target import open_target, statement_target
@@ -86,7 +87,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         master = read_master_info(repositories, channel_name)
         stored = repositories.relay_log_info
         relay = stored.read() if stored.exists() else RelayLogInfo()
-        is_new = not (master.master_log_name or relay.master_log_name)
+        is_new = not (master.master_log_name or relay.master_log_name or relay.gtid_executed)
         if is_new:
             refuse_while_running(channel)
         _refuse(config, master)
@@ -101,8 +102,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
     if plan.refusal:
         raise plan.refusal
     if is_new:
-        at = MasterChanges(master_log_file=position.log_name, master_log_pos=position.log_pos)
-        change_master(config, channel_name, at)
+        _begin(config, channel, position, plan.source.gtids)
     with administer(config, channel) as config:
         if is_new:
             refuse_while_running(channel)
@@ -130,11 +130,27 @@ def _refuse(config: Config, master: MasterInfo) -> None:
         raise UsageError("a folder of binary logs has no tables to copy", hint=DUMP)
     if config.log_bin:
         raise UsageError("log_bin is on, and copied rows would not be in that log", hint=DUMP)
-    if master.uses_gtid:
+    if master.uses_gtid and (master.ignored_server_ids or master.do_domain_ids or master.ignore_domain_ids):
         raise UsageError(
-            "clone goes by file and position, and this channel by GTID",
-            hint="rplctl change-master --master-use-gtid no --master-auto-position 0; by GTID again when it is done",
+            "a channel that goes by GTID and leaves out servers or domains is never where a copy is",
+            hint="rplctl change-master --ignore-server-ids '' --do-domain-ids '' --ignore-domain-ids ''",
         )
+
+
+def _begin(config: Config, channel: Channel, position: BinlogPosition, gtids: str) -> None:
+    """The channel at the source's end. By GTID its position is stored, too: without GTIDs again it would lead on."""
+    with administer(config, channel) as config:
+        repositories = open_repositories(config, channel.name)
+        master, relay = stored_records(config, repositories, channel.name)
+        if master.uses_gtid:
+            refuse_while_running(channel)
+            first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+            begun = replace(relay.at(first, position), gtid_executed=gtids)
+            change = ChangeResult(channel.name, master, master, begun, False, True, False, ())
+            store_change(config, channel, repositories, change, journal_line(change, "CLONE"))
+    if not master.uses_gtid:
+        at = MasterChanges(master_log_file=position.log_name, master_log_pos=position.log_pos)
+        change_master(config, channel.name, at)
 
 
 def _add(config: Config, channel: Channel, position: BinlogPosition, plan: ClonePlan, choice: Choice) -> None:

@@ -3,7 +3,8 @@
     waiting ──first rows──▶ copying ──last rows──▶ done
        ▲                     │   ▲ │                │
        │                     │   └─┘ another snapshot, its tables begun again empty
-       ├─────────────────────┴──────────────────────┘ the operator asks for the table (again)
+       ├─────────────────────┴──────────────────────┘ the operator asks for the table (again), or a
+                                                    statement names it together with one that waits
        └──▶ left out ──▶ waiting                        cancelled, from waiting or copying; asked for again
 
 Invariant: a table that is not `done` is left out of what the applier does with events, and is empty or old but for the
@@ -78,6 +79,12 @@ def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTabl
         connection.execute(
             insert(cloned_tables(connection.dialect.name)).values(Channel_name=channel, **asdict(copied))
         )
+
+
+def draw_in(connection: Connection, channel: str, names: Iterable[tuple[TableName, str]]) -> None:
+    """Tables that are copied from now on, each with its database's name on the source. The caller's transaction."""
+    family = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
+    add_clones(connection, channel, (ClonedTable(*name, database, family) for name, database in names))
 
 
 def move_clone(connection: Connection, channel: str, old: ClonedTable, new: ClonedTable) -> None:

@@ -49,6 +49,29 @@ def updated_names(sql: str, database: str, context: DdlContext) -> UpdatedNames:
     return UpdatedNames()
 
 
+def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[TableName, ...], tuple[TableName, ...]]:
+    """Of CREATE, DROP, ALTER and RENAME TABLE: the tables that it updates, ALTER's new name among them, and those that
+    it refers to (LIKE, REFERENCES). Raises as `updated_names`.
+    """
+    tokens = TokenStream(sql, context)
+    verb = "" if tokens.at_end else tokens.next().value
+    if verb not in ("CREATE", "DROP", "ALTER", "RENAME"):
+        return (), ()
+    updated, referred = list(updated_names(sql, database, context).tables or ()), []
+    is_alter = verb == "ALTER"
+    while not tokens.at_end:
+        if tokens.accept_any("LIKE", "REFERENCES"):
+            if tokens.token.kind in ("word", "quoted"):
+                referred.append(tokens.table_name(database))
+        elif is_alter and tokens.accept("RENAME") and not tokens.is_word("COLUMN", "INDEX", "KEY"):
+            tokens.accept_any("TO", "AS")
+            tokens.accept_symbol("=")
+            updated.append(tokens.table_name(database))
+        elif not tokens.at_end:
+            tokens.next()
+    return tuple(updated), tuple(referred)
+
+
 def _of_object(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
     """CREATE, DROP, ALTER: behind options like OR REPLACE or DEFINER the kind of object, then its name."""
     is_temporary = tokens.is_word("TEMPORARY")

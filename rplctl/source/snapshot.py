@@ -1,17 +1,20 @@
 """Rows of a live source at a known place of its binary log: a ladder of three ways, none of which locks a table.
 
     exact         MariaDB, Percona: `binlog_snapshot_*` names the position of a consistent snapshot; L = H
-    GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the log's end behind its opening
+    GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the log's end behind its opening, all
+                  three asked for in one packet: the window is as short whatever the way to the server
     share lock    MySQL without GTIDs: L = the log's end before, H = behind a read at READ COMMITTED that share-locks
                   the rows it reads: what is logged and not visible yet still holds its own locks, and is waited for
 
 Invariant: all that is logged up to L is seen, and nothing that is logged behind H. A position that is read before a
-snapshot proves nothing on MySQL: it names commits which the snapshot does not show. SELECT, REPLICATION SLAVE and
+snapshot proves nothing on MySQL: it names commits which the snapshot does not show (`settled_end` waits for those: a
+transaction owns its GTID from before it is logged until it is visible). SELECT, REPLICATION SLAVE and
 REPLICATION CLIENT (MariaDB: BINLOG MONITOR) are the rights that it takes.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +22,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rplctl.errors import SourceError, WaitTimeout
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
 from rplctl.source.survey import Query, executed_gtids, log_end
 
 _AGAIN_S = 0.01
+_BINARY_LOG_STATUS = (8, 4)  # MySQL's version that took SHOW MASTER STATUS away
+_SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 
 class Step(Enum):
@@ -42,7 +48,7 @@ class LogPlace:
 
 
 class Snapshot:
-    """`low`: L. `locking`: what each SELECT must end with."""
+    """`low`: L. `locking`: what each SELECT must end with; then there is no transaction, each SELECT is its own."""
 
     def __init__(self, query: Query, step: Step, low: LogPlace, high: LogPlace | None) -> None:
         self._query, self._high = query, high
@@ -65,7 +71,8 @@ def step_of(query: Query) -> Step:
 @contextmanager
 def snapshot(query: Query, step: Step, applied: LogPlace, timeout_s: float) -> Iterator[Snapshot]:
     """Within the block `query` sees the source as at one time (share lock: each row as at some time between L and H),
-    and all up to `applied`. The transaction ends with the block.
+    all up to `applied`, and all that was logged when it was called (but for the exact step, which says what it sees).
+    The transaction ends with the block.
 
     Raises WaitTimeout when the source does not show `applied` in time; SourceError.
     """
@@ -78,9 +85,7 @@ def snapshot(query: Query, step: Step, applied: LogPlace, timeout_s: float) -> I
         elif step is Step.GTID_WINDOW:
             yield _window(query, applied, deadline)
         else:
-            low = LogPlace(log_end(query))
-            query("START TRANSACTION")
-            yield Snapshot(query, step, low, None)
+            yield Snapshot(query, step, LogPlace(log_end(query)), None)
     finally:
         query("ROLLBACK")
 
@@ -88,14 +93,14 @@ def snapshot(query: Query, step: Step, applied: LogPlace, timeout_s: float) -> I
 def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
     """Delivered comes before visible: opened again until it shows what is applied."""
     while True:
-        query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        query(_SNAPSHOT)
         found = {str(name).lower(): str(value) for name, value in query("SHOW STATUS LIKE 'binlog_snapshot_%'")}
         name = found.get("binlog_snapshot_file", "")
         if not name:
             raise SourceError("the source does not say which position its snapshot has: its binary log is off")
         position = BinlogPosition(name, int(found["binlog_snapshot_position"]))
-        if applied.position is None or not position.is_before(applied.position):
-            place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
+        place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
+        if (applied.position is None or not position.is_before(applied.position)) and _shows(place, applied):
             return Snapshot(query, Step.EXACT, place, place)
         query("ROLLBACK")
         if time.monotonic() > deadline:
@@ -109,15 +114,61 @@ def gtids_at(query: Query, position: BinlogPosition) -> str:
     return str(gtids or "")
 
 
+def _shows(place: LogPlace, applied: LogPlace) -> bool:
+    """By MariaDB's GTIDs; of a domain that the source does not have nothing is asked."""
+    if ":" in place.gtids + applied.gtids:
+        return True
+    there = MariadbGtidState.parse(place.gtids)
+    wanted = MariadbGtidState.parse(applied.gtids).domains
+    return all(there.contains(domain, number) for domain, (_, number) in wanted.items() if domain in there.domains)
+
+
 def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
     if applied.gtids:
         patience = max(0.001, deadline - time.monotonic())
         (late,) = query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{applied.gtids}', {patience:.3f})")[0]
         if late:
             raise _too_late(applied)
-    low = LogPlace(None, executed_gtids(query, of_mysql=True))
-    query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-    return Snapshot(query, Step.GTID_WINDOW, low, LogPlace(log_end(query)))
+    log_end(query)  # says why when it may not be asked
+    _settle(query, deadline)
+    version = tuple(map(int, re.findall(r"\d+", query("SELECT @@version")[0][0])[:2]))
+    status = "SHOW BINARY LOG STATUS" if version >= _BINARY_LOG_STATUS else "SHOW MASTER STATUS"
+    (gtids,), (name, offset, *_) = query("SELECT @@GLOBAL.gtid_executed", _SNAPSHOT, status)
+    low = LogPlace(None, str(gtids).replace("\n", ""))
+    return Snapshot(query, Step.GTID_WINDOW, low, LogPlace(BinlogPosition(str(name), int(offset))))
+
+
+def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
+    """A place near the log's end, with the GTIDs of all that is logged before it; MySQL's may have some from behind it.
+    What is logged before it is seen by a snapshot that is opened from now on; by share lock, of rows that are read with
+    one, and on the exact step a snapshot says whether it does. Raises WaitTimeout, SourceError.
+    """
+    end = log_end(query)
+    if step is Step.EXACT:
+        return LogPlace(end, gtids_at(query, end))
+    if step is Step.SHARE_LOCK:
+        return LogPlace(end)
+    _settle(query, time.monotonic() + timeout_s)
+    return LogPlace(end, executed_gtids(query, of_mysql=True))
+
+
+def _settle(query: Query, deadline: float) -> None:
+    """Wait until all that is logged by now is in gtid_executed, or rolled back."""
+    owned = _owned(query)
+    while owned:
+        if time.monotonic() > deadline:
+            raise WaitTimeout(
+                f"transactions of the source do not end: {owned}",
+                hint="do they wait for a semi-synchronous replica, or does a session hold a GTID_NEXT?",
+            )
+        query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{owned}', 0.1)")
+        now = _owned(query)
+        owned = owned.subtract(owned.subtract(now))
+
+
+def _owned(query: Query) -> MysqlGtidSet:
+    """GTIDs of transactions that are under way: `UUID:NUMBER#THREAD`."""
+    return MysqlGtidSet.parse(re.sub(r"#\d+", "", str(query("SELECT @@GLOBAL.gtid_owned")[0][0] or "")))
 
 
 def _too_late(applied: LogPlace) -> WaitTimeout:

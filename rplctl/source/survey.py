@@ -6,9 +6,10 @@ bounded in bytes and time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final, Protocol
 
 from rplctl import mysql_errors as er
 from rplctl.config import Config
@@ -18,10 +19,17 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.source.connection import HINT_MARIADB_GTID, HINT_MYSQL_GTID, log_in, map_errors
 
-Query = Callable[[str], list[tuple[Any, ...]]]
+
+class Query(Protocol):
+    """`more`: statements that follow in the same packet, so that nothing but they takes time; the rows of all."""
+
+    def __call__(self, sql: str, *more: str) -> list[tuple[Any, ...]]: ...
+
 
 MOST_BYTES = 512 << 20  # of one answer: the columns of a million tables
 PATIENCE = 10  # times the net timeout: for one answer from its first byte to its last
+_COM_SET_OPTION: Final = 0x1B
+_SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULTI_STATEMENTS_ON, _OFF
 
 
 @contextmanager
@@ -39,16 +47,34 @@ def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[A
         mysql = log_in(info, password, config.replica_net_timeout)
         mysql.allow(Allowance(MOST_BYTES, config.replica_net_timeout * PATIENCE))
 
-    def query(sql: str) -> list[tuple[Any, ...]]:
+    def query(sql: str, *more: str) -> list[tuple[Any, ...]]:
         mysql.use_unicode = not sql.startswith("SHOW CREATE")  # MariaDB prints the default of a BINARY column raw
+        if more:
+            return together("; ".join((sql, *more)))
         with map_errors(address), mysql.cursor() as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall()) if mysql.use_unicode else [_as_text(row) for row in cursor.fetchall()]
+
+    def together(text: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        with map_errors(address), mysql.cursor() as cursor:
+            _set_option(mysql, _SEVERAL)
+            cursor.execute(text)
+            rows += cursor.fetchall()
+            while cursor.nextset():
+                rows += cursor.fetchall()
+            _set_option(mysql, _ONE)
+        return rows
 
     try:
         yield mysql, query
     finally:
         mysql._force_close()
+
+
+def _set_option(mysql: Any, option: bytes) -> None:
+    mysql._execute_command(_COM_SET_OPTION, option)
+    mysql._read_packet()
 
 
 def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:

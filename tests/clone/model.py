@@ -23,13 +23,20 @@ fit. The rules, of which each can be left out (`Rules`):
        does a loaded chunk with H >= D (it may show what is behind D); a renamed table takes its state with it, and
        begins again under the new name if it is not strict
 
+A life that is `whole` copies as rplctl does today, all tables by R7: no phase is relaxed. Then, beside R7,
+
+    R10 a name is looked up when rows are read, so DDL that names the table behind L, before all of it is read, makes it
+        begin again: the snapshot may show another table that took the name (a swap)
+    R11 DDL about tables that wait is left out; one that names others, too, makes those wait. What the source has no
+        longer at L is dropped
+
 Tables: `s` (a secondary UNIQUE key, every kind of DDL, swaps as gh-ost does them), `p` and its child `c` (ON DELETE
 CASCADE, deletes of children are not in the log), `r` (refers to itself, cascades), `m` (logged with partial images).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal
 
@@ -66,6 +73,9 @@ class Rules:
     snapshot_sees_parents: bool = True  # R7: an event of a parent in (L, H] may have cascaded
     cycles_in_snapshot: bool = True  # R7
     partial_in_snapshot: bool = True  # R7
+    looks_into_window: bool = True  # R7
+    watches_names: bool = True  # R10
+    draws_in: bool = True  # R11: else a swap moves what each table is, as R9 has it
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,7 @@ class Table:
     definition: tuple[str, ...]  # the key's name, then the columns
     rows: Rows
     parent: str = ""
+    ident: int = 0  # a name may become another table's
 
 
 @dataclass(frozen=True)
@@ -122,12 +133,16 @@ class Chunk:
     begun: int = -1  # of a locked read: what was delivered when it began
     rows: Rows | None = None
     definition: tuple[str, ...] = ()
+    opened: int = -1  # whole: where its snapshot was opened
+    is_gone: bool = False
 
 
 class Life:
-    def __init__(self, seed: int, rules: Rules, families: str = "", ladder: Ladder | None = None) -> None:
+    def __init__(
+        self, seed: int, rules: Rules, families: str = "", ladder: Ladder | None = None, *, whole: bool = False
+    ) -> None:
         self.chance = Random(seed)
-        self.rules = rules
+        self.rules, self.whole = rules, whole
         ladders: tuple[Ladder, ...] = ("exact", "window", "locked")
         self.ladder: Ladder = self.chance.choice(ladders) if ladder is None else ladder
         self.log: list[list[Change] | Ddl] = []
@@ -135,7 +150,10 @@ class Life:
         families = families or self.chance.choice(["s", "s", "pc", "pc", "r", "m", "spcrm"])
         parents = {"c": "p", "r": "r"}
         columns = {"p": ("k", "u", "x"), "c": ("k", "p"), "r": ("k", "p"), "m": ("k", "x", "y")}
-        tables = {t: Table(columns.get(t, ("k", "u", "x", "y")), {}, parents.get(t, "")) for t in families}
+        tables = {
+            t: Table(columns.get(t, ("k", "u", "x", "y")), {}, parents.get(t, ""), -2 - number)
+            for number, t in enumerate(families)
+        }
         self.states: list[dict[str, Table]] = [tables]
         self.script: list[list[Change] | Ddl] = []  # what a schema change tool does next
         self.number = 0
@@ -246,6 +264,8 @@ class Life:
         state = dict(self.states[-1])
         if isinstance(what, Ddl):
             carry_out(what, state)
+            if what.kind == "create":
+                state[what.table] = replace(state[what.table], ident=self.value())
         else:
             for change in what:
                 rows = dict(state[change.table].rows)
@@ -254,11 +274,11 @@ class Life:
                     rows[change.new] = merged(old, change)
                 elif state[change.table].parent == change.table and change.old is not None:
                     cascade(rows, change.old)
-                state[change.table] = Table(state[change.table].definition, rows, state[change.table].parent)
+                state[change.table] = replace(state[change.table], rows=rows)
                 for child, table in state.items():
                     if table.parent == change.table != child and change.new is None:
                         left = {k: row for k, row in table.rows.items() if row[UNIQUE] != change.old}
-                        state[child] = Table(table.definition, left, table.parent)
+                        state[child] = replace(table, rows=left)
         self.log.append(what)
         self.states.append(state)
 
@@ -268,7 +288,7 @@ class Life:
         """Every chunk is to be read; the target's table is empty."""
         rules = self.rules
         whole = (table.parent == name and rules.cycles_in_snapshot) or (name == "m" and rules.partial_in_snapshot)
-        whole = whole or (name == "c" and self.child_in_snapshot)
+        whole = whole or (name == "c" and self.child_in_snapshot) or self.whole
         cuts = [] if whole else sorted(self.chance.sample(range(1, KEYS), self.chance.randrange(4)))
         bounds = list(zip([-1, *cuts], [*cuts, KEYS], strict=True))
         self.chance.shuffle(bounds)
@@ -303,7 +323,33 @@ class Life:
         if self.ladder == "window" and self.chance.random() < 0.5:
             self.visible = min(len(self.log), self.visible + self.chance.randrange(3))
         high = self.visible if self.ladder == "exact" and self.rules.low_is_visible else len(self.log)
+        if self.whole:
+            return self.open(chunk, low, high)
         self.see(chunk, low, high, [self.visible] * KEYS)
+        return None
+
+    def open(self, chunk: Chunk, low: int, high: int) -> None:
+        """A snapshot of a whole table: of one place, or it is opened again."""
+        if chunk.opened >= 0:
+            return self.finish(chunk)
+        if self.rules.looks_into_window and self.touches(chunk.table, low, high):
+            return
+        chunk.opened, chunk.low, chunk.high = self.visible, high, high
+
+    def finish(self, chunk: Chunk) -> None:
+        """All its rows, some time after: the snapshot stays, what the name stands for may not."""
+        name, shown = chunk.table, self.states[chunk.opened]
+        behind = self.log[chunk.high :]
+        if any(isinstance(what, Ddl) and name in named(what) for what in behind) and self.rules.watches_names:
+            return self.give_up(chunk)
+        if name not in shown and name not in self.states[-1]:
+            chunk.is_gone, chunk.rows = True, {}
+            return
+        ident = self.states[-1][name].ident if name in self.states[-1] else -1
+        found = next((table for table in shown.values() if table.ident == ident), None)
+        if name not in shown or found is None or found.definition != shown[name].definition:
+            return self.give_up(chunk)
+        chunk.rows, chunk.definition = found.rows, found.definition
 
     def end_locked_read(self, chunk: Chunk) -> None:
         """Each row as it was at some time of the read, in key order; a metadata lock keeps DDL out."""
@@ -317,6 +363,9 @@ class Life:
     def see(self, chunk: Chunk, low: int, high: int, seen: list[int]) -> None:
         copy = self.copies.get(chunk.table)
         table = self.states[seen[0]].get(chunk.table)
+        if self.whole and table is None:
+            chunk.is_gone, chunk.rows, chunk.low, chunk.high = True, {}, high, high
+            return None
         if table is None or copy is None or copy.epoch != chunk.epoch:
             return self.give_up(chunk)
         if copy.in_snapshot:
@@ -343,6 +392,7 @@ class Life:
 
     def give_up(self, chunk: Chunk) -> None:
         self.flying.remove(chunk)
+        chunk.opened = -1
         copy = self.copies.get(chunk.table)
         if copy is not None and copy.epoch == chunk.epoch:
             copy.todo.append(chunk.bounds)
@@ -358,6 +408,8 @@ class Life:
             return self.give_up(chunk) if chunk in self.flying else self.drop(chunk)
         if copy.in_snapshot and self.rules.snapshot_waits and self.applied < chunk.low:
             return None
+        if self.whole:
+            return self.load_whole(chunk, copy)
         if self.rules.compares_definition and copy.definition != chunk.definition:
             return self.give_up(chunk) if self.applied >= chunk.low and chunk in self.flying else None
         assert chunk.rows is not None
@@ -371,6 +423,16 @@ class Life:
         copy.loaded.append(chunk.bounds)
         copy.missing -= 1
         copy.high = max(copy.high, chunk.high)
+        self.drop(chunk)
+
+    def load_whole(self, chunk: Chunk, copy: Copy) -> None:
+        """The table as the snapshot has it, definition and all."""
+        if chunk.is_gone:
+            self.copies.pop(chunk.table)
+        else:
+            copy.definition, copy.rows = chunk.definition, dict(chunk.rows or {})
+            copy.missing, copy.high = 0, chunk.high
+            copy.loaded.append(chunk.bounds)
         self.drop(chunk)
 
     def drop(self, chunk: Chunk) -> None:
@@ -425,7 +487,12 @@ class Life:
 
     def follow(self, ddl: Ddl) -> None:
         """The statement in the target, and what becomes of the tables' copies."""
-        if ddl.kind == "create":
+        waiting = {name for name in named(ddl) if name in self.copies and self.copies[name].phase == "waiting"}
+        if self.whole and waiting and self.rules.draws_in:
+            for name in sorted(named(ddl)):
+                if name not in waiting:
+                    self.copies[name] = self.begin(name, Table((), {}))
+        elif ddl.kind == "create":
             self.epochs += 1
             self.copies[ddl.table] = Copy(ddl.definition, {}, "strict", self.epochs)
         elif ddl.kind == "swap":
@@ -507,6 +574,10 @@ def merged(old: Row, change: Change) -> Row:
     return tuple(was if now is None else now for was, now in zip(old, change.row, strict=True))
 
 
+def named(ddl: Ddl) -> set[str]:
+    return {"s", "g", "o"} if ddl.kind == "swap" else {ddl.table}
+
+
 def cascade(rows: Rows, key: int) -> None:
     """The row and all that refer to it."""
     rows.pop(key, None)
@@ -539,7 +610,7 @@ def carry_out(ddl: Ddl, tables: dict[str, Table]) -> None:
     elif ddl.kind == "key":  # another PRIMARY KEY: other values tell the rows apart
         definition = ("l" if definition[0] == "k" else "k", *definition[1:])
         rows = {KEYS - 1 - key: row for key, row in rows.items()}
-    tables[ddl.table] = Table(definition, rows, table.parent)
+    tables[ddl.table] = replace(table, definition=definition, rows=rows)
 
 
 def check_unique(copy: Copy) -> None:
@@ -553,6 +624,8 @@ def check_unique(copy: Copy) -> None:
 ALL_RULES = Rules()
 
 
-def run(seed: int, rules: Rules = ALL_RULES, families: str = "", ladder: Ladder | None = None) -> None:
+def run(
+    seed: int, rules: Rules = ALL_RULES, families: str = "", ladder: Ladder | None = None, *, whole: bool = False
+) -> None:
     """`families`: the tables; by default the seed's choice. Raises Wrong."""
-    Life(seed, rules, families, ladder).live()
+    Life(seed, rules, families, ladder, whole=whole).live()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import Place
-from rplctl.clone.folder import CloneFolder, CopiedTable
+from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.plan import DatabaseModel
 
@@ -17,12 +17,19 @@ def copied() -> CopiedTable:
     return CopiedTable(load_catalog(CREATE, "d").tables["d", "t"], DatabaseModel("d", "latin1"), CREATE)
 
 
+def claimed(folder: CloneFolder, family: int, low: Place, *tables: CopiedTable) -> Snapshot:
+    begun = folder.begin(family, 10 + family, low, list(tables))
+    assert begun not in folder.snapshots()
+    begun.claim()
+    return begun
+
+
 def test_snapshots_are_seen_in_the_order_of_the_log_as_they_were_claimed(tmp_path: Path) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")], 2: [("d", "u")]})
     assert folder.read_plan() == {1: [("d", "t")], 2: [("d", "u")]}
-    later = folder.claim(1, 11, Place("log.000010:4", "0-1-9"), [copied()])
-    sooner = folder.claim(2, 12, Place("log.000009:999"), [])
+    later = claimed(folder, 1, Place("log.000010:4", "0-1-9"), copied())
+    sooner = claimed(folder, 2, Place("log.000009:999"))
     assert folder.snapshots() == [sooner, later]
     assert later.chunk_counts() is None
     later.complete([3])
@@ -32,13 +39,24 @@ def test_snapshots_are_seen_in_the_order_of_the_log_as_they_were_claimed(tmp_pat
 def test_without_its_claim_a_snapshot_is_nothing(tmp_path: Path) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")]})
-    found = folder.claim(1, 11, Place("log.000010:4"), [copied()])
+    found = claimed(folder, 1, Place("log.000010:4"), copied())
     found.chunk_path(0, 0).write_bytes(b"12345")
     assert (folder.size(), found.is_claimed) == (5, True)
     found.remove()
     assert (folder.snapshots(), folder.size(), found.is_claimed) == ([], 0, False)
     folder.write_plan({})
     assert not folder.path.exists() and folder.read_plan() == {}
+
+
+def test_what_was_not_read_to_its_end_goes_with_its_reader(tmp_path: Path) -> None:
+    folder = CloneFolder(Channel("", tmp_path))
+    folder.write_plan({1: [("d", "t")]})
+    whole = claimed(folder, 1, Place("log.000010:4"), copied())
+    whole.complete([0])
+    claimed(folder, 2, Place("log.000011:4"), copied())
+    folder.begin(3, 13, Place("log.000012:4"), [copied()]).complete([0])
+    folder.sweep()
+    assert folder.snapshots() == [whole] and len(list(folder.path.glob("*/"))) == 1
 
 
 def test_the_applier_stands_still_for_a_while_only(tmp_path: Path) -> None:
@@ -54,7 +72,7 @@ def test_the_applier_stands_still_for_a_while_only(tmp_path: Path) -> None:
 def test_a_claim_or_a_plan_that_is_cut_at_any_byte_is_none(tmp_path: Path) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")]})
-    claim = folder.claim(1, 11, Place("log.000010:4"), [copied()]).folder / "claim.json"
+    claim = claimed(folder, 1, Place("log.000010:4"), copied()).folder / "claim.json"
     plan = folder.path / "plan.json"
     for path in (claim, plan):
         whole = path.read_bytes()

@@ -24,6 +24,7 @@ def asked_seeds() -> range:
 def live(seed: int) -> None:
     try:
         run(seed)
+        run(seed, whole=True)
     except Wrong as error:
         error.add_note(f"replay: SEEDS={seed} pytest {__file__}")
         raise
@@ -75,3 +76,28 @@ def test_a_rule_that_is_left_out_is_missed(left_out: tuple[str, ...], families: 
     with pytest.raises(Wrong):
         for seed in range(LOOKED_AT):
             run(seed, rules, families, ladder)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "families", "ladder"),
+    [
+        (("waits_until_visible", "checks_low"), "s", "exact"),
+        (("low_is_visible",), "s", "window"),
+        (("looks_into_window",), "s", "window"),
+        (("snapshot_sees_parents",), "pc", "window"),
+        (("parents_first",), "pc", "exact"),
+        (("holds_applier", "checks_low"), "m", "exact"),
+        (("checks_low",), "s", "exact"),
+        (("checks_epoch",), "s", "exact"),
+        (("snapshot_waits",), "s", "exact"),
+        (("watches_names",), "s", "exact"),
+        (("draws_in",), "s", "exact"),
+    ],
+)
+def test_a_rule_of_whole_tables_that_is_left_out_is_missed(
+    left_out: tuple[str, ...], families: str, ladder: Ladder
+) -> None:
+    rules = replace(ALL_RULES, **dict.fromkeys(left_out, False))
+    with pytest.raises((Wrong, KeyError)):
+        for seed in range(LOOKED_AT):
+            run(seed, rules, families, ladder, whole=True)

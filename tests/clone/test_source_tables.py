@@ -54,6 +54,7 @@ class Source:
             "SELECT schema_name": [*DATABASES],
             **made,
             "SHOW MASTER": [("log.000001", 42)],
+            "SELECT BINLOG_GTID_POS": [("0-1-9",)],
             "SHOW STATUS LIKE 'binlog_snapshot_file'": [("binlog_snapshot_file", "x")],
             "SELECT table_schema": [("a", "t", "InnoDB", 7, 16384)],
         }

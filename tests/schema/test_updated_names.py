@@ -8,7 +8,7 @@ from rplctl.errors import RplError
 from rplctl.schema.context import ANSI_QUOTES, DdlContext
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import AlterTable, CreateTable, CreateTableLike, DropTable, RenameTable, TruncateTable
-from rplctl.schema.updated_names import UpdatedNames, updated_names
+from rplctl.schema.updated_names import UpdatedNames, named_tables, updated_names
 from tests.schema.recorded_ddl import recorded
 
 
@@ -90,3 +90,24 @@ def test_recorded_statements_have_the_names_that_the_parser_finds(name: str) -> 
             assert updated_names(sql, database, context).tables == tuple(expected), sql
             compared += 1
     assert compared > 50
+
+
+@pytest.mark.parametrize(
+    ("sql", "updated", "referred"),
+    [
+        ("CREATE TABLE a LIKE e.t", ["d.a"], ["e.t"]),
+        ("CREATE TABLE a (LIKE t)", ["d.a"], ["d.t"]),
+        ("CREATE TABLE a (b INT REFERENCES t (id), CHECK (c LIKE '%'))", ["d.a"], ["d.t"]),
+        ("ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES `e`.t (id), RENAME COLUMN b TO c", ["d.a"], ["e.t"]),
+        ("ALTER TABLE a ADD b INT, RENAME TO e.c", ["d.a", "e.c"], []),
+        ("ALTER TABLE a RENAME c", ["d.a", "d.c"], []),
+        ("RENAME TABLE t TO _t_del, _t_gho TO t", ["d.t", "d._t_del", "d._t_gho", "d.t"], []),
+        ("DROP TABLE a, t", ["d.a", "d.t"], []),
+        ("INSERT INTO a SELECT * FROM t WHERE b LIKE c", [], []),
+        ("", [], []),
+    ],
+)
+def test_what_ddl_refers_to(sql: str, updated: list[str], referred: list[str]) -> None:
+    assert named_tables(sql, "d", DdlContext()) == tuple(
+        tuple(tuple(name.split(".")) for name in names) for names in (updated, referred)
+    )

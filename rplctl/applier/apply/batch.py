@@ -23,6 +23,7 @@ from rplctl.applier.apply.live_tables import LiveTables, NotTransactional
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.apply.table_source import StoredModels, TableSource
 from rplctl.applier.apply.tolerance import Tolerance
+from rplctl.applier.decode.drawn_in import drawn_in
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent
@@ -45,6 +46,7 @@ from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
+from rplctl.own_tables.clones import draw_in
 from rplctl.own_tables.group_begun import forget_group, keep_group, kept_group
 from rplctl.own_tables.models import store_models
 from rplctl.position import BinlogPosition
@@ -153,17 +155,22 @@ class BatchApplier:
         if self._ledger.log is not None:
             self._ledger.log.close()
 
+    @property
+    def left_out(self) -> frozenset[TableName]:
+        return self._rules.waiting
+
     def leave_out(self, waiting: frozenset[TableName]) -> None:
         """Tables that are not copied yet."""
         self._rules = replace(self._rules, waiting=waiting)
         self.bulk.rules = self._rules
 
-    def learned(self, models: Mapping[TableName, TableModel], databases: Mapping[str, DatabaseModel]) -> None:
-        """Tables that were made without the source's DDL; committed."""
+    def learned(self, models: Mapping[TableName, TableModel | None], databases: Mapping[str, DatabaseModel]) -> None:
+        """Tables that were made or dropped (None) without the source's DDL; committed."""
         catalog = self._tables.catalog
         if self._tables.statements is not None:
             self._tables.statements.remade(models)
-        self._tables.committed(Catalog({**catalog.tables, **models}, {**catalog.databases, **databases}))
+        tables = {name: model for name, model in {**catalog.tables, **models}.items() if model is not None}
+        self._tables.committed(Catalog(tables, {**catalog.databases, **databases}))
         self.bulk.forget_tables()
 
     def apply(self, batch: Batch, meanwhile: Callable[[], None] = lambda: None) -> int:
@@ -338,9 +345,22 @@ class BatchApplier:
             event_range(batch, self._unfolded_bytes, self._channel.spool_folder) as events,
         ):
             run = read_run(events.data, events.start, events.end, events.description)
+            is_statement = batch.last - batch.first == 1 and batch.scan.kind[batch.first] == GroupKind.QUERY
+            if self._rules.waiting and is_statement and (names := drawn_in(run, self._rules)):
+                return self._draw_in(batch, names)
             is_kept = (run.types == EventType.XA_PREPARE).any()  # tables may be copied by its COMMIT
             rules = replace(self._rules, waiting=frozenset()) if is_kept else self._rules
             return self._ordered_run(batch, filtered(run, rules))
+
+    def _draw_in(self, batch: Batch, names: list[TableName]) -> int:
+        """A statement about tables that wait and others (a swap by RENAME) is not carried out: the others are copied
+        as it leaves them, too.
+        """
+        log.info("%s: copied anew, by a statement at %s", ", ".join(map(".".join, names)), batch.source_position)
+        found = [(name, self._rules.original(name[0])) for name in names]
+        self._commit(batch, lambda: draw_in(self._target.connection, self._channel.name, found))
+        self.leave_out(self._rules.waiting.union(names))
+        return 0
 
     def _ordered_run(self, batch: Batch, run: EventRun) -> int:
         tables, is_several = self._tables, batch.last - batch.first > 1

@@ -1,7 +1,8 @@
 """The loading end of a copy (`rplctl clone`): chunk files → rows of the target, at their place of the source's log.
 
 A snapshot's rows are loaded while the applier stands at its place L exactly, with all its tables' events up to there
-left out: rows and events never meet, so what follows is strict from the first event on, foreign keys included.
+left out: rows and events never meet, so what follows is strict from the first event on, foreign keys included. By GTID
+a channel is at L when it has applied all that was logged before L, and nothing else, whichever server it came from.
 Invariant: a chunk and its ledger row are one transaction, which looks at the position itself; a crash loads none twice.
 Rows take the encoders that row events take, in threads and not in Spark's tasks: 16 MB (80,000 rows) take 0.1 s here,
 and 0.2 to 0.3 s as a Spark job (measured on two busy cores, for a MariaDB target).
@@ -38,7 +39,7 @@ from rplctl.commit.position_store import Ledger
 from rplctl.commit.step import taken_over
 from rplctl.config import Config
 from rplctl.errors import RelayLogError, TargetError
-from rplctl.event.gtid import MariadbGtidState
+from rplctl.event.gtid import MariadbGtidState, is_executed
 from rplctl.event.images import Images
 from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents
 from rplctl.failpoint import crash_point
@@ -62,20 +63,14 @@ log = logging.getLogger(__name__)
 
 
 class CloneLoader:
-    """Of one connection to the target; `rows`: the ledger's. Opened before the first batch: it says what `work` leaves
-    out.
-    """
+    """Of one connection to the target. Made before the first batch: it says what `work` leaves out."""
 
     def __init__(  # noqa: PLR0913 - the parts of one loader
-        self,
-        config: Config,
-        channel: Channel,
-        target: Target,
-        ledger: Ledger,
-        work: BatchApplier,
-        rows: Sequence[ClonedTable],
+        self, config: Config, channel: Channel, target: Target, ledger: Ledger, work: BatchApplier, *, by_gtid: bool
     ) -> None:
+        """The reading end gets to know what is left to copy. Raises TargetError, OSError."""
         self._channel, self._target, self._ledger, self._work = channel, target, ledger, work
+        self._by_gtid = by_gtid
         self._rules = ReplicationFilter.from_config(config)
         self._folder = CloneFolder(channel)
         self._server = statement_target(target)
@@ -85,25 +80,19 @@ class CloneLoader:
         self._loaders = Loaders(target)
         self.until = Until()  # where the next rows are wanted
         self._speed = CloneSpeed()
-        self._take(rows)
-
-    @classmethod
-    def open(cls, config: Config, channel: Channel, target: Target, ledger: Ledger, work: BatchApplier) -> CloneLoader:
-        """The reading end gets to know what is left to copy. Raises TargetError, OSError."""
-        with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
-            loader = cls(config, channel, target, ledger, work, read_clones(connection, channel.name))
-        loader._plan()
-        return loader
+        self._read_ledger()
+        self._plan()
 
     def look(self) -> None:
-        """The operator may have asked for more tables. Raises as `open`."""
-        with mapped_errors(self._target.engine.dialect.name), self._target.engine.connect() as connection:
-            self._take(read_clones(connection, self._channel.name))
+        """The operator, or a statement, may have asked for more tables. Raises as `__init__`."""
+        self._read_ledger()
         self._forget()
         self.until = Until()
         self._plan()
 
-    def _take(self, rows: Sequence[ClonedTable]) -> None:
+    def _read_ledger(self) -> None:
+        with mapped_errors(self._target.engine.dialect.name), self._target.engine.connect() as connection:
+            rows = read_clones(connection, self._channel.name)
         self._left_out = frozenset(row.name for row in rows if row.State == LEFT_OUT)
         self._waiting = {row.name: row for row in rows if row.is_open}
         self._done = [row for row in rows if row.State == DONE]
@@ -114,7 +103,12 @@ class CloneLoader:
     @property
     def is_open(self) -> bool:
         """Some tables are not copied yet."""
-        return bool(self._waiting)
+        return bool(self._waiting) or self._is_behind
+
+    @property
+    def _is_behind(self) -> bool:
+        """A statement drew more tables in."""
+        return not self._work.left_out <= self._left_out.union(self._waiting)
 
     def status(self) -> dict[str, Any]:
         """How far it is, as fields of ThreadStatus."""
@@ -129,28 +123,42 @@ class CloneLoader:
 
     def step(self) -> bool:
         """Load what is due; True when something was done. Raises TargetError, LockBusy."""
+        if self._is_behind:
+            self.look()
         self.until = Until()
         for found in self._folder.snapshots():
             rows = [row for row in self._waiting.values() if row.Family == found.family]
-            if not rows or self._is_beyond(found):
+            side = self._side(found) if rows else 1
+            if side > 0:
                 found.remove()
                 continue
             place = found.position
             self.until = Until("master_pos", place.log_name, place.log_pos)
-            return not self._work.info.exec_position.is_before(place) and self._load_next(found, rows)
+            if self._by_gtid:
+                self.until = self._here() if side == 0 else Until("sql_after_gtids", gtids=found.low.gtids)
+            return side == 0 and self._load_next(found, rows)
         if self._folder.is_held:  # nothing more than what is applied
-            here = self._work.info.exec_position
-            self.until = Until("master_pos", here.log_name, here.log_pos)
+            self.until = self._here()
         return False
 
-    def _is_beyond(self, found: Snapshot) -> bool:
-        """The applier is behind its place: by a transaction, for what else servers log moves positions, too."""
-        info = self._work.info
-        if not found.position.is_before(info.exec_position):
-            return False
-        if not (info.gtid_executed and found.low.gtids):
-            return True
-        return not MariadbGtidState.parse(info.gtid_executed).is_subset_of(MariadbGtidState.parse(found.low.gtids))
+    def _here(self) -> Until:
+        here = self._work.info.relay_log_position
+        return Until("relay_pos", here.log_name, here.log_pos)
+
+    def _side(self, found: Snapshot) -> int:
+        """Of its place: -1 the applier is before it, 0 there, 1 behind it. By position it is behind it by a transaction
+        only, for what else servers log moves positions, too.
+        """
+        info, place = self._work.info, found.low
+        has_all = _is_within(place.gtids, info.gtid_executed)
+        has_more = not _is_within(info.gtid_executed, place.gtids)
+        if not self._by_gtid:
+            if not found.position.is_before(info.exec_position):
+                return -1 if info.exec_position.is_before(found.position) else 0
+            return 1 if has_more or not (info.gtid_executed and place.gtids) else 0
+        if has_more or not has_all:
+            return 1 if has_more else -1
+        return 0 if _is_within(info.gtid_executed, place.gtids, exactly=True) else 1
 
     def _load_next(self, found: Snapshot, rows: list[ClonedTable]) -> bool:
         by_source = {(row.Source_database, row.Table_name): row for row in rows}
@@ -320,9 +328,17 @@ class CloneLoader:
                     raise
 
     def _end(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
-        """From here on these tables are replicated."""
+        """From here on these tables are replicated; those that the source has no longer go."""
         copied = {by_source[table.name].name for table in found.tables}
+        gone = [row.name for row in rows if row.name not in copied]
+        known: dict[TableName, TableModel | None] = {}
+        if self._server is not None:
+            there = [name for name in gone if self._server.table_model(*name) is not None]
+            self._server.make_tables([f"DROP TABLE {'.'.join(map(quote, name))}" for name in there])
+        else:
+            known = {name: self._work.catalog.tables[name] for name in gone if name in self._work.catalog.tables}
         with self._transaction(self._target) as connection:
+            self._drop(connection, [model for model in known.values() if model is not None])
             if self._server is None:
                 self._make_keys([self._models[name] for name in copied])
             for row in rows:
@@ -332,6 +348,7 @@ class CloneLoader:
                     forget_clone(connection, self._channel.name, row.name)
             crash_point("crash_clone_before_end")
         crash_point("crash_clone_after_end")
+        self._work.learned(dict.fromkeys(known), {})
         for row in rows:
             self._waiting.pop(row.name)
             if row.name in copied:
@@ -348,6 +365,22 @@ class CloneLoader:
         late = ((model, late_keys(model, catalog.tables.values())) for model in models)
         added = tuple(AddKeysStep(without(model, keys), model) for model, keys in late)
         self._target.execute_ddl(DdlPlan((), DdlContext(), added), catalog)
+
+    def _drop(self, connection: Connection, models: list[TableModel]) -> None:
+        models = [model for model in models if stands(self._target, model)]
+        if models:
+            gone: dict[TableName, TableModel | None] = {(model.database, model.name): None for model in models}
+            self._target.execute_ddl(
+                DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(models))), gone), self._work.catalog
+            )
+            store_models(connection, self._channel.name, self._work.info.exec_position, gone)
+
+
+def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
+    """Of one vendor's; '' is none at all. A state of MariaDB may be within another that is not the same, both ways."""
+    if exactly:
+        return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
+    return not gtids or is_executed(gtids, others)
 
 
 def _events(images: Images) -> RowsEvents:

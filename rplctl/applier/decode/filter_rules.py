@@ -80,6 +80,10 @@ class ReplicationFilter:
         """The database's name here."""
         return next((new for old, new in self.rewrite_db if old == database), database)
 
+    def original(self, database: str) -> str:
+        """Its name on the source."""
+        return next((old for old, new in self.rewrite_db if new == database), database)
+
     def accepts_database(self, database: str) -> bool:
         """`database` is the current one, already rewritten; '' = none."""
         if not database:
@@ -123,7 +127,7 @@ class ReplicationFilter:
         if may_be_own and _OWN_TEMPORARY.fullmatch(sql):
             return False
         if names.tables and self.waiting.issuperset(names.tables):
-            return False  # one that names others, too, is carried out, and stops where it misses them
+            return False  # one that names others, too: drawn_in.py
         if names.database is not None:
             by_name = self.accepts_database if self.do_db or self.ignore_db else self._accepts_all_of
             return by_name(names.database)

@@ -23,7 +23,6 @@ from rplctl.info import MasterInfo
 from rplctl.own_tables.initial_models import stands
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
-from rplctl.source.snapshot import Step
 from rplctl.target import open_target, statement_target
 
 DUMP = "INITIAL COPY in rplctl(1) shows the way with a dump"
@@ -118,7 +117,6 @@ def make_plan(  # noqa: PLR0913 - what a verb knows of its channel
     refusal = (
         _of_filters(choice, rules)
         or _of_rights(source.missing)
-        or _of_step(source.step)
         or _of_choice(choice, [each.name for each in found])
         or _of_those_there(choice, there, is_new=is_new)
         or _of_engines(taken)
@@ -185,16 +183,6 @@ def _of_rights(missing: Collection[Missing]) -> RplError | None:
         f"the account lacks rights on the source: {some(list(lacking))}",
         errno=er.TABLEACCESS_DENIED_ERROR,
         hint=" ".join(grants[:_MOST_NAMED]) + more + other,
-    )
-
-
-def _of_step(step: Step) -> RplError | None:
-    if step is Step.EXACT:
-        return None
-    return SourceError(
-        "the source does not tell the position of a snapshot, and a copy without is not made yet: MariaDB and "
-        "Percona Server tell it",
-        hint=DUMP,
     )
 
 

@@ -1,0 +1,155 @@
+"""What has come into the relay log since a moment: whether it may have changed a family of tables.
+
+A window of the ladder (`source.snapshot`) becomes one place where nothing in it is about the family; a table's name is
+one table for as long as no DDL names it. Invariant: in doubt it is yes: only transactions of plain rows are looked
+into; XA COMMIT, compressed transactions and statements may be about any table.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rplctl.channel import Channel
+from rplctl.errors import SourceError
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.gtid_arrays import gtids_at
+from rplctl.event.header import HEADER_LENGTH
+from rplctl.event.jit import ByteArray
+from rplctl.event.scan import GroupKind, scan_events
+from rplctl.event.types import EventType
+from rplctl.info import RelayLogInfo
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.index import RelayLogIndex
+from rplctl.relay_log.log_file import intact_lengths_end, last_sound_boundary, mapped_file, read_start
+from rplctl.relay_log.reader import RelayGroups, RelayLogReader
+from rplctl.schema.statement import TableName
+
+_STEP_BYTES: Final = 16 << 20
+_POLL_S: Final = 0.002
+_NAMES_AT: Final = HEADER_LENGTH + 8  # in a TABLE_MAP: `u8 length, name, NUL` twice
+
+
+class Received:
+    """`server_id`: the source's; where the channel goes by GTID another one's events may stand before its own."""
+
+    def __init__(self, channel: Channel, server_id: int, *, by_gtid: bool) -> None:
+        self._channel, self._server_id, self._by_gtid = channel, server_id, by_gtid
+        self._reader: RelayLogReader | None = None
+
+    def begin(self) -> bool:
+        """From the end as it is now. False while the receiver has written nothing. Raises RelayLogError."""
+        for _ in self.new():
+            pass
+        return self._reader is not None
+
+    def new(self) -> Iterator[RelayGroups]:
+        """What has come meanwhile. Raises RelayLogError."""
+        if self._reader is None:
+            self._reader = self._opened()
+        if self._reader is None:
+            return
+        try:
+            while (groups := self._reader.groups(_STEP_BYTES)) is not None:
+                yield groups
+        except BaseException:
+            self._reader = None  # what it gave is not all looked at
+            raise
+
+    def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
+        """What comes up to there, and perhaps some more; ends early when `wait` says stop. Raises SourceError when
+        nothing has come for `patience_s`, RelayLogError.
+        """
+        deadline = time.monotonic() + patience_s
+        while True:
+            is_there = self._is_at(end)
+            for groups in self.new():
+                deadline = time.monotonic() + patience_s
+                yield groups
+            if is_there or wait(_POLL_S):
+                return
+            if time.monotonic() > deadline:
+                raise SourceError(f"the receiver does not come to {end}", hint="rplctl show-status", transient=True)
+
+    def _is_at(self, end: BinlogPosition) -> bool:
+        reader = self._reader
+        if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
+            return False
+        return not reader.source_position.is_before(end)
+
+    def _opened(self) -> RelayLogReader | None:
+        index = RelayLogIndex(self._channel)
+        names = index.names()
+        if not names:
+            return None
+        try:
+            with mapped_file(index.path(names[-1])) as data:
+                start = read_start(data).boundary
+                end = last_sound_boundary(data[: intact_lengths_end(data, start.offset)], start)
+        except FileNotFoundError:
+            return None
+        reader = RelayLogReader(self._channel, verify_checksums=False, by_gtid=self._by_gtid)
+        at = end.source
+        return reader if reader.open(RelayLogInfo(names[-1], end.offset, at.log_name, at.log_pos)) else None
+
+
+def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | None, seen: MysqlGtidSet) -> bool:
+    """Whether a group may have changed one of these tables (None: any) and is not among those that are `seen`."""
+    scan = groups.scan
+    kind, gtid_at = int(scan.kind[number]), scan.gtid_offset[number : number + 1]
+    if kind == GroupKind.CONTROL and gtid_at[0] < 0:
+        return False
+    if seen and gtid_at[0] >= 0:
+        gtids = gtids_at(groups.data, gtid_at, scan.description_at)[0]
+        if gtids and gtids.is_subset_of(seen):
+            return False
+    if kind != GroupKind.ROWS or scan.has_payload[number] or tables is None:
+        return True
+    events = scan_events(groups.data[: int(scan.end[number])], int(scan.start[number]))
+    maps = events.offsets[:-1][events.type_codes == EventType.TABLE_MAP].tolist()
+    return any(_table(groups.data, at) in tables for at in maps)
+
+
+def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
+    """Whether a group is a statement of its own, not rows, whose text may name one of these tables."""
+    scan = groups.scan
+    is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
+    if scan.kind[number] != GroupKind.QUERY and not is_half:
+        return False
+    text = groups.data[int(scan.start[number]) : int(scan.end[number])].tobytes()
+    return any(_may_stand_in(text, name) for _, name in tables)
+
+
+def _may_stand_in(text: bytes, name: str) -> bool:
+    if not name.isascii() or "`" in name:
+        return True  # written in whatever character set, or otherwise
+    return re.search(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", text, re.IGNORECASE) is not None
+
+
+def alike(name: TableName) -> TableName:
+    """As both functions want names: sources differ in what case they log."""
+    return name[0].casefold(), name[1].casefold()
+
+
+def gtids_of(groups: RelayGroups, count: int) -> MysqlGtidSet:
+    """Of so many of the groups."""
+    offsets = groups.scan.gtid_offset[:count]
+    return gtids_at(groups.data, offsets[offsets >= 0], groups.scan.description_at)[0]
+
+
+def count_up_to(groups: RelayGroups, end: BinlogPosition) -> int:
+    """How many of the groups end at `end` or before it."""
+    ends = (groups.scan.source_position(number) for number in range(len(groups.scan)))
+    return next((number for number, at in enumerate(ends) if end.is_before(at)), len(groups.scan))
+
+
+def _table(data: ByteArray, at: int) -> TableName:
+    at += _NAMES_AT
+    length = int(data[at])
+    database = data[at + 1 : at + 1 + length]
+    at += length + 2
+    table = data[at + 1 : at + 1 + int(data[at])]
+    one, other = (part.tobytes().decode("utf-8", "surrogateescape") for part in (database, table))
+    return alike((one, other))

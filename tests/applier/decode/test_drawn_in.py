@@ -1,0 +1,33 @@
+"""Which tables a statement draws into a copy."""
+
+from __future__ import annotations
+
+import pytest
+
+from rplctl.applier.decode.drawn_in import drawn_in
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.applier.decode.row_stream import run_of
+from rplctl.event.format_description import parse_format_description
+from tests.relay_log.stream import FakeSource
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("RENAME TABLE t TO _t_del, _t_gho TO t", ["_t_del", "_t_gho"]),
+        ("CREATE TABLE a LIKE t", ["a"]),
+        ("CREATE TABLE left_out LIKE t", []),
+        ("CREATE TABLE t LIKE a", []),
+        ("ALTER TABLE t RENAME TO a", ["a"]),
+        ("DROP TABLE t, u", []),
+        ("DROP TABLE a, b", []),
+        ("ALTER TABLE a ADD x INT", []),
+        ("ALTER TABLE a ADD x 'no end", []),
+    ],
+)
+def test_what_changes_beside_tables_that_wait_is_copied_too(sql: str, names: list[str]) -> None:
+    source = FakeSource(checksum=0)
+    description = parse_format_description(source.description(0))
+    rules = ReplicationFilter(ignore_table=("d.left_out",), waiting=frozenset({("d", "t"), ("d", "u")}))
+    run = run_of([source.query(sql)], description)
+    assert drawn_in(run, rules) == [("d", name) for name in names]
