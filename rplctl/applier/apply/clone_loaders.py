@@ -26,14 +26,17 @@ class Loaders:
         self._threads: ThreadPoolExecutor | None = None
 
     def run(self, work: Callable[[Target], None]) -> None:
-        """`work` on each connection at the same time, until all have ended; it keeps its errors for the caller."""
+        """`work` on each connection at the same time, until all have ended. Raises what one of them raised."""
         if self._is_alone:
             return work(self._target)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(CONNECTIONS, "rplctl-load")
             dialect = dialect_of(self._target.kind)
             self._others = [dialect.open_target(self._target.engine) for _ in range(CONNECTIONS)]
-        wait([self._threads.submit(work, target) for target in self._others])
+        begun = [self._threads.submit(work, target) for target in self._others]
+        wait(begun)
+        for ended in begun:
+            ended.result()
         return None
 
     def close(self) -> None:
