@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import rplctl.target.mysql.dialect
 from rplctl.command.doctor import FAIL, OK, WARN, doctor
 from rplctl.config import Config
 from rplctl.handshake import Protection
+from rplctl.target.mysql.dialect import MysqlDialect
 from tests.handshake.test_rogue_server import PASSWORD, Thief
 from tests.kit.servers import MariadbServer
 
@@ -45,7 +45,7 @@ def test_a_remote_target_that_anyone_could_be_is_warned_of(
 ) -> None:
     found = {finding.Check: finding for finding in doctor(Config(tmp_path, target=mariadb.url()), [])}
     assert found["target connection"].Detail.startswith("on this machine")
-    monkeypatch.setattr(rplctl.target.mysql.dialect, "protection", lambda _: protection)
+    monkeypatch.setattr(MysqlDialect, "protection", staticmethod(lambda _: protection))
     found = {finding.Check: finding for finding in doctor(Config(tmp_path, target=mariadb.url()), [])}
     assert found["target connection"].Result == result
     assert ("ssl_ca=FILE" in found["target connection"].Hint) == (result == WARN)
