@@ -31,8 +31,8 @@ NESTED: Final = 5
 ENCRYPTED: Final = 6
 TABLE_FULL: Final = 7
 
-# Columns of the result; the first seven are those of GroupScan.
-COLUMNS: Final = 8
+# Columns of the result; the first eight are those of GroupScan.
+COLUMNS: Final = 9
 FLAG_ROWS: Final = 1
 FLAG_STATEMENT: Final = 2
 FLAG_SAVEPOINT: Final = 4
@@ -50,8 +50,9 @@ PHASE: Final = 3
 START: Final = 4
 TIMESTAMP: Final = 5
 GTID_AT: Final = 6
-FLAGS: Final = 7
-REGISTERS: Final = 8
+ROW_EVENTS: Final = 7
+FLAGS: Final = 8
+REGISTERS: Final = 9
 
 IDLE: Final = 0
 PENDING: Final = 1
@@ -79,6 +80,7 @@ def _open(registers: NDArray[np.int64], phase: int, at: int, timestamp: int) -> 
     registers[START] = at
     registers[TIMESTAMP] = timestamp
     registers[GTID_AT] = -1
+    registers[ROW_EVENTS] = 0
     registers[FLAGS] = 0
 
 
@@ -181,6 +183,7 @@ def _step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, even
         return _query(data, registers, at, end)
     if event_class == c.ROWS or event_class == c.TABLE_MAP:
         registers[FLAGS] |= FLAG_ROWS
+        registers[ROW_EVENTS] += 1 if event_class == c.ROWS else 0
         registers[FLAGS] |= FLAG_COMPRESSED if data[at + 4] >= _FIRST_COMPRESSED else 0
         if registers[PHASE] == PENDING:
             registers[PHASE] = TRANSACTION
@@ -212,6 +215,7 @@ def _rare_step(registers: NDArray[np.int64], event_class: int) -> int:
         return _ENDS if registers[PHASE] == PENDING else _GOES_ON
     elif event_class == c.PAYLOAD:
         registers[FLAGS] |= FLAG_PAYLOAD | FLAG_ROWS
+        registers[ROW_EVENTS] += 1
         return _ENDS if registers[PHASE] == PENDING else _GOES_ON
     elif event_class == c.UNKNOWN:
         registers[FLAGS] |= FLAG_UNKNOWN
@@ -241,7 +245,8 @@ def _emit(
     table[count, 4] = registers[POSITION] + registers[INEXACT]
     table[count, 5] = log_index
     table[count, 6] = registers[GTID_AT]
-    table[count, 7] = registers[FLAGS]
+    table[count, 7] = registers[ROW_EVENTS]
+    table[count, 8] = registers[FLAGS]
     registers[PHASE] = IDLE
 
 
@@ -311,7 +316,7 @@ def run_groups(
         if cut == _NESTED:
             return count, mark_count, PARTIAL_BEFORE_RECONNECT, at
         if cut == _ENDS:
-            registers[GTID_AT], registers[FLAGS] = -1, 0
+            registers[GTID_AT], registers[ROW_EVENTS], registers[FLAGS] = -1, 0, 0
             _emit(table, count, registers, at, 0, log_index)
             count += 1
         if not move_position(data, registers, at, event_class):

@@ -64,6 +64,7 @@ class GroupScan:
     source_end: NDArray[np.int64]
     source_log: NDArray[np.int64]  # index into log_names
     gtid_offset: NDArray[np.int64]  # offset of the GTID event in data, or -1
+    row_events: NDArray[np.int64]
     has_payload: NDArray[np.bool_]  # holds TRANSACTION_PAYLOAD: decompress and scan its inside before applying
     unfolds: NDArray[np.bool_]  # holds compressed events: what they unfold to may be far more
     log_names: tuple[str, ...]
@@ -127,8 +128,9 @@ def scan_groups(
         source_end=columns[4],
         source_log=columns[5],
         gtid_offset=columns[6],
-        has_payload=(columns[7] & kernel.FLAG_PAYLOAD) != 0,
-        unfolds=(columns[7] & (kernel.FLAG_PAYLOAD | kernel.FLAG_COMPRESSED)) != 0,
+        row_events=columns[7],
+        has_payload=(columns[8] & kernel.FLAG_PAYLOAD) != 0,
+        unfolds=(columns[8] & (kernel.FLAG_PAYLOAD | kernel.FLAG_COMPRESSED)) != 0,
         log_names=tuple(names),
         complete_end=int(columns[1][-1]) if len(table) else offset,
         first_source=source,

@@ -1,8 +1,10 @@
 """The event before every transaction: GTID (33), ANONYMOUS_GTID (34) and GTID_TAGGED (42) of MySQL, MARIADB_GTID (162).
 
-    33, 34: u8 flags, 16 bytes UUID, i64 number; then when and how it was committed, which we do not ask for
+    33, 34: u8 flags, 16 bytes UUID, i64 number, u8 2, i64 last committed, i64 sequence, 7 bytes commit time (µs;
+            bit 55: 7 more of the original commit), packed transaction length, u32 server version (bit 31: u32 more)
     42:     serialization format: varint version, size, last field that may not be ignored; then (field id, value)*
-    162:    u64 sequence, u32 domain, u8 flags, [u64 commit id], [i32 format id, u8, u8, XID], …, zeros up to 19 bytes
+    162:    u64 sequence, u32 domain, u8 flags, [u64 commit id], [i32 format id, u8, u8, XID], [u8 more flags, …],
+            padded with zeros to 19 bytes
 A varint has as many further bytes as its first byte has trailing ones; signed ones keep the sign in the lowest bit.
 """
 
@@ -20,7 +22,10 @@ from rplctl.event.gtid import TAGGED_FORMAT, Interval, MysqlGtidSet, Source, mer
 from rplctl.event.header import format_error, parse_header
 from rplctl.event.types import EventType
 
+_LOGICAL_CLOCK = 2
 MARIADB_LENGTH = 19  # bytes; shorter ones are padded
+_HAS_ORIGINAL_TIME = 1 << 55
+_HAS_ORIGINAL_VERSION = 1 << 31
 _LARGEST_NUMBER = (1 << 63) - 1
 
 
@@ -33,6 +38,14 @@ class MariadbGtidFlag(IntFlag):
     DDL = 32
     PREPARED_XA = 64
     COMPLETED_XA = 128
+
+
+class MariadbGtidExtra(IntFlag):
+    MULTI_ENGINE = 1
+    START_ALTER = 2
+    COMMIT_ALTER = 4
+    ROLLBACK_ALTER = 8
+    THREAD_ID = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +63,20 @@ class Xid:
 
 @dataclass(frozen=True, slots=True)
 class MysqlGtid:
+    """Times are microseconds since 1970, 0 = not logged; versions as 80036 for 8.0.36."""
+
     server_uuid: str
     number: int  # 0 for an anonymous transaction
     tag: str = ""
+    flags: int = 0
+    last_committed: int = 0
+    sequence_number: int = 0
+    immediate_commit_time: int = 0
+    original_commit_time: int = 0
+    transaction_length: int = 0
+    immediate_server_version: int = 0
+    original_server_version: int = 0
+    commit_group_ticket: int = 0
 
     @property
     def is_anonymous(self) -> bool:
@@ -70,7 +94,12 @@ class MariadbGtid:
     server_id: int
     sequence: int
     flags: MariadbGtidFlag
+    commit_id: int = 0
     xid: Xid | None = None
+    extra: MariadbGtidExtra = MariadbGtidExtra(0)
+    extra_engines: int = 0
+    alter_sequence: int = 0  # of the START ALTER that this COMMIT or ROLLBACK ALTER ends
+    thread_id: int = 0
 
     def __str__(self) -> str:
         return f"{self.domain}-{self.server_id}-{self.sequence}"
@@ -93,12 +122,43 @@ def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
 
 
 def _parse_untagged(body: EventCursor) -> MysqlGtid:
-    body.skip(1)
+    flags = body.unsigned(1)
     server_uuid = str(uuid.UUID(bytes=body.take(16)))
     number = body.signed(8)
     if not 0 <= number < _LARGEST_NUMBER:
         raise body.error(f"GTID number {number} is impossible")
-    return MysqlGtid(server_uuid, number)
+    if not body.remaining or body.unsigned(1) != _LOGICAL_CLOCK:
+        return MysqlGtid(server_uuid, number, flags=flags)  # MySQL 5.6
+    last_committed, sequence_number = body.signed(8), body.signed(8)
+    immediate = original = length = immediate_version = original_version = ticket = 0
+    if body.remaining >= 7:  # MySQL 8.0
+        immediate = original = body.unsigned(7)
+        if immediate & _HAS_ORIGINAL_TIME:
+            immediate &= ~_HAS_ORIGINAL_TIME
+            original = body.unsigned(7)
+    if body.remaining:
+        length = body.packed_length()
+    if body.remaining >= 4:
+        immediate_version = original_version = body.unsigned(4)
+        if immediate_version & _HAS_ORIGINAL_VERSION:
+            immediate_version &= ~_HAS_ORIGINAL_VERSION
+            original_version = body.unsigned(4)
+    if body.remaining >= 8:
+        ticket = body.unsigned(8)
+    return MysqlGtid(
+        server_uuid,
+        number,
+        "",
+        flags,
+        last_committed,
+        sequence_number,
+        immediate,
+        original,
+        length,
+        immediate_version,
+        original_version,
+        ticket,
+    )
 
 
 def _varint(body: EventCursor) -> int:
@@ -124,24 +184,40 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
     if size > body.end - start + 1:
         raise body.error(f"GTID_TAGGED says it has {size} bytes")
     last_needed = _varint(body)
-    server_uuid, tag, number = "", "", 0
+    values: dict[int, int] = {}
+    server_uuid, tag = "", ""
     while body.remaining:
         field = _varint(body)
         if field == 1:
             server_uuid = str(uuid.UUID(bytes=_varint_bytes(body)))
         elif field == 3:
             tag = body.take(_varint(body)).decode("ascii", "replace")
-        elif field == 2:
-            number = _signed_varint(body)
+        elif field in (2, 4, 5):
+            values[field] = _signed_varint(body)
         elif field <= 11:
-            _varint(body)
+            values[field] = _varint(body)
         elif field <= last_needed:
             raise body.error(f"GTID_TAGGED has an unknown field {field}")
         else:
             break  # newer fields, which may be ignored
+    number = values.get(2, 0)
     if not server_uuid or not 0 < number < _LARGEST_NUMBER:
         raise body.error("GTID_TAGGED without UUID or number")
-    return MysqlGtid(server_uuid, number, tag)
+    immediate, version = values.get(6, 0), values.get(9, 0)
+    return MysqlGtid(
+        server_uuid,
+        number,
+        tag,
+        values.get(0, 0),
+        values.get(4, 0),
+        values.get(5, 0),
+        immediate,
+        values.get(7, immediate),
+        values.get(8, 0),
+        version,
+        values.get(10, version),
+        values.get(11, 0),
+    )
 
 
 def _varint_bytes(body: EventCursor) -> bytes:
@@ -155,12 +231,17 @@ def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
     if body.remaining < MARIADB_LENGTH:
         raise body.error(f"A GTID event of {body.remaining} bytes, {MARIADB_LENGTH} are the least")
     sequence, domain, flags = body.unsigned(8), body.unsigned(4), MariadbGtidFlag(body.unsigned(1))
-    body.skip(8 if flags & MariadbGtidFlag.GROUP_COMMIT_ID else 0)
+    commit_id = body.unsigned(8) if flags & MariadbGtidFlag.GROUP_COMMIT_ID else 0
     xid = None
     if flags & (MariadbGtidFlag.PREPARED_XA | MariadbGtidFlag.COMPLETED_XA):
         format_id, gtrid_length, bqual_length = body.signed(4), body.unsigned(1), body.unsigned(1)
         xid = Xid(format_id, body.take(gtrid_length), body.take(bqual_length))
-    return MariadbGtid(domain, server_id, sequence, flags, xid)
+    extra = MariadbGtidExtra(body.unsigned(1) if body.remaining else 0)
+    engines = body.unsigned(1) if extra & MariadbGtidExtra.MULTI_ENGINE else 0
+    ends_alter = extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER)
+    alter_sequence = body.unsigned(8) if ends_alter else 0
+    thread_id = body.unsigned(4) if extra & MariadbGtidExtra.THREAD_ID else 0
+    return MariadbGtid(domain, server_id, sequence, flags, commit_id, xid, extra, engines, alter_sequence, thread_id)
 
 
 def decode_gtid_set(data: bytes) -> MysqlGtidSet:

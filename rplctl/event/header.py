@@ -29,6 +29,7 @@ ENCRYPTED_MAGIC: Final = b"\xfdbin"
 MAX_EVENT_LENGTH: Final = 1 << 31  # no server writes or sends more than 1 GiB in one event; leave room for doubt
 
 FLAG_BINLOG_IN_USE: Final = 0x0001  # on a FORMAT_DESCRIPTION: the file was not closed; not part of its checksum
+FLAG_THREAD_SPECIFIC: Final = 0x0004  # a QUERY that uses temporary tables
 FLAG_SUPPRESS_USE: Final = 0x0008
 FLAG_ARTIFICIAL: Final = 0x0020  # made by the dump thread, in no file of the source
 FLAG_RELAY_LOG: Final = 0x0040  # written by the replica itself: its end_log_pos is none of the source's

@@ -30,6 +30,7 @@ class NetChanges:
     expect_present[k]  the first operation found the key present (update, delete) or absent (insert)
     key_image[k]       an image that holds the key's cells; those which it lacks are in image key_fallback[k]
     final_image[k]     the last image of the row, -1 when the row is absent at the end
+    first_change[k]    number of the change that touched the key first
     origin[k]          the entry under whose key the target holds the row that supplies missing columns; -1 when
                        the row was inserted within these changes, or is absent at the end
     cell_image[k, c]   the image that supplies column c, -1 when none does; None when all images are full
@@ -42,6 +43,7 @@ class NetChanges:
     key_image: Ints
     key_fallback: Ints
     final_image: Ints
+    first_change: Ints
     origin: Ints
     cell_image: npt.NDArray[np.int32] | None
     conflict: int
@@ -71,7 +73,7 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
     most = 2 * changes  # an update may touch two keys
     key_images = np.empty((most, 2), np.int64)  # the image of the key, and the one for columns which that one lacks
     expect = np.zeros(most, np.uint8)
-    state = np.empty((most, 2), np.int64)  # final image (-1 = absent), origin
+    state = np.empty((most, 3), np.int64)  # final image (-1 = absent), first change, origin
     cell_image = np.empty((0, 0) if full else (most, images.column_count), np.int32)
     size, conflict, no_base = _net_changes(
         images.data,
@@ -84,12 +86,13 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
         (key_images, expect, state, cell_image),
     )
     key_image, key_fallback = np.ascontiguousarray(key_images[:size].T)
-    final_image, origin = np.ascontiguousarray(state[:size].T)
+    final_image, first_change, origin = np.ascontiguousarray(state[:size].T)
     return NetChanges(
         expect[:size].view(np.bool_),
         key_image,
         key_fallback,
         final_image,
+        first_change,
         origin,
         None if full else cell_image[:size],
         int(conflict),
@@ -205,7 +208,8 @@ def _net_changes(
                 size += 1
                 expect[entry] = 1
                 state[entry, 0] = before[i]
-                state[entry, 1] = entry
+                state[entry, 1] = i
+                state[entry, 2] = entry
                 if partial:
                     _copy_cells(cell_image, entry, none)
                     _overlay(starts, before[i], cell_image, entry)
@@ -219,18 +223,19 @@ def _net_changes(
             if target == size:
                 size += 1
                 state[target, 0] = -1
-                state[target, 1] = -1
+                state[target, 1] = i
+                state[target, 2] = -1
                 if partial:
                     _copy_cells(cell_image, target, none)
             elif state[target, 0] >= 0:
                 return size, np.int64(i), no_base
             if entry >= 0:  # the row moves to another key and takes its cells with it
-                state[target, 1] = state[entry, 1]
+                state[target, 2] = state[entry, 2]
                 if partial:
                     _copy_cells(cell_image, target, entry)
         if entry >= 0 and entry != target or ops[i] == 3:
             state[entry, 0] = -1
-            state[entry, 1] = -1
+            state[entry, 2] = -1
             if partial:
                 _copy_cells(cell_image, entry, none)
         if ops[i] != 3:

@@ -17,14 +17,14 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.charset import charset_of, decode_text
 from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import FLAG_SUPPRESS_USE, format_error, parse_header
+from rplctl.event.gtid_event import MariadbGtidExtra
+from rplctl.event.header import FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC, format_error, parse_header
 from rplctl.event.inflate import MAX_INFLATED, inflate
 from rplctl.event.types import EventType
 from rplctl.mask import masked
 
 _UTF8MB4 = 45
 _TOO_MANY_DATABASES = 254
-_ENDS_ALTER = 4 | 8  # MariaDB: COMMIT ALTER, ROLLBACK ALTER; the number of its START ALTER follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class QueryContext:
 
     flags2: int | None = None  # bits: 14 sql_auto_is_null, 19 autocommit=0, 26 foreign_key_checks=0, 27 unique_checks=0
     sql_mode: int | None = None
+    catalog: str | None = None
     auto_increment: tuple[int, int] | None = None  # increment, offset
     client_collation: int | None = None  # the charset triple, as collation ids
     connection_collation: int | None = None
@@ -40,12 +41,18 @@ class QueryContext:
     database_collation: int | None = None
     time_zone: str | None = None
     lc_time_names: int | None = None
+    table_map_for_update: int | None = None
+    invoker: tuple[str, str] | None = None  # user, host
+    updated_databases: tuple[str, ...] | None = None
     microseconds: int = 0
     explicit_defaults_for_timestamp: bool | None = None
     ddl_xid: int | None = None
     default_collation_for_utf8mb4: int | None = None
     sql_require_primary_key: bool | None = None
     default_table_encryption: bool | None = None
+    enable_cascade_triggers: bool | None = None
+    gtid_extra: MariadbGtidExtra = MariadbGtidExtra(0)  # MariaDB: START / COMMIT / ROLLBACK ALTER
+    alter_sequence: int = 0
     character_set_collations: tuple[tuple[int, int], ...] = ()  # MariaDB: (charset's default, chosen collation)
 
 
@@ -53,10 +60,12 @@ class QueryContext:
 class Query:
     timestamp: int
     thread_id: int
+    execution_time: int
     error_code: int
     database: str
     sql_bytes: bytes  # in the client's charset
     context: QueryContext
+    uses_temporary_tables: bool
     suppress_use: bool
 
     @property
@@ -106,9 +115,8 @@ def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteL
 
 def _parse(event: bytes, body: EventCursor) -> tuple[Query, tuple[int, int, int, int] | None]:
     header = parse_header(event)
-    thread_id = body.unsigned(4)
-    body.skip(4)  # seconds that it took
-    database_length, error_code, status_length = body.unsigned(1), body.unsigned(2), body.unsigned(2)
+    thread_id, execution_time, database_length = body.unsigned(4), body.unsigned(4), body.unsigned(1)
+    error_code, status_length = body.unsigned(2), body.unsigned(2)
     load = None
     if header.type_code == EventType.EXECUTE_LOAD_QUERY:
         load = (body.unsigned(4), body.unsigned(4), body.unsigned(4), body.unsigned(1))
@@ -124,10 +132,12 @@ def _parse(event: bytes, body: EventCursor) -> tuple[Query, tuple[int, int, int,
     query = Query(
         header.timestamp,
         thread_id,
+        execution_time,
         error_code,
         database,
         sql,
         context,
+        uses_temporary_tables=bool(header.flags & FLAG_THREAD_SPECIFIC),
         suppress_use=bool(header.flags & FLAG_SUPPRESS_USE),
     )
     return query, load
@@ -159,15 +169,26 @@ def _charsets(body: EventCursor, context: QueryContext) -> QueryContext:
 
 def _updated_databases(body: EventCursor, context: QueryContext) -> QueryContext:
     count = body.unsigned(1)
-    for _ in range(count if count != _TOO_MANY_DATABASES else 0):
+    if count == _TOO_MANY_DATABASES:
+        return context
+    names: list[str] = []
+    for _ in range(count):
         end = body.data.find(b"\0", body.position, body.end)
-        body.skip(max(end - body.position, 0) + 1)
-    return context
+        names.append(_text(body, max(end - body.position, 0)))
+        body.skip(1)
+    return replace(context, updated_databases=tuple(names))
+
+
+def _old_catalog(body: EventCursor, context: QueryContext) -> QueryContext:
+    catalog = _text(body, body.unsigned(1))
+    body.skip(1)
+    return replace(context, catalog=catalog)
 
 
 def _gtid_flags(body: EventCursor, context: QueryContext) -> QueryContext:
-    body.skip(8 if body.unsigned(1) & _ENDS_ALTER else 0)
-    return context
+    extra = MariadbGtidExtra(body.unsigned(1))
+    ends_alter = extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER)
+    return replace(context, gtid_extra=extra, alter_sequence=body.unsigned(8) if ends_alter else 0)
 
 
 def _collation_map(body: EventCursor, context: QueryContext) -> QueryContext:
@@ -183,30 +204,24 @@ def _ignored(width: int) -> Callable[[EventCursor, QueryContext], QueryContext]:
     return read
 
 
-def _ignored_names(count: int, *, behind: int = 0) -> Callable[[EventCursor, QueryContext], QueryContext]:
-    """`behind`: bytes behind each of them."""
-
-    def read(body: EventCursor, context: QueryContext) -> QueryContext:
-        for _ in range(count):
-            body.skip(body.unsigned(1) + behind)
-        return context
-
-    return read
+def _invoker(body: EventCursor, context: QueryContext) -> QueryContext:
+    user = _text(body, body.unsigned(1))
+    return replace(context, invoker=(user, _text(body, body.unsigned(1))))
 
 
 _STATUS: dict[int, Callable[[EventCursor, QueryContext], QueryContext]] = {
     0: lambda b, c: replace(c, flags2=b.unsigned(4)),
     1: lambda b, c: replace(c, sql_mode=b.unsigned(8)),
-    2: _ignored_names(1, behind=1),  # the catalog, and NUL: MySQL 5.0
+    2: _old_catalog,
     3: lambda b, c: replace(c, auto_increment=(b.unsigned(2), b.unsigned(2))),
     4: _charsets,
     5: lambda b, c: replace(c, time_zone=_text(b, b.unsigned(1))),
-    6: _ignored_names(1),  # the catalog
+    6: lambda b, c: replace(c, catalog=_text(b, b.unsigned(1))),
     7: lambda b, c: replace(c, lc_time_names=b.unsigned(2)),
     8: lambda b, c: replace(c, database_collation=b.unsigned(2)),
-    9: _ignored(8),  # the tables of a multi-table UPDATE
+    9: lambda b, c: replace(c, table_map_for_update=b.unsigned(8)),
     10: _ignored(4),  # master_data_written of MySQL 5.0
-    11: _ignored_names(2),  # user and host of the invoker
+    11: _invoker,
     12: _updated_databases,
     13: lambda b, c: replace(c, microseconds=b.unsigned(3)),
     16: lambda b, c: replace(c, explicit_defaults_for_timestamp=bool(b.unsigned(1))),
@@ -214,7 +229,7 @@ _STATUS: dict[int, Callable[[EventCursor, QueryContext], QueryContext]] = {
     18: lambda b, c: replace(c, default_collation_for_utf8mb4=b.unsigned(2)),
     19: lambda b, c: replace(c, sql_require_primary_key=bool(b.unsigned(1))),
     20: lambda b, c: replace(c, default_table_encryption=bool(b.unsigned(1))),
-    21: _ignored(1),  # enable_cascade_triggers of MySQL 9.7
+    21: lambda b, c: replace(c, enable_cascade_triggers=bool(b.unsigned(1))),  # MySQL 9.7
     128: lambda b, c: replace(c, microseconds=b.unsigned(3)),
     129: lambda b, c: replace(c, ddl_xid=b.unsigned(8)),
     130: _gtid_flags,

@@ -12,14 +12,14 @@
            …    optional       (type, length, value)*: signedness, collations, names, labels, keys, visibility
 
 Invariant: every tuple of a TableMap has one entry per column; None = the source did not log it (MariaDB logs none by
-default, MySQL only signedness and collations). Optional metadata of other types (keys, visibility, …) is
-stepped over: it is optional.
+default, MySQL only signedness and collations). Optional metadata of a type that we do not know is stepped over: it is
+optional.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final
@@ -141,6 +141,10 @@ class TableMap:
     charsets: tuple[int, ...] | None = None  # collation ids; 0 for columns without characters, 63 = binary
     column_names: tuple[str, ...] | None = None
     labels: tuple[tuple[bytes, ...] | None, ...] | None = None  # members of ENUM and SET in their charset's bytes
+    geometry_types: tuple[int, ...] | None = None  # 0 for other columns
+    primary_key: tuple[tuple[int, int], ...] | None = None  # (column index, prefix characters or 0)
+    visibility: tuple[bool, ...] | None = None
+    vector_dimensions: tuple[int, ...] | None = field(default=None)
 
     @property
     def column_count(self) -> int:
@@ -282,6 +286,39 @@ def _labels(column_type: ColumnType) -> Callable[[EventCursor, TableMap], TableM
     return read
 
 
+def _per_column(body: EventCursor, table_map: TableMap, column_type: ColumnType) -> tuple[int, ...]:
+    values = [0] * table_map.column_count
+    for column in _columns_of(table_map, frozenset({column_type})):
+        values[column] = body.packed_length()
+    return tuple(values)
+
+
+def _read_geometry(body: EventCursor, table_map: TableMap) -> TableMap:
+    return replace(table_map, geometry_types=_per_column(body, table_map, ColumnType.GEOMETRY))
+
+
+def _read_vector(body: EventCursor, table_map: TableMap) -> TableMap:
+    return replace(table_map, vector_dimensions=_per_column(body, table_map, ColumnType.VECTOR))
+
+
+def _primary_key(*, with_prefix: bool) -> Callable[[EventCursor, TableMap], TableMap]:
+    def read(body: EventCursor, table_map: TableMap) -> TableMap:
+        parts: list[tuple[int, int]] = []
+        while body.remaining:
+            column = body.packed_length()
+            if column >= table_map.column_count:
+                raise body.error(f"Primary key column {column} is not in the table")
+            parts.append((column, body.packed_length() if with_prefix else 0))
+        return replace(table_map, primary_key=tuple(parts))
+
+    return read
+
+
+def _read_visibility(body: EventCursor, table_map: TableMap) -> TableMap:
+    count = table_map.column_count
+    return replace(table_map, visibility=_bits(body.take((count + 7) // 8), count))
+
+
 _LABELLED = frozenset({ColumnType.ENUM, ColumnType.SET})
 _OPTIONAL: dict[int, Callable[[EventCursor, TableMap], TableMap]] = {
     1: _read_signedness,
@@ -290,8 +327,13 @@ _OPTIONAL: dict[int, Callable[[EventCursor, TableMap], TableMap]] = {
     4: _read_names,
     5: _labels(ColumnType.SET),
     6: _labels(ColumnType.ENUM),
+    7: _read_geometry,
+    8: _primary_key(with_prefix=False),
+    9: _primary_key(with_prefix=True),
     10: _default_charsets(_LABELLED),
     11: _column_charsets(_LABELLED),
+    12: _read_visibility,
+    13: _read_vector,
 }
 _WITH_GEOMETRY = _CHARACTER | {ColumnType.GEOMETRY}  # MariaDB's GEOMETRY is a BLOB with a charset (binary)
 _OPTIONAL_MARIADB = {**_OPTIONAL, 2: _default_charsets(_WITH_GEOMETRY), 3: _column_charsets(_WITH_GEOMETRY)}

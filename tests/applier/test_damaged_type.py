@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rplctl.errors import BinlogFormatError, RplError
-from rplctl.event.scan import scan_events, scan_groups
+from rplctl.event.scan import event_offsets, scan_groups
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.reader import RelayGroups
@@ -22,8 +22,7 @@ from tests.applier.demo_log import demo_groups
 from tests.applier.instance import Instance
 
 WHOLE = demo_groups()
-INDEX = scan_events(WHOLE.data, 4)
-OFFSETS, TYPES = INDEX.offsets, INDEX.type_codes
+OFFSETS, TYPES = event_offsets(WHOLE.data, 4)
 FLIPS = [(event, bit) for event in range(len(TYPES)) for bit in range(8)]
 LIKE_STOP = [(event, 4) for event in np.flatnonzero(TYPES == EventType.TABLE_MAP).tolist()][:3]
 

@@ -29,7 +29,7 @@ from rplctl.event.events import (
     parse_rotate,
 )
 from rplctl.event.format_description import FormatDescription, build_format_description, parse_format_description
-from rplctl.event.gtid_event import MariadbGtid, MariadbGtidFlag, MysqlGtid, Xid, parse_gtid
+from rplctl.event.gtid_event import MariadbGtid, MariadbGtidExtra, MariadbGtidFlag, MysqlGtid, Xid, parse_gtid
 from rplctl.event.header import BINLOG_MAGIC, FLAG_ARTIFICIAL, FLAG_IGNORABLE, parse_header
 from rplctl.event.query import ExecuteLoadQuery, parse_execute_load, parse_query
 from rplctl.event.types import EventType
@@ -47,17 +47,30 @@ def test_every_event_of_a_real_log_is_read(case: str) -> None:
             assert parse_event(raw, description) is not None
 
 
-def test_mysql_gtids_are_numbered_in_the_order_of_the_log() -> None:
-    gtids = [parse_gtid(raw, d) for raw, d in described(log("my97-torture-mixed")) if raw[4] == EventType.GTID]
-    numbers = [gtid.number for gtid in gtids if isinstance(gtid, MysqlGtid)]
-    assert numbers == list(range(numbers[0], numbers[0] + len(gtids)))
+def test_mysql_gtids_carry_times_lengths_and_versions() -> None:
+    data = log("my97-torture-mixed")
+    gtids = [parse_gtid(raw, d) for raw, d in described(data) if raw[4] == EventType.GTID]
+    ends = [end for end, _, _ in bounds("my97-torture-mixed")]
+    first = gtids[0]
+    assert isinstance(first, MysqlGtid)
+    assert first.immediate_server_version == first.original_server_version == 90704
+    assert first.immediate_commit_time == first.original_commit_time
+    assert abs(first.immediate_commit_time / 1e6 - parse_header(data, 158).timestamp) < 2
+    lengths = [gtid.transaction_length for gtid in gtids if isinstance(gtid, MysqlGtid)]
+    assert lengths[1:] == [end - start for start, end in zip(ends, ends[1:], strict=False)]
 
 
-def test_tagged_gtids_carry_their_tags() -> None:
+def test_tagged_gtids_carry_the_same() -> None:
     raws = [(raw, d) for raw, d in described(log("mysql-tagged")) if raw[4] == EventType.GTID_TAGGED]
     gtids = [parse_gtid(raw, d) for raw, d in raws]
     uuid = "ec97b2de-e55d-11f1-897b-02fc00000001"
     assert [str(gtid) for gtid in gtids] == [f"{uuid}:tag_a:1", f"{uuid}:tag_a:2", f"{uuid}:zz:1"]
+    first = gtids[0]
+    assert isinstance(first, MysqlGtid)
+    assert (first.immediate_server_version, first.original_server_version) == (90704, 90704)
+    assert first.immediate_commit_time == first.original_commit_time > 1_700_000_000_000_000
+    assert first.transaction_length == 339 - 158
+    assert (first.last_committed, first.sequence_number) == (0, 1)
 
 
 def test_an_anonymous_gtid_says_so() -> None:
@@ -69,13 +82,18 @@ def test_gtids_of_mysql_56_and_57_are_shorter() -> None:
     old = bytes(17) + (5).to_bytes(8, "little")
     assert parse_gtid(event(33, old), MYSQL) == MysqlGtid("00000000-0000-0000-0000-000000000000", 5)
     clock = old + b"\2" + (3).to_bytes(8, "little") + (4).to_bytes(8, "little")
-    assert parse_gtid(event(33, clock), MYSQL) == parse_gtid(event(33, old), MYSQL)
+    parsed = parse_gtid(event(33, clock), MYSQL)
+    assert isinstance(parsed, MysqlGtid)
+    assert (parsed.last_committed, parsed.sequence_number, parsed.transaction_length) == (3, 4, 0)
 
 
-def test_mariadb_gtids_carry_xa() -> None:
+def test_mariadb_gtids_carry_xa_and_alter() -> None:
     gtids = [parse_gtid(raw, d) for raw, d in described(log("mariadb-compressed")) if raw[4] == 162]
     by_number = {gtid.sequence: gtid for gtid in gtids if isinstance(gtid, MariadbGtid)}
     assert str(by_number[6]) == "0-4911-6"
+    assert by_number[6].extra == MariadbGtidExtra.START_ALTER
+    assert by_number[7].extra == MariadbGtidExtra.COMMIT_ALTER
+    assert by_number[7].alter_sequence == 6
     assert by_number[16].flags & MariadbGtidFlag.PREPARED_XA
     assert by_number[17].flags & MariadbGtidFlag.COMPLETED_XA
     assert by_number[16].xid == by_number[17].xid == Xid(1, b"longenoughxid", b"")
@@ -85,15 +103,23 @@ def test_a_query_carries_its_session() -> None:
     raw = next(raw for raw, _ in described(log("my97-torture-mixed")) if raw[4] == 2 and b"CREATE TABLE nopk" in raw)
     parsed = parse_query(raw, MYSQL)
     assert parsed.sql == "CREATE TABLE nopk (a INT, b VARCHAR(20))"
-    assert (parsed.database, parsed.error_code) == ("tt_keys", 0)
+    assert (parsed.database, parsed.error_code, parsed.uses_temporary_tables) == ("tt_keys", 0, False)
     context = parsed.context
     assert (context.client_collation, context.connection_collation, context.server_collation) == (255, 255, 255)
-    assert (context.flags2, context.sql_mode, context.sql_require_primary_key) == (0, 1168113696, False)
+    assert (context.catalog, context.flags2, context.sql_mode) == ("std", 0, 1168113696)
+    assert (context.updated_databases, context.sql_require_primary_key) == (("tt_keys",), False)
+
+
+def test_mysql_97_logs_cascade_triggers_with_statements() -> None:
+    queries = [parse_query(raw, d) for raw, d in described(log("my97-torture-mixed")) if raw[4] == 2]
+    assert {q.context.enable_cascade_triggers for q in queries} == {None, False}
 
 
 def test_a_compressed_query_is_the_statement() -> None:
     queries = [parse_query(raw, d) for raw, d in described(log("mariadb-compressed")) if raw[4] == 165]
     assert "CREATE TABLE my (a INT) ENGINE=MyISAM" in [q.sql for q in queries]
+    alters = [q.context.gtid_extra for q in queries if q.sql.startswith("ALTER")]
+    assert alters == [MariadbGtidExtra.START_ALTER, MariadbGtidExtra.COMMIT_ALTER]
 
 
 def status_query(status: bytes, sql: bytes = b"x") -> bytes:
@@ -121,12 +147,12 @@ def test_status_variables_that_are_rare_are_read() -> None:
     )
     status = b"".join(parts)
     context = parse_query(status_query(status), MYSQL).context
-    assert (context.auto_increment, context.time_zone) == ((2, 5), "+02:00")
-    assert (context.lc_time_names, context.database_collation) == (9, 8)
-    assert (context.microseconds, context.ddl_xid) == (1_000_000, 7)
+    assert (context.catalog, context.auto_increment, context.time_zone) == ("std", (2, 5), "+02:00")
+    assert (context.lc_time_names, context.database_collation, context.invoker) == (9, 8, ("root", "localhost"))
+    assert (context.updated_databases, context.microseconds, context.ddl_xid) == (("a", "b"), 1_000_000, 7)
     assert (context.explicit_defaults_for_timestamp, context.default_table_encryption) == (True, True)
-    assert context.character_set_collations == ((45, 224),)
-    assert parse_query(status_query(b"\x0c\xfe\x07\x09\0"), MYSQL).context.lc_time_names == 9
+    assert (context.alter_sequence, context.character_set_collations) == (9, ((45, 224),))
+    assert parse_query(status_query(b"\x0c\xfe"), MYSQL).context.updated_databases is None
 
 
 def test_an_unknown_status_variable_stops() -> None:

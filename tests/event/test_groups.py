@@ -189,6 +189,7 @@ def test_a_transaction_that_the_source_cut_short_is_passed_over(cut: bytes) -> N
     scan = scanned(GTID, BEGIN, MAP, ROWS, cut, GTID, BEGIN, XID)
     assert scan.kind.tolist() == [K.CONTROL, K.CONTROL, K.ROWS]
     assert scan.gtid_offset[0] == -1
+    assert scan.row_events.tolist() == [0, 0, 0]
     assert scan.end[0] == len(GTID + BEGIN + MAP + ROWS)
 
 

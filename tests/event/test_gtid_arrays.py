@@ -9,7 +9,7 @@ from rplctl.event.format_description import parse_format_description
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_arrays import gtids_at, numbers_by_source
 from rplctl.event.gtid_event import MariadbGtid, parse_gtid
-from rplctl.event.scan import scan_events
+from rplctl.event.scan import event_offsets
 from rplctl.event.types import EventType
 from tests.event.logs import events, log
 
@@ -20,8 +20,8 @@ NAMED = [EventType.GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID]
 def test_they_are_those_of_the_events_one_by_one(case: str) -> None:
     raw = log(case)
     description = parse_format_description(next(events(raw)))
-    index = scan_events(raw, 4)
-    offsets = index.offsets[:-1][np.isin(index.type_codes, NAMED)]
+    starts, types = event_offsets(raw, 4)
+    offsets = starts[:-1][np.isin(types, NAMED)]
     assert len(offsets)
     mysql, mariadb, count = MysqlGtidSet(), MariadbGtidState(), 0
     for at in offsets.tolist():

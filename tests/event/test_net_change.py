@@ -97,6 +97,7 @@ def test_entries_come_in_the_order_of_first_touch() -> None:
     changes: list[Change] = [(None, {0: b"b"}), (None, {0: b"a"}), ({0: b"b"}, {0: b"c"})]
     net, images = net_of(changes, 1, [0])
     assert [key_of(net, images, entry, [0]) for entry in range(3)] == [(b"b",), (b"a",), (b"c",)]
+    assert net.first_change.tolist() == [0, 1, 2]
     assert (net.final_image >= 0).tolist() == [False, True, True]
 
 

@@ -25,6 +25,10 @@ def test_events_of_a_real_log_tile_the_file_and_carry_valid_checksums(case: str)
         header = parse_header(data, int(index.offsets[number]))
         assert header.event_length == index.offsets[number + 1] - index.offsets[number]
         assert header.type_code == index.type_codes[number]
+        assert header.flags == index.flags[number]
+        assert header.timestamp == index.timestamps[number]
+        assert header.end_log_pos == index.end_log_pos[number]
+        assert header.server_id == index.server_ids[number]
 
 
 def test_a_log_torn_at_any_byte_gives_its_whole_events() -> None:

@@ -37,11 +37,15 @@ def test_full_metadata_of_mariadb_fits_the_table_it_came_from() -> None:
     }  # fmt: skip
     assert table.labels is not None
     assert (table.labels[9], table.labels[10], table.labels[0]) == ((b"a", b"\xe9"), (b"p", b"q"), None)
+    assert table.geometry_types is not None
+    assert table.geometry_types[11] == 1
+    assert table.primary_key == ((0, 0),)
     assert table.nullable == (False,) + (True,) * 18
     assert table.type_codes[13:15] == (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
     assert table.metadata[5] == 10 << 8 | 2  # DECIMAL(10,2)
     assert table.metadata[6] == 1 | 1 << 8  # BIT(9): one bit and one byte
     assert table.metadata[7] == 20
+    assert table.visibility is None
 
 
 def test_full_metadata_of_mysql_fits_the_table_it_came_from() -> None:
@@ -52,6 +56,8 @@ def test_full_metadata_of_mysql_fits_the_table_it_came_from() -> None:
     assert table.charsets == (0, 0, 0, 8, 255, BINARY_COLLATION, 0, 0)
     assert table.labels is not None
     assert table.labels[4] == (b"a", "é".encode())
+    assert table.vector_dimensions == (0, 0, 0, 0, 0, 3, 0, 0)
+    assert table.visibility == (True,) * 8
     assert real_type(table.type_codes[4], table.metadata[4]) == ColumnType.ENUM
 
 
@@ -67,7 +73,12 @@ def test_a_vector_of_mysql_counts_among_the_columns_with_a_charset() -> None:
 
 def test_mariadb_logs_no_names_signs_or_charsets_by_default() -> None:
     table = table_maps("ma1011-torture-mixed")[0]
-    assert (table.unsigned, table.charsets, table.column_names) == (None, None, None)
+    assert (table.unsigned, table.charsets, table.column_names, table.primary_key) == (None, None, None, None)
+
+
+def test_a_primary_key_on_a_prefix_says_how_many_characters() -> None:
+    table = next(table for table in table_maps("mariadb-compressed") if table.table == "p")
+    assert table.primary_key == ((2, 10), (0, 0))
 
 
 @pytest.mark.parametrize("case", ["ma1011-torture-row", "my97-torture-row", "my97-torture-rowsquery"])

@@ -41,7 +41,7 @@ from rplctl.event.events import (
     parse_event,
 )
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.gtid_event import MariadbGtidFlag, Xid
+from rplctl.event.gtid_event import MariadbGtidExtra, MariadbGtidFlag, Xid
 from rplctl.event.header import parse_header
 from rplctl.event.images import walk_images
 from rplctl.event.payload import expand_event
@@ -222,8 +222,8 @@ def _query_differences(vendor: str, dumped: DumpedEvent, query: Query, session: 
         if stamp := re.match(rb"SET TIMESTAMP=([\d.]+)", text):
             session["timestamp"] = stamp[1].decode()
         session.update({name.decode(): value.decode() for name, value in _SESSION.findall(text)})
-    words = re.match(rb"Query(?:_compressed)?\tthread_id=(\d+)\texec_time=\d+\terror_code=(\d+)", dumped.text)
-    numbers = (query.thread_id, query.error_code)
+    words = re.match(rb"Query(?:_compressed)?\tthread_id=(\d+)\texec_time=(\d+)\terror_code=(\d+)", dumped.text)
+    numbers = (query.thread_id, query.execution_time, query.error_code)
     if words and tuple(int(word) for word in words.groups()) != numbers:
         yield f"the tool has {dumped.text!r}, we {numbers}"
     if not words and not dumped.text.startswith(b"Execute_load_query"):
@@ -275,9 +275,28 @@ _FLAGS = (
 )
 
 
+def _mysql_gtid(gtid: MysqlGtid) -> list[bytes]:
+    times = (
+        f"last_committed={gtid.last_committed}\tsequence_number={gtid.sequence_number}\t",
+        f"original_committed_timestamp={gtid.original_commit_time}\t",
+        f"immediate_commit_timestamp={gtid.immediate_commit_time}\t",
+        f"transaction_length={gtid.transaction_length}",
+        f"immediate_server_version={gtid.immediate_server_version}*",
+        f"original_server_version={gtid.original_server_version}*",
+    )
+    return [text.encode() for text in (f"SET @@SESSION.GTID_NEXT= '{gtid}'", *times)]
+
+
 def _mariadb_gtid(gtid: MariadbGtid) -> list[bytes]:
     words = [f"GTID {gtid}"]
+    if gtid.flags & MariadbGtidFlag.GROUP_COMMIT_ID:
+        words.append(f" cid={gtid.commit_id}")
     words += [text for flag, text in _GTID_WORDS if gtid.flags & flag]
+    if gtid.extra & MariadbGtidExtra.START_ALTER:
+        words.append("START ALTER")
+    if gtid.extra & (MariadbGtidExtra.COMMIT_ALTER | MariadbGtidExtra.ROLLBACK_ALTER):
+        verb = "COMMIT" if gtid.extra & MariadbGtidExtra.COMMIT_ALTER else "ROLLBACK"
+        words.append(f"{verb} ALTER id= {gtid.alter_sequence}")
     if gtid.xid and gtid.flags & MariadbGtidFlag.PREPARED_XA:
         words.append(_xid(gtid.xid))
     return [word.encode() for word in words]
@@ -304,7 +323,7 @@ _TEXTS: dict[type[Any], Callable[[Any], bytes | list[bytes]]] = {
     Rotate: lambda e: f"Rotate to {e.log_name}  pos: {e.log_pos}".encode(),
     XidEvent: lambda e: f"Xid = {e.xid}".encode(),
     XaPrepare: lambda e: _xid(e.xid).encode(),
-    MysqlGtid: lambda e: f"SET @@SESSION.GTID_NEXT= '{e}'".encode(),
+    MysqlGtid: _mysql_gtid,
     MariadbGtid: _mariadb_gtid,
     GtidList: lambda e: [b"Gtid list", *(f"{d}-{s}-{n}".encode() for d, s, n in e.gtids)],
     PreviousGtids: lambda e: str(e.gtids).encode(),

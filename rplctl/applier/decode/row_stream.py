@@ -26,7 +26,7 @@ from rplctl.event.images import Images, first_columns, walk_images
 from rplctl.event.jit import ByteArray
 from rplctl.event.payload import expand_event
 from rplctl.event.rows import Ints, RowsEvents, parse_rows_events
-from rplctl.event.scan import scan_events
+from rplctl.event.scan import event_offsets
 from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import COMPRESSED, PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.schema.model import TableModel
@@ -127,9 +127,8 @@ def unknown_tables(run: EventRun, catalog: Catalog) -> list[tuple[str, str]]:
 
 def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[tuple[str, str]]:
     """Tables that the whole events of data[start:end] are about; their checksums are not looked at."""
-    index = scan_events(data[start:end])
-    starts, lengths = index.offsets[:-1] + start, np.diff(index.offsets)
-    return unknown_tables(EventRun(data, starts, lengths, index.type_codes, description), Catalog())
+    offsets, types = event_offsets(data[start:end])
+    return unknown_tables(EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description), Catalog())
 
 
 def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
@@ -138,8 +137,7 @@ def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int
     `checksum_algorithm`: in force at `start`. Raises BinlogFormatError 1594, 1743.
     """
     piece = data[start:end]
-    index = scan_events(piece)
-    offsets, types = index.offsets, index.type_codes
+    offsets, types = event_offsets(piece)
     if int(offsets[-1]) != end - start:
         raise BinlogFormatError(
             "the relay log ends inside an event",
@@ -224,9 +222,8 @@ def table_ids(data: ByteArray, starts: Ints) -> Ints:
 def run_of(events: Iterable[bytes], description: FormatDescription) -> EventRun:
     """Whole events without checksums, in a buffer of their own."""
     data = np.frombuffer(b"".join(events), np.uint8)
-    index = scan_events(data)
-    plain = replace(description, checksum_algorithm=CHECKSUM_OFF)
-    return EventRun(data, index.offsets[:-1], np.diff(index.offsets), index.type_codes, plain)
+    offsets, types = event_offsets(data)
+    return EventRun(data, offsets[:-1], np.diff(offsets), types, replace(description, checksum_algorithm=CHECKSUM_OFF))
 
 
 def _expanded(run: EventRun) -> EventRun:

@@ -29,7 +29,7 @@ from rplctl.event.inflate import plain_sizes
 from rplctl.event.jit import ByteArray
 from rplctl.event.payload import payload_size, unfold_event, unfold_payload
 from rplctl.event.rows import Ints
-from rplctl.event.scan import scan_events
+from rplctl.event.scan import event_offsets, scan_events
 from rplctl.event.types import MARIADB_COMPRESSED, EventType
 
 MAX_UNFOLDED = 64 << 30  # bytes
@@ -103,10 +103,10 @@ def lying_range(batch: Batch) -> EventRange:
 def _unfolded(batch: Batch) -> tuple[Ints, Ints]:
     """Where each event begins, and how many plain bytes it says it holds; 0 if it is not compressed."""
     data = batch.groups.data
-    index = scan_events(data[batch.start : batch.end])
-    offsets = index.offsets + batch.start
-    sizes = plain_sizes(data, offsets, index.type_codes)
-    for number in np.flatnonzero(index.type_codes == EventType.TRANSACTION_PAYLOAD).tolist():
+    offsets, types = event_offsets(data[batch.start : batch.end])
+    offsets += batch.start
+    sizes = plain_sizes(data, offsets, types)
+    for number in np.flatnonzero(types == EventType.TRANSACTION_PAYLOAD).tolist():
         sizes[number] = payload_size(data[offsets[number] : offsets[number + 1]], batch.description)
     return offsets[:-1], sizes
 

@@ -31,7 +31,7 @@ from rplctl.event.jit import ByteArray
 from rplctl.event.payload import unfold_event, unfold_payload
 from rplctl.event.relocate import relocated
 from rplctl.event.rows import Ints
-from rplctl.event.scan import GroupKind, scan_events
+from rplctl.event.scan import GroupKind, event_offsets, scan_events
 from rplctl.event.types import COMPRESSED, GTIDS, LOG_EVENTS, EventType
 from rplctl.info import RelayLogInfo
 
@@ -109,10 +109,10 @@ class _OwnName(io.RawIOBase):
 
 def _unfolds_to_own(events: ByteArray, description: FormatDescription) -> bool:
     """As `_may_hold_own`, of what is compressed. Raises BinlogFormatError for what is broken."""
-    index = scan_events(events)
-    for number in np.flatnonzero(np.isin(index.type_codes, _COMPRESSED)).tolist():
-        event, out = events[index.offsets[number] : index.offsets[number + 1]], _OwnName()
-        if index.type_codes[number] == EventType.TRANSACTION_PAYLOAD:
+    offsets, types = event_offsets(events)
+    for number in np.flatnonzero(np.isin(types, _COMPRESSED)).tolist():
+        event, out = events[offsets[number] : offsets[number + 1]], _OwnName()
+        if types[number] == EventType.TRANSACTION_PAYLOAD:
             unfold_payload(event, description, cast("BinaryIO", out), MAX_UNFOLDED)
         else:
             unfold_event(event, description, cast("BinaryIO", out))

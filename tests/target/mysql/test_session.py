@@ -21,7 +21,7 @@ from rplctl.target.mysql.session import (
 
 MYSQL9, MYSQL57 = ServerKind(False, 90700), ServerKind(False, 50744)
 MARIADB, OLD_MARIADB = ServerKind(True, 101119), ServerKind(True, 100500)
-QUERY = Query(1_700_000_000, 7, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False)
+QUERY = Query(1_700_000_000, 7, 0, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False, False)
 
 
 def settings(source: ServerKind, target: ServerKind, **context: object) -> dict[str, str]:

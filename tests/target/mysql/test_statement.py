@@ -19,7 +19,7 @@ from rplctl.target.mysql.statement import (
 
 
 def query(sql: bytes, error: int = 0) -> Query:
-    return Query(1_700_000_000, 7, error, "shop", sql, QueryContext(flags2=0, sql_mode=0), False)
+    return Query(1_700_000_000, 7, 0, error, "shop", sql, QueryContext(flags2=0, sql_mode=0), False, False)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.kit.servers import MariadbServer
 from tests.target.encoded import in_bulk
 
 SOURCE = "10.11.6-MariaDB"
-QUERY = Query(1_700_000_000, 7, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False)
+QUERY = Query(1_700_000_000, 7, 0, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False, False)
 
 
 @pytest.fixture(
