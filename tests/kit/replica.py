@@ -19,6 +19,7 @@ from typing import Any
 
 from rplctl.channel import Channel, lock_holder
 from rplctl.cli import run
+from rplctl.command.channel.context import one_engine
 from rplctl.command.show_status import show_status
 from rplctl.command.wait import wait
 from rplctl.config import Config, load_config
@@ -148,11 +149,15 @@ class Replica:
 
 
 def run_here(arguments: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """`rplctl ARGUMENTS` in this process, neither end a terminal."""
+    """`rplctl ARGUMENTS` in this process, neither end a terminal. What a program's end closes is closed."""
     before = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
     try:
-        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as out,
+            contextlib.redirect_stderr(io.StringIO()) as err,
+            one_engine(),
+        ):
             code = run(arguments)
     finally:
         sys.stdin = before
