@@ -128,7 +128,15 @@ def decode_everything(mutant: bytes, corpus: Corpus) -> list[TableChunk]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("vendor", "seed"), [("mariadb", 1), ("mariadb", 2), ("mysql", 3), ("mysql", 4)])
+@pytest.mark.parametrize(
+    ("vendor", "seed"),
+    [
+        ("mariadb", 1),
+        ("mysql", 3),
+        pytest.param("mariadb", 2, marks=pytest.mark.torture),
+        pytest.param("mysql", 4, marks=pytest.mark.torture),
+    ],
+)
 def test_wounded_transactions_decode_or_are_refused(tmp_path: Path, vendor: str, seed: int) -> None:
     dice = random.Random(seed)
     found = list(corpora(tmp_path, vendor))

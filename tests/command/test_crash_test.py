@@ -193,6 +193,7 @@ def password(program: Program, server: Any) -> tuple[str, str]:
 
 @pytest.mark.postgresql
 @pytest.mark.slow
+@pytest.mark.torture
 def test_two_phases_and_ddl_on_postgresql(
     postgresql_factory: Callable[..., PostgresqlServer], program: Program
 ) -> None:

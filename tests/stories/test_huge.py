@@ -125,6 +125,7 @@ XA = ("XA START 'huge';", "XA END 'huge'; XA PREPARE 'huge'; XA COMMIT 'huge'")
 
 
 @pytest.mark.slow
+@pytest.mark.torture
 def test_a_prepared_transaction_of_many_pieces(tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]) -> None:
     source = mariadb_factory()
     one_transaction(source, 12_000, KILOBYTE, *XA)

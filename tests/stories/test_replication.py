@@ -95,7 +95,7 @@ def test_rows_arrive_within_a_second_and_survive_stop_and_start(
 @pytest.mark.parametrize(
     ("repository", "gtid", "kills"),
     [
-        ("file", "no", 4),
+        pytest.param("file", "no", 4, marks=LONG),
         pytest.param("table", "slave_pos", 4, marks=pytest.mark.spark),
         pytest.param("file", "no", 25, marks=LONG),
         pytest.param("table", "slave_pos", 25, marks=LONG),

@@ -149,7 +149,8 @@ def test_stop_takes_at_most_two_seconds_whatever_the_applier_is_doing(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("local_infile", [1, pytest.param(0, marks=pytest.mark.torture)])
+@pytest.mark.torture  # 200 MB
+@pytest.mark.parametrize("local_infile", [1, 0])
 def test_stop_takes_at_most_two_seconds_while_mariadb_loads_and_says_what_it_stopped(
     local_infile: int, source: MariadbServer, target: MariadbServer, make: Make
 ) -> None:

@@ -293,7 +293,7 @@ def killing(
         pytest.param("postgres", "marker", marks=pytest.mark.torture),
         pytest.param("postgres", "xa", marks=pytest.mark.torture),
         pytest.param("maria", "transaction", marks=pytest.mark.torture),
-        ("maria", "xa"),
+        pytest.param("maria", "xa", marks=pytest.mark.torture),
         ("mysql", "transaction"),
         pytest.param("mysql", "xa", marks=pytest.mark.torture),
     ],
