@@ -25,6 +25,7 @@ from typing import Any
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import Place
 from rplctl.durable import private_folder, replace_file
+from rplctl.plain_file import parsed_json, read_plain
 from rplctl.position import BinlogPosition
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
@@ -153,9 +154,9 @@ class CloneFolder:
 
 
 def _read(path: Path) -> Any:
-    """None for what is not there, and for what is cut or junk: all of the folder may be lost."""
+    """None for what is not there, and for what is cut or junk: all of the folder may be lost. Raises UnfitFile."""
     try:
-        return json.loads(path.read_bytes())
+        return parsed_json(read_plain(path))
     except (FileNotFoundError, ValueError):
         return None
 

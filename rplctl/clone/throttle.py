@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from rplctl.channel import Channel
 from rplctl.durable import replace_file
+from rplctl.plain_file import parsed_json, read_plain
 
 if TYPE_CHECKING:
     from rplctl.clone.bounds import Query
@@ -33,8 +34,9 @@ class Limits:
 
 
 def read_limits(channel: Channel) -> Limits:
+    """Raises UnfitFile."""
     try:
-        stored = json.loads(channel.clone_orders_path.read_bytes())
+        stored = parsed_json(read_plain(channel.clone_orders_path))
         return Limits(int(stored["max_load"]), float(stored["max_rate"]))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return Limits()

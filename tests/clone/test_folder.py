@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import Place
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.clone.throttle import read_limits
+from rplctl.plain_file import UnfitFile
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.plan import DatabaseModel
 
@@ -81,3 +86,21 @@ def test_a_claim_or_a_plan_that_is_cut_at_any_byte_is_none(tmp_path: Path) -> No
             assert (folder.snapshots() if path == claim else folder.read_plan()) in ([], {})
         path.write_bytes(whole)
     assert folder.read_plan() and len(folder.snapshots()) == 1
+
+
+def test_a_fifo_in_a_file_s_place_is_told_and_never_waited_for(tmp_path: Path) -> None:
+    channel = Channel("", tmp_path)
+    folder = CloneFolder(channel)
+    folder.write_plan({1: [("d", "t")]})
+    found = claimed(folder, 1, Place("log.000010:4"), copied())
+    for path, read in (
+        (channel.clone_plan, folder.read_plan),
+        (found.folder / "claim.json", folder.snapshots),
+        (found.folder / "complete.json", found.chunk_counts),
+        (channel.clone_orders_path, lambda: read_limits(channel)),
+    ):
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        with pytest.raises(UnfitFile, match="a FIFO"):
+            read()
+        path.unlink()
