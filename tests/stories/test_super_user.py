@@ -94,6 +94,7 @@ def test_every_engine_survives_a_killed_applier_and_status_says_what_it_can_do(
     replica.wait_synced(source)
     assert sorted(target.rows("shop", "t")) == [(number,) for number in range(40)]
     expected = "transaction" if rep_engine == "InnoDB" else "marker"
+    wait_until(lambda: replica.status()["Commit_Mode"])  # the last one may have begun when all was applied
     status = replica.status()
     assert status["Commit_Mode"] == expected
     assert status["Relay_Log_Info_Repository"] == f"TABLE {'' if rep_engine == 'InnoDB' else 'not '}transactional"
@@ -103,5 +104,6 @@ def test_every_engine_survives_a_killed_applier_and_status_says_what_it_can_do(
     source.sql("INSERT INTO shop.t VALUES (40)")
     replica.run("start")
     replica.wait_synced(source)
+    wait_until(lambda: replica.status()["Commit_Mode"])
     assert replica.status()["Commit_Mode"] != expected, "asked anew at each start"
     assert len(target.rows("shop", "t")) == 41

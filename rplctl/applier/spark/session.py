@@ -168,9 +168,14 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
 
 
 def _keep_quiet() -> None:
-    """Nothing of what py4j would print of each call that is cut off, from the first one on: who calls has the error."""
+    """Nothing of what py4j and pyspark would print of each call that is cut off, from the first one on: who calls has
+    the error.
+    """
+    from pyspark import util
+
     logging.getLogger().addFilter(_is_told_by_us)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    vars(util)["print_exec"] = lambda _stream: None  # of what cannot be pickled, also because the JVM has just ended
 
 
 def _is_told_by_us(record: logging.LogRecord) -> bool:

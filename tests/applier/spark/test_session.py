@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from pickle import PicklingError
 
 import pytest
+from pyspark.serializers import CloudPickleSerializer
 
-from rplctl.applier.spark.session import spark_settings
+from rplctl.applier.spark.session import _keep_quiet, spark_settings
 from rplctl.config import Config
 
 JOB = """
@@ -105,3 +108,11 @@ def test_a_cluster_master_is_passed_on_and_not_tied_to_loopback(tmp_path: Path) 
 def test_importing_the_module_does_not_import_pyspark() -> None:
     code = "import sys, rplctl.applier.spark; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_what_cannot_be_pickled_is_raised_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """STOP ends the JVM while a job is being sent to it: no traceback in the operator's log."""
+    _keep_quiet()
+    with pytest.raises(PicklingError):
+        CloudPickleSerializer().dumps(threading.Lock())  # type: ignore[no-untyped-call]
+    assert capsys.readouterr().err == ""
