@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rplctl.command.show_clone import show_clone
 from rplctl.config import load_config
 from tests.cli.test_json_page import PAGE
+from tests.kit.load import working
 from tests.kit.postgresql_state import connect, differences, new_database
 from tests.kit.record_fidelity import state_of
 from tests.kit.replica import Replica, assert_same_tables, new_log, purge_logs
@@ -73,37 +75,16 @@ def change(chance: random.Random) -> list[str]:
     )  # fmt: skip
 
 
-@contextmanager
-def writing(source: MariadbServer, name: str, seed: int, pause_s: float = 0.002) -> Iterator[None]:
-    stop = threading.Event()
-    failed: list[BaseException] = []
+def writing(source: MariadbServer, name: str, seed: int, pause_s: float = 0.002) -> AbstractContextManager[None]:
+    works = [partial(write, random.Random(seed * 10 + number)) for number in range(3)]
+    return working(source, name, works, harmless=(1213, 1062, 1452, 1205, 1020), pause_s=pause_s)
 
-    def write(number: int) -> None:
-        chance = random.Random(seed * 10 + number)
-        with closing(source.connect()) as connection, connection.cursor() as cursor:
-            cursor.execute(f"USE {name}")
-            while not stop.wait(pause_s):
-                try:
-                    cursor.execute("BEGIN")
-                    for statement in change(chance):
-                        cursor.execute(statement)
-                    cursor.execute("COMMIT")
-                except Exception as error:  # noqa: BLE001 - deadlocks and duplicates are a writer's life
-                    cursor.execute("ROLLBACK")
-                    if getattr(error, "args", (0,))[0] not in (1213, 1062, 1452, 1205, 1020):
-                        failed.append(error)
-                        return
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert not failed, failed
+def write(chance: random.Random, cursor: Any) -> None:
+    cursor.execute("BEGIN")
+    for statement in change(chance):
+        cursor.execute(statement)
+    cursor.execute("COMMIT")
 
 
 def wait_cloned(replica: Replica, timeout_s: float = 300) -> list[dict[str, object]]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
 
 from tests.command.test_clone import only, wait_cloned
+from tests.kit.load import Work, working
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
 
@@ -28,7 +27,6 @@ TABLES = (
     "CREATE TABLE doomed (id INT PRIMARY KEY, v INT)",
     "CREATE TABLE bare (id INT PRIMARY KEY)",
 )
-Work = Callable[[Any], object]
 HARMLESS = (1213, 1062, 1452, 1205, 1020, 1146, 1412)
 
 
@@ -63,33 +61,8 @@ def change(chance: random.Random) -> list[str]:
     )  # fmt: skip
 
 
-@contextmanager
-def beside(source: MariadbServer, name: str, *works: Work) -> Iterator[None]:
-    """Each `work(cursor)` again and again, on a session of its own."""
-    stop = threading.Event()
-    failed: list[BaseException] = []
-
-    def run(work: Work) -> None:
-        with closing(source.connect(name)) as connection, connection.cursor() as cursor:
-            while not stop.wait(0.002):
-                try:
-                    work(cursor)
-                except pymysql.Error as error:
-                    cursor.execute("ROLLBACK")
-                    if error.args[0] not in HARMLESS:
-                        failed.append(error)
-                        return
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert not failed, failed
+def beside(source: MariadbServer, name: str, *works: Work) -> AbstractContextManager[None]:
+    return working(source, name, works, harmless=HARMLESS)
 
 
 def writer(seed: int) -> Work:

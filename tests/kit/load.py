@@ -3,10 +3,46 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
 
 from tests.kit.servers import MariadbServer
+
+Work = Callable[[Any], object]  # of a cursor
+
+
+@contextmanager
+def working(
+    source: MariadbServer, database: str, works: Sequence[Work], *, harmless: Container[int], pause_s: float = 0.002
+) -> Iterator[None]:
+    """Each `work(cursor)` again and again, on a session of its own. What these errors end is rolled back; others are
+    errors of the block.
+    """
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def run(work: Work) -> None:
+        with closing(source.connect(database)) as connection, connection.cursor() as cursor:
+            while not stop.wait(pause_s):
+                try:
+                    work(cursor)
+                except Exception as error:  # noqa: BLE001 - deadlocks and duplicates are a writer's life
+                    cursor.execute("ROLLBACK")
+                    if getattr(error, "args", (0,))[0] not in harmless:
+                        failed.append(error)
+                        return
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not failed, failed
 
 
 class Load(threading.Thread):
