@@ -32,7 +32,9 @@ from rplctl.status import read_status
 from rplctl.target import open_engine
 from rplctl.target.base import TableChunk
 from tests.applier.demo_log import demo_groups
+from tests.kit.no_spark import without_spark
 
+__all__ = ["without_spark"]
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 START = BinlogPosition("binlog.000001", 4)
 TOOK = CommitGroupSize.took
@@ -109,6 +111,7 @@ def test_nothing_behind_until_is_decoded_ahead(channel: Channel, monkeypatch: py
     assert ends[-1] <= stopped.relay_log_pos
 
 
+@pytest.mark.usefixtures("without_spark")
 def test_an_error_is_told_in_the_status_and_raised(channel: Channel) -> None:
     with closing(sqlite3.connect(channel.datadir / "target.db")) as connection:
         connection.execute('CREATE TABLE "shop__orders" (x)')
@@ -122,6 +125,7 @@ def test_an_error_is_told_in_the_status_and_raised(channel: Channel) -> None:
     assert status.exec_log_name == START.log_name != end.log_name
 
 
+@pytest.mark.usefixtures("without_spark")
 @pytest.mark.parametrize("times", [1, 2])
 def test_damage_that_the_plan_meets_is_read_again_once(
     times: int, channel: Channel, monkeypatch: pytest.MonkeyPatch
@@ -151,6 +155,7 @@ def test_damage_that_the_plan_meets_is_read_again_once(
     assert (status.exec_log_name, status.last_errno) == ((end.log_name, 0) if times == 1 else (START.log_name, 1594))
 
 
+@pytest.mark.usefixtures("without_spark")
 def test_without_a_position_the_applier_does_not_start(tmp_path: Path) -> None:
     channel = Channel("", tmp_path)
     with pytest.raises(NotConfigured):

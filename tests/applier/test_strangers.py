@@ -144,6 +144,7 @@ def test_files_are_private_and_what_authenticates_is_nowhere_to_be_read(session:
 
 
 @needs_root
+@pytest.mark.torture  # the control: of the attack, not of us
 def test_without_our_defence_the_attack_stops_the_executor_and_the_job_ends_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

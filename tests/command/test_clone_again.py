@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -27,6 +27,8 @@ IN_APPLIER = (
     "crash_clone_before_begin", "crash_clone_after_begin", "crash_clone_before_load", "crash_clone_after_load",
     "crash_clone_before_end", "crash_clone_after_end",
 )  # fmt: skip
+ALL_POINTS = (*IN_RECEIVER, *IN_APPLIER)
+SOME_POINTS = ("crash_clone_after_chunk", "crash_clone_after_begin", "crash_clone_after_load", "crash_clone_before_end")
 
 
 def on(*, suite: str) -> pytest.MarkDecorator:
@@ -67,9 +69,12 @@ def test_tables_are_added_and_copied_again_while_the_channel_runs(
     compare(mariadb, "living")
 
 
+@pytest.mark.parametrize(
+    "points", [SOME_POINTS, pytest.param(ALL_POINTS, marks=pytest.mark.torture)], ids=["some", "all"]
+)
 @on(suite="sqlite")
 def test_cut_at_any_step_the_ledger_the_rows_and_the_position_are_of_one(
-    mariadb: MariadbServer, replica: Replica, compare: Compare
+    mariadb: MariadbServer, replica: Replica, compare: Compare, points: Sequence[str]
 ) -> None:
     fill(mariadb, "living", 500)
     replica.change_master(mariadb)
@@ -82,8 +87,8 @@ def test_cut_at_any_step_the_ledger_the_rows_and_the_position_are_of_one(
         assert done.stdout == "" and states(replica)["swaps"] != "done"
         assert replica.run("clone").returncode == 0  # looks again
         wait_cloned(replica)
-        assert {*IN_VERB, *IN_RECEIVER, *IN_APPLIER} == CLONE_POINTS
-        for point in (*IN_RECEIVER, *IN_APPLIER):
+        assert {*IN_VERB, *ALL_POINTS} == CLONE_POINTS
+        for point in points:
             role = "receiver" if point in IN_RECEIVER else "applier"
             replica.run("crash-test", "--arm", f"{point}=kill")
             replica.run(*again)

@@ -208,31 +208,31 @@ def test_killed_at_each_named_point_ends_in_the_old_or_the_new_state(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_at_every_write_fsync_rename_and_unlink(
-    record: Record[Any], wanted: RepositoryKind, tmp_path: Path, empty_target: Path
+    record: Record[Any], wanted: RepositoryKind, tmp_path: Path, empty_target: Path, every: int
 ) -> None:
-    steps = 0
-    while True:
-        folder = tmp_path / str(steps)
-        channel, target, info = fresh_instance(record, wanted, folder, empty_target)
-        steps += 1
-        status = in_child(lambda: killed_switch(record, wanted, channel, target, steps))  # noqa: B023
+    """Of two calls each is the one for some record; `-m torture` kills at all of them for both."""
+    for step in range(1 + (record is RELAY_LOG_INFO) % every, 300, every):
+        channel, target, info = fresh_instance(record, wanted, tmp_path / str(step), empty_target)
+        status = in_child(lambda: killed_switch(record, wanted, channel, target, step))  # noqa: B023
         if os.WIFEXITED(status):
             assert os.WEXITSTATUS(status) == 0
             break
         assert_settles(record, wanted, channel, target, info)
-    assert steps > 15, "the switch makes more than that many calls"
+    assert step > 15, "the switch makes more than that many calls"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("wanted", [TABLE, FILE])
 def test_killed_again_while_it_resumes(
     record: Record[Any], wanted: RepositoryKind, tmp_path: Path, empty_target: Path, every: int
 ) -> None:
     for first, point in enumerate(CRASH_POINTS):
-        step = (first + (wanted is TABLE)) % every  # of four calls each is the one for some point
+        # of eight calls each is the one for some point of some record
+        step = (first + 4 * (record is RELAY_LOG_INFO) + (wanted is TABLE)) % every
         while True:
             folder = tmp_path / f"{point}-{step}"
             channel, target, info = fresh_instance(record, wanted, folder, empty_target)

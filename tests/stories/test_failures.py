@@ -140,7 +140,7 @@ def test_start_on_a_full_disk_says_so_leaves_nothing_and_starts_when_there_is_sp
         subprocess.run(["umount", "-l", str(small)], check=False)
 
 
-@pytest.mark.parametrize("damage", ["torn", "flipped"])
+@pytest.mark.parametrize("damage", ["torn", pytest.param("flipped", marks=pytest.mark.torture)])
 def test_a_damaged_relay_log_tail_is_fetched_again(replica: Replica, source: MariadbServer, damage: str) -> None:
     replica.set_up(source)
     replica.run("start", "--until-synced")

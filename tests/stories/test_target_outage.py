@@ -28,7 +28,6 @@ from rplctl.applier import job, outage
 from rplctl.applier.apply import batch
 from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions
-from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit import ambiguous_commit as in_doubt
 from rplctl.commit import transaction, two_phase
@@ -43,9 +42,11 @@ from rplctl.repository import create_tables, open_master_info, open_relay_log_in
 from rplctl.status import AWAY, read_status
 from rplctl.target import open_engine, open_target
 from tests.applier.demo_log import groups_of
+from tests.kit.no_spark import without_spark
 from tests.kit.replica import Replica, new_log, slowness, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 
+__all__ = ["without_spark"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 DATABASE = "outage"
@@ -74,31 +75,12 @@ IN_TWO = (
 )
 
 
-class NoSpark:
-    def __init__(self, *_: object) -> None: ...
-
-    def open(self) -> Any:
-        return object()
-
-    def before_job(self) -> None: ...
-
-    def end(self) -> None: ...
-
-    def death(self) -> str:
-        return ""
-
-    def serves_others(self) -> bool:
-        return True
-
-
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(monkeypatch: pytest.MonkeyPatch, without_spark: None) -> None:
     monkeypatch.setattr(batch, "RETRY_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(outage, "RETRY_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(in_doubt, "PAUSE_S", 0.05)
     monkeypatch.setattr(in_doubt, "ASKED_FOR_S", 0.3)  # shorter than the outage: what is in doubt must be waited for
-    monkeypatch.setattr(job, "OwnSpark", NoSpark)
-    monkeypatch.setattr(job, "Pipeline", InProcessPipeline)
     monkeypatch.setattr(job, "warm_up", lambda: None)
 
 
