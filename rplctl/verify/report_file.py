@@ -1,0 +1,141 @@
+"""The report of a verify: what `rplctl repair` works from, and people read.
+
+JSON lines: a header, a line for each differing key, the totals of each table, and last a line that says the report is
+whole. Invariant: a report takes its file's place at once (0600: keys are data), and a reader refuses one that is not
+whole. A key's values are lossless and, with the column's type, can be put into a WHERE on either side: text as text,
+bytes as {"hex": "…"}, numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from rplctl.durable import replacing, write_all
+from rplctl.errors import UsageError
+
+FORMAT: Final = 1
+Kind = Literal["missing", "extra", "different"]
+KeyValue = str | dict[str, str]
+_BUFFER_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`time`: when it began, in seconds of the epoch. `position`, `gtids`: where the source's log was then.
+    `server_id`, `uuid`: the source's ('' of a MariaDB). `tables`: `db.table` by the target's names.
+    """
+
+    channel: str
+    time: float
+    server_id: int
+    uuid: str
+    position: str
+    gtids: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One key, by the target's names. `kind`: `missing` on the target, `extra` there, or `different` in `columns`."""
+
+    database: str
+    table: str
+    kind: Kind
+    key: Mapping[str, KeyValue]
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Of one table. `rows`: of the source. `in_motion`: keys that were written to each time they were looked at.
+    `not_comparable`: why the table, or some of it, was not compared; '' when all was. `drift`: statements that make
+    the target's definition the source's, or what cannot be told as one.
+    """
+
+    database: str
+    table: str
+    rows: int = 0
+    equal: int = 0
+    missing: int = 0
+    extra: int = 0
+    different: int = 0
+    in_motion: int = 0
+    not_comparable: str = ""
+    drift: tuple[str, ...] = ()
+
+    @property
+    def differences(self) -> int:
+        return self.missing + self.extra + self.different
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole one."""
+
+    path: Path
+    header: Header
+    totals: tuple[Totals, ...]
+
+    def differences(self) -> Iterator[Difference]:
+        """In the order of the tables, read again from the file."""
+        for record in _records(self.path):
+            if "kind" in record:
+                yield Difference(**{**record, "columns": tuple(record["columns"])})
+
+
+def write_report(path: Path, header: Header, differences: Iterable[Difference], totals: Sequence[Totals]) -> None:
+    """Raises OSError."""
+    with replacing(path) as descriptor:
+        held = bytearray(line({"format": FORMAT, **asdict(header)}))
+        for difference in differences:
+            held += line(asdict(difference))
+            if len(held) > _BUFFER_BYTES:
+                write_all(descriptor, bytes(held))
+                held.clear()
+        for table in totals:
+            held += line(asdict(table))
+        held += line({"whole": True, "differences": sum(table.differences for table in totals)})
+        write_all(descriptor, bytes(held))
+
+
+def read_report(path: Path) -> Report:
+    """Raises UsageError for what is no report, of a later format, or not whole; OSError."""
+    header: Header | None = None
+    totals, is_whole = [], False
+    for record in _records(path):
+        is_whole = False
+        if header is None:
+            if record.pop("format", None) != FORMAT:
+                raise _unfit(path, f"is no report of rplctl verify in format {FORMAT}")
+            header = Header(**{**record, "tables": tuple(record["tables"])})
+        elif "whole" in record:
+            is_whole = True
+        elif "kind" not in record:
+            totals.append(Totals(**{**record, "drift": tuple(record["drift"])}))
+    if header is None or not is_whole:
+        raise _unfit(path, "is not whole")
+    return Report(path, header, tuple(totals))
+
+
+def line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        for text in file:
+            try:
+                record = json.loads(text)
+            except ValueError as error:
+                raise _unfit(path, "is not whole") from error
+            if not isinstance(record, dict):
+                raise _unfit(path, "is no report of rplctl verify")
+            yield record
+
+
+def _unfit(path: Path, what: str) -> UsageError:
+    return UsageError(f"{path} {what}", hint="rplctl verify --report FILE writes one")

@@ -1,0 +1,38 @@
+"""Reports of a verify: what was written comes back; one that is not whole is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rplctl.errors import UsageError
+from rplctl.verify.report_file import Difference, Header, Totals, read_report, write_report
+
+HEADER = Header("c", 1.5, 7, "uuid", "binlog.000001:4", "0-1-7", ("d.t", "d.u"))
+FOUND = [
+    Difference("d", "t", "different", {"id": "18446744073709551615", "w": "ä\n"}, ("v",)),
+    Difference("d", "t", "missing", {"id": "1", "w": {"hex": "ff00"}}),
+]
+TOTALS = (Totals("d", "t", 9, 7, 1, 0, 1), Totals("d", "u", not_comparable="no key", drift=("ALTER TABLE u",)))
+
+
+def test_what_was_written_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    write_report(path, HEADER, FOUND, TOTALS)
+    found = read_report(path)
+    assert (found.header, found.totals, list(found.differences())) == (HEADER, TOTALS, FOUND)
+    assert path.stat().st_mode & 0o777 == 0o600 and [p.name for p in tmp_path.iterdir()] == ["report"]
+    assert [total.differences for total in TOTALS] == [2, 0]
+
+
+def test_one_that_is_not_whole_or_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    write_report(path, HEADER, FOUND, TOTALS)
+    lines = path.read_text().splitlines(keepends=True)
+    later = json.dumps({**json.loads(lines[0]), "format": 2}) + "\n"
+    for text in ("".join(lines[:-1]), "".join(lines)[:-9], later + "".join(lines[1:]), "[]\n", "", "x"):
+        path.write_text(text)
+        with pytest.raises(UsageError):
+            read_report(path)
