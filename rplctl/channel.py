@@ -82,6 +82,16 @@ class Channel:
         """What the operator asked of a copy last (clone/throttle.py); when it changes the ledger is read again."""
         return self.run_folder / "clone.json"
 
+    @property
+    def verify_folder(self) -> Path:
+        """What `rplctl verify` has in hand (verify/progress.py); all of it may be lost."""
+        return self.run_folder / "verify"
+
+    @property
+    def verify_report_path(self) -> Path:
+        """The last whole report (verify/report_file.py)."""
+        return self.run_folder / "verify.report"
+
     def lock_path(self, role: str) -> Path:
         """`receiver`, `applier` or `admin`: one holder each."""
         return self.run_folder / f"{role}.lock"

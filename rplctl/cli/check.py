@@ -25,6 +25,9 @@ def check(
     max_sync_age: Annotated[
         str | None, option("--max-sync-age", "SECONDS", "Of a channel run from cron; instead of the option.")
     ] = None,
+    max_verify_age: Annotated[
+        str | None, option("--max-verify-age", "SECONDS", "Age of the last verify that is a warning.")
+    ] = None,
 ) -> None:
     """Print a verdict for monitoring systems, and why.
 
@@ -43,9 +46,10 @@ def check(
             int(seconds(t, f) or 0) for t, f in ((lag_warning, "--lag-warning"), (lag_critical, "--lag-critical"))
         )
         age = seconds(max_sync_age, "--max-sync-age")
+        verified = int(seconds(max_verify_age, "--max-verify-age") or 0)
         with one_engine():
             verdicts = [
-                run(config, name, Limits(low, high, config.max_sync_age if age is None else int(age)), scope)
+                run(config, name, Limits(low, high, config.max_sync_age if age is None else int(age), verified), scope)
                 for name, config in each_channel(options, channel)
             ]
     except UsageError:

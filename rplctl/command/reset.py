@@ -67,6 +67,8 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
             repositories.master_info.flush(cleared, force=True)
         purge_all(channel)
         shutil.rmtree(channel.clone_folder, ignore_errors=True)
+        shutil.rmtree(channel.verify_folder, ignore_errors=True)
+        channel.verify_report_path.unlink(missing_ok=True)
         settle_prepared(config, channel, repositories.engine)
         if target_has_table(repositories, "rplctl_commit_marker"):
             from rplctl.commit.marker import remove_marker

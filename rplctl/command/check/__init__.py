@@ -7,6 +7,7 @@ repository     do the stored records agree?
 relay_log      do relay logs, their index and the positions agree?
 ends           the target and the source: are they there, have they what is needed?
 clone          how far is a copy of tables, and does it move?
+verify         what did the last verify find, and how old is it?
 progress       does the receiver keep up with the source's log?
 source_end     where the source's log ends now
 folder_end     the same of a folder of binary logs

@@ -69,6 +69,9 @@ LEVELS: dict[str, int] = {
     "clone_stuck": CRITICAL,
     "clone_reader_error": WARNING,
     "clone_left_out": WARNING,
+    # the last verify
+    "verify_differs": CRITICAL,
+    "verify_old": WARNING,
     # source
     "source_ahead": NOTE,
     "receiver_behind": WARNING,

@@ -19,12 +19,13 @@ from rplctl.command.show_status import SlaveStatus
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Seconds behind the source, beyond MASTER_DELAY; `sync_age_s` is of a channel that runs from cron, twice as much
-    is critical.
+    is critical. `verify_age_s`: of the last verify; 0 is any.
     """
 
     warning_s: int
     critical_s: int
     sync_age_s: int = 3600
+    verify_age_s: int = 0
 
 
 def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:

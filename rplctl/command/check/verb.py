@@ -23,6 +23,7 @@ from rplctl.command.check.progress import check_progress
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
 from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips
+from rplctl.command.check.verify import check_verify
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.errors import RplError, told
@@ -71,7 +72,7 @@ def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scop
             else:
                 findings += check_running(status, threads, limits, now)
             findings += check_skips(status)
-    findings += _find(config, channel, scope)
+    findings += _find(config, channel, scope, limits)
     level = worst([verdict.level, *(finding.level for finding in findings)])
     serious = list(dict.fromkeys(finding.code for finding in findings if finding.level))
     text = f"{verdict.text}; found {', '.join(serious)}" if serious else verdict.text
@@ -106,7 +107,7 @@ def worst(levels: Iterable[int]) -> int:
     return max(levels, key=lambda level: (0, 1, 3, 2)[level], default=0)
 
 
-def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
+def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Iterator[Finding]:
     """What the stored state says. One part that cannot be looked at hides none of the others."""
     stored = Stored()
     yield from _told(lambda: check_repositories(config, channel, stored))
@@ -120,6 +121,7 @@ def _find(config: Config, channel: Channel, scope: Scope) -> Iterator[Finding]:
         from rplctl.command.check.clone import check_clone
 
         yield from _told(lambda: check_clone(config, channel))
+    yield from _told(lambda: check_verify(channel, limits.verify_age_s))
     if scope is Scope.ONLINE:
         yield from _told(lambda: check_source(config, stored))
         yield from _told(lambda: check_progress(config, channel, stored))

@@ -31,6 +31,7 @@ from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.target import open_engine
+from rplctl.verify.report_file import Header, Totals, write_report
 from tests.cli.conftest import no_other_files, program
 from tests.cli.program import Program
 from tests.command.check.situations import END, Situation, make_synced
@@ -71,6 +72,11 @@ def ledger(s: Situation, state: str) -> None:
         first = ClonedTable("d", "first", "d", 1, DONE, 1, 1, 10, 1000, Expected_bytes=1000)
         add_clones(connection, "", [first, ClonedTable("d", "second", "d", 2, state, Expected_bytes=1000)])
     engine.dispose()
+
+
+def verified(s: Situation, *totals: Totals) -> None:
+    s.run_both(behind=0)
+    write_report(s.channel.verify_report_path, Header("", time.time() - 900, 1, "", "", "", ()), [], totals)
 
 
 def cancelled(s: Situation) -> None:
@@ -277,6 +283,10 @@ ROWS = [
         WARNING, ("clone_reader_error", "cloning"), "SELECT command denied", {"Clone_Last_Errno": 1142}),
     Row("a copy of tables was cancelled", cancelled, WARNING, ("clone_left_out",),
         "left out: d.second", {"Clone_Tables": 0, "Slave_SQL_Running_State": "Slave has read"}),
+    Row("verified, and rows differ", lambda s: verified(s, Totals("d", "t", 9, 7, missing=2)), CRITICAL,
+        ("verify_differs",), "2 rows that differ, in d.t"),
+    Row("verified long ago", lambda s: verified(s), WARNING, ("verify_old",), "it was verified at",
+        options=("--max-verify-age", "10m"), doctor=0),
     Row("held by FLUSH TABLES WITH READ LOCK", lambda s: (s.run_both(behind=70), s.says("applier", state=LOCKED,
         last_event_timestamp=int(time.time()) - 70)), WARNING, ("lag_warning",),
         status={"Slave_SQL_Running_State": LOCKED}),
@@ -472,7 +482,8 @@ def doctored(situation: Situation, row: Row, meant: tuple[str, ...]) -> None:
     if row.check == UNKNOWN:
         return
     rows = {entry["Check"]: entry for entry in json.loads(done.out)}
-    scope = () if "--max-sync-age" in row.options or "--lag-warning" in row.options else row.options
+    limits = {"--max-sync-age", "--max-verify-age", "--lag-warning"}
+    scope = () if limits.intersection(row.options) else row.options
     for finding in findings(situation, scope):
         if scope or row.options == ():
             told = rows.get(f"channel '' {finding['code']}")
