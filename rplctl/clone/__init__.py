@@ -3,6 +3,7 @@
     source_tables    what the source has to be copied, and what it hides from the account
     families     which tables must be read in one snapshot: those that foreign keys link
     cloner       the reading end, beside the receiver
+    received     what has come into the relay log meanwhile;  last_row  a row that its last change of a family wrote
     throttle     how much of the source it may take;  report  what it says of itself
     folder       where the two ends meet: the plan, claims, chunk files
     bounds       a table's keys → chunks that partition them; the server compares, we never do

@@ -25,6 +25,7 @@ from rplctl.channel import Channel
 from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
 from rplctl.clone.chunk_file import ChunkHead, Place, digest_of, write_chunk
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.clone.last_row import LastRow
 from rplctl.clone.received import Received, alike, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Throttle
@@ -41,7 +42,7 @@ from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
-from rplctl.source.snapshot import LogPlace, Step, gtids_at, snapshot, step_of
+from rplctl.source.snapshot import LogPlace, Step, gtids_at, locked_rows, orders_commits, snapshot, step_of
 from rplctl.source.snapshot import Snapshot as Opened
 from rplctl.source.survey import Query, log_end, session, survey
 from rplctl.target import dialect_of, open_engine, target_kind
@@ -62,7 +63,8 @@ _MOST_TRIES: Final = 50  # to open a snapshot between two changes of a family
 _BETWEEN_TRIES_S: Final = 0.02
 _SOURCE_S: Final = 10.0  # for what is logged to be visible, and to be received
 _WRITTEN_HINT: Final = (
-    "what writes to it must pause: with gtid_mode=ON for less than a millisecond, without for as long as it is read"
+    "what writes to it must pause: for a millisecond; where the source has no GTIDs and binlog_order_commits=OFF for as"
+    " long as it is read"
 )
 _RECEIVER_S: Final = 60.0  # for the receiver to bring something, when all is read
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
@@ -80,8 +82,9 @@ class _Stopped(Exception): ...
 class _Written(Exception):
     """A family was written to each time that it was looked at."""
 
-    def __init__(self, tables: Sequence[CopiedTable], when: str) -> None:
-        super().__init__(f"{_shown(tables)}: written {when}; tried again when the other tables are read")
+    def __init__(self, names: Sequence[TableName], when: str) -> None:
+        shown = ", ".join(".".join(name) for name in names)
+        super().__init__(f"{shown}: written {when}; tried again when the other tables are read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +156,11 @@ class Cloner:
             while not source.received.begin():  # the receiver connects
                 self._pause(_POLL_S)
             try:
-                if source.step is Step.SHARE_LOCK:
+                last = self._last_row(names, source)
+                if last is None and source.step is Step.SHARE_LOCK:
                     self._read_locked(family, names, source)
                 else:
-                    self._read_snapshot(family, names, source)
+                    self._read_snapshot(family, names, source, last)
             except SourceError as error:
                 if error.errno == er.TABLE_DEF_CHANGED:
                     raise _BeginAgain(error.message) from error
@@ -164,8 +168,16 @@ class Cloner:
             finally:
                 self._folder.let_go()
 
-    def _read_snapshot(self, family: int, names: list[TableName], source: _Source) -> None:
-        with self._opened(names, source) as (place, tables):
+    def _last_row(self, names: list[TableName], source: _Source) -> LastRow | None:
+        """Where the source has no GTIDs; None also where no row is known to be of the family's last change."""
+        if source.step is not Step.SHARE_LOCK or not orders_commits(source.query):
+            return None
+        found = [table for name in names if (table := _table(name, source, is_locked=True)) is not None]
+        last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], _about(found))
+        return last if last.lock() is not None else None
+
+    def _read_snapshot(self, family: int, names: list[TableName], source: _Source, last: LastRow | None) -> None:
+        with self._opened(names, source, last) as (place, tables):
             begun = self._folder.begin(family, _epoch(), place, tables)
             begun.claim()
             crash_point("crash_clone_after_claim")
@@ -180,54 +192,71 @@ class Cloner:
 
     def _read_locked(self, family: int, names: list[TableName], source: _Source) -> None:
         """As it is when all is read, where nothing was written meanwhile."""
-        with snapshot(source.query, source.step, source.applied, _SOURCE_S) as held:
-            tables = self._tables(names, source)
+        with locked_rows(source.query, source.step, _SOURCE_S) as held:
+            tables = self._tables(names, source, is_locked=True)
             begun = self._folder.begin(family, _epoch(), Place(str(held.low.position)), tables)
             with _worthless_after_error(begun):
                 counts = self._reader(begun, source, held.locking).read_all()
                 self._hold()
                 place = self._place_of_window(held, tables, source)
                 if place is None:
-                    raise _Written(tables, "while it was read, without GTIDs on the source")
+                    raise _Written(names, "while it was read")
                 begun = replace(begun, low=place)
                 begun.complete(counts)
                 begun.claim()
                 log.info("family %d at %s: %s", family, place.position, _shown(tables))
 
     @contextmanager
-    def _opened(self, names: list[TableName], source: _Source) -> Iterator[tuple[Place, list[CopiedTable]]]:
+    def _opened(
+        self, names: list[TableName], source: _Source, last: LastRow | None
+    ) -> Iterator[tuple[Place, list[CopiedTable]]]:
         """A snapshot that shows the tables as they are at one place of the log. Raises _Written when it is not got."""
         self._hold()
         for _ in range(_MOST_TRIES):
-            source.received.begin()
-            end = log_end(source.query)
-            with snapshot(source.query, source.step, source.applied, _SOURCE_S) as held:
-                tables = self._tables(names, source)
-                if source.step is Step.EXACT:
-                    place: Place | None = _exact_place(held, end, source)
-                else:
-                    place = self._place_of_window(held, tables, source)
-                if place is not None:
-                    yield place, tables
+            with ExitStack() as opened:
+                found = self._open(names, source, last, opened)
+                if found is not None:
+                    yield found
                     return
             self._folder.hold()
             self._pause(random.uniform(0, _BETWEEN_TRIES_S))
-        raise _Written(tables, f"each of {_MOST_TRIES} times that a snapshot was opened")
+        raise _Written(names, f"each of {_MOST_TRIES} times that a snapshot was opened")
 
-    def _place_of_window(self, held: Opened, tables: list[CopiedTable], source: _Source) -> Place | None:
+    def _open(
+        self, names: list[TableName], source: _Source, last: LastRow | None, opened: ExitStack
+    ) -> tuple[Place, list[CopiedTable]] | None:
+        if last is None:
+            source.received.begin()
+        end = log_end(source.query)
+        lock = last.lock if last is not None else None
+        try:
+            held = opened.enter_context(snapshot(source.query, source.step, source.applied, _SOURCE_S, lock))
+        except SourceError as error:
+            if lock is None or error.errno != er.LOCK_WAIT_TIMEOUT:
+                raise
+            return None
+        tables = self._tables(names, source)
+        if source.step is Step.EXACT:
+            return _exact_place(held, end, source), tables
+        place = self._place_of_window(held, tables, source, last)
+        return (place, tables) if place is not None else None
+
+    def _place_of_window(
+        self, held: Opened, tables: list[CopiedTable], source: _Source, last: LastRow | None = None
+    ) -> Place | None:
         """H, when nothing that may have changed the tables and may not be seen is logged up to there; else None."""
         high = held.high().position
         assert high is not None
         seen = MysqlGtidSet.parse(held.low.gtids)
         gtids = MysqlGtidSet.parse(source.applied.gtids).union(seen)
-        names: frozenset[TableName] | None = frozenset(alike(table.name) for table in tables)
-        parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
-        if not parents <= {table.name for table in tables}:
-            names = None  # what cascades is not in the log
+        names, plain = _about(tables), frozenset(table.name for table in tables)
         is_changed = False
         for groups in self._received(source, high, _SOURCE_S):
+            if last is not None:
+                last.look(groups)
             count = count_up_to(groups, high)
             is_changed |= any(changed(groups, number, names, seen) for number in range(count))
+            is_changed |= any(named_by_ddl(groups, number, plain) for number in range(count, len(groups.scan)))
             gtids = gtids.union(gtids_of(groups, count))
         return None if is_changed else Place(str(high), str(gtids))
 
@@ -280,10 +309,10 @@ class Cloner:
             master = open_master_info(self._config, self._channel, engine).read()
             return master, relay.read() if relay.exists() else RelayLogInfo()
 
-    def _tables(self, names: list[TableName], source: _Source) -> list[CopiedTable]:
+    def _tables(self, names: list[TableName], source: _Source, *, is_locked: bool = False) -> list[CopiedTable]:
         found = []
         for name in names:
-            found.append(_table(name, source))
+            found.append(_table(name, source, is_locked=is_locked))
             self._folder.hold()
         return [table for table in found if table is not None]
 
@@ -374,16 +403,24 @@ def _exact_place(held: Opened, end: BinlogPosition, source: _Source) -> Place:
     return Place(str(end if is_same else low.position), str(gtids))
 
 
-def _table(name: TableName, source: _Source) -> CopiedTable | None:
-    """None: it is gone. It cannot be altered between the two questions."""
+def _table(name: TableName, source: _Source, *, is_locked: bool) -> CopiedTable | None:
+    """None: it is gone. It cannot be altered between the two questions. `is_locked`: no snapshot is open."""
     try:
-        with _transaction(source.query) if source.step is Step.SHARE_LOCK else _released(source.query):
+        with _transaction(source.query) if is_locked else _released(source.query):
             source.query(f"SELECT 1 FROM {quote(name[0])}.{quote(name[1])} LIMIT 1")
             return CopiedTable(*read_table(source.about, *name))
     except SourceError as error:
         if error.errno not in _GONE:
             raise
         return None
+
+
+def _about(tables: Sequence[CopiedTable]) -> frozenset[TableName] | None:
+    """Which tables' rows tell of a change of these; None: of any, for what cascades is not in the log."""
+    parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
+    if not parents <= {table.name for table in tables}:
+        return None
+    return frozenset(alike(table.name) for table in tables)
 
 
 def _check_names(groups: RelayGroups, begun: Snapshot) -> None:

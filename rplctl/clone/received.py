@@ -39,6 +39,11 @@ class Received:
         self._channel, self._server_id, self._by_gtid = channel, server_id, by_gtid
         self._reader: RelayLogReader | None = None
 
+    @property
+    def position(self) -> BinlogPosition:
+        """The source's, behind what was given."""
+        return self._reader.source_position if self._reader else BinlogPosition("", 0)
+
     def begin(self) -> bool:
         """From the end as it is now. False while the receiver has written nothing. Raises RelayLogError."""
         for _ in self.new():
@@ -57,6 +62,11 @@ class Received:
         except BaseException:
             self._reader = None  # what it gave is not all looked at
             raise
+
+    def from_file_start(self) -> Iterator[RelayGroups]:
+        """What the newest relay log has by now. Raises RelayLogError."""
+        self._reader = self._opened(at_start=True)
+        yield from self.new()
 
     def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
         """What comes up to there, and perhaps some more; ends early when `wait` says stop. Raises SourceError when
@@ -79,7 +89,7 @@ class Received:
             return False
         return not reader.source_position.is_before(end)
 
-    def _opened(self) -> RelayLogReader | None:
+    def _opened(self, *, at_start: bool = False) -> RelayLogReader | None:
         index = RelayLogIndex(self._channel)
         names = index.names()
         if not names:
@@ -87,7 +97,7 @@ class Received:
         try:
             with mapped_file(index.path(names[-1])) as data:
                 start = read_start(data).boundary
-                end = last_sound_boundary(data[: intact_lengths_end(data, start.offset)], start)
+                end = start if at_start else last_sound_boundary(data[: intact_lengths_end(data, start.offset)], start)
         except FileNotFoundError:
             return None
         reader = RelayLogReader(self._channel, verify_checksums=False, by_gtid=self._by_gtid)

@@ -52,7 +52,7 @@ _AS_TOLD = {"never_started": OK, "receiver_stopped": WARN, "applier_stopped": WA
 _LADDER = {  # source.snapshot's steps → why
     "exact": "the server names the position of a consistent snapshot",
     "GTID window": "it has GTIDs and names no position of a snapshot, which shows a window of the log",
-    "share lock": "it has no GTIDs and names no position of a snapshot, so the rows that are read are share-locked",
+    "share lock": "it has no GTIDs and names no position of a snapshot: a row of a table's last change is share-locked",
 }
 _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "zstandard", "cryptography")
 

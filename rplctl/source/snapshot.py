@@ -3,9 +3,13 @@
     exact         MariaDB, Percona: `binlog_snapshot_*` names the position of a consistent snapshot; L = H
     GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the log's end behind its opening, all
                   three asked for in one packet: the window is as short whatever the way to the server
-    share lock    MySQL without GTIDs: L = the log's end before, H = behind a read at READ COMMITTED that share-locks
-                  the rows it reads: what is logged and not visible yet still holds its own locks, and is waited for
+    share lock    MySQL without GTIDs: L = what a row is of that the caller knows from the log: when it is
+                  share-locked, in a transaction of its own before the snapshot, all that is logged up to there is seen
+                  (InnoDB shows a transaction first and lets go of its locks then; binlog_order_commits=ON shows them in
+                  the order of the log); H as for GTIDs
 
+Below them is no snapshot but rows that are share-locked as they are read (`locked_rows`): what is logged and not seen
+yet still holds its own locks, and is waited for; tables of MyISAM and the like are locked by each statement anyhow.
 Invariant: all that is logged up to L is seen, and nothing that is logged behind H. A position that is read before a
 snapshot proves nothing on MySQL: it names commits which the snapshot does not show (`settled_end` waits for those: a
 transaction owns its GTID from before it is logged until it is visible). SELECT, REPLICATION SLAVE and
@@ -16,11 +20,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
+from rplctl import mysql_errors as er
 from rplctl.errors import SourceError, WaitTimeout
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
@@ -28,6 +33,12 @@ from rplctl.source.survey import Query, executed_gtids, log_end
 
 _AGAIN_S = 0.01
 _BINARY_LOG_STATUS = (8, 4)  # MySQL's version that took SHOW MASTER STATUS away
+_PASSING = frozenset(  # of a lock that is not got: the row's, or because the table has changed
+    {
+        *(er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK, er.QUERY_TIMEOUT),
+        *(er.NO_SUCH_TABLE, er.BAD_FIELD_ERROR, er.KEY_DOES_NOT_EXITS, er.TABLEACCESS_DENIED_ERROR),
+    }
+)
 _SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 
@@ -47,13 +58,20 @@ class LogPlace:
     gtids: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RowLock:
+    """A SELECT that share-locks a row. `finds`: whether the row must be there, else it was deleted."""
+
+    sql: str
+    finds: bool
+
+
 class Snapshot:
     """`low`: L. `locking`: what each SELECT must end with; then there is no transaction, each SELECT is its own."""
 
-    def __init__(self, query: Query, step: Step, low: LogPlace, high: LogPlace | None) -> None:
+    def __init__(self, query: Query, low: LogPlace, high: LogPlace | None, locking: str = "") -> None:
         self._query, self._high = query, high
-        self.step, self.low = step, low
-        self.locking = " LOCK IN SHARE MODE" if step is Step.SHARE_LOCK else ""
+        self.low, self.locking = low, locking
 
     def high(self) -> LogPlace:
         """H; asked for when all rows have been read. Raises SourceError."""
@@ -68,24 +86,43 @@ def step_of(query: Query) -> Step:
     return Step.GTID_WINDOW if modes and str(modes[0][1]).upper() == "ON" else Step.SHARE_LOCK
 
 
-@contextmanager
-def snapshot(query: Query, step: Step, applied: LogPlace, timeout_s: float) -> Iterator[Snapshot]:
-    """Within the block `query` sees the source as at one time (share lock: each row as at some time between L and H),
-    all up to `applied`, and all that was logged when it was called (but for the exact step, which says what it sees).
-    The transaction ends with the block.
+def orders_commits(query: Query) -> bool:
+    """Whether MySQL shows transactions in the order of its log."""
+    return any(str(value).upper() == "ON" for _, value in query("SHOW GLOBAL VARIABLES LIKE 'binlog_order_commits'"))
 
-    Raises WaitTimeout when the source does not show `applied` in time; SourceError.
+
+@contextmanager
+def snapshot(
+    query: Query, step: Step, applied: LogPlace, timeout_s: float, lock: Callable[[], RowLock | None] | None = None
+) -> Iterator[Snapshot]:
+    """Within the block `query` sees the source as at one time, all up to `applied`, and all that was logged when it was
+    called (but for the exact step, which says what it sees, and the share lock, which sees what the row that `lock`
+    gives stands for). The transaction ends with the block.
+
+    Raises WaitTimeout when the source does not show `applied` in time; SourceError, 1205 when `lock` proves nothing:
+    its row is gone, or locked by somebody else for long.
     """
     deadline = time.monotonic() + timeout_s
-    isolation = "READ COMMITTED" if step is Step.SHARE_LOCK else "REPEATABLE READ"
-    query(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+    query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     try:
         if step is Step.EXACT:
             yield _exact(query, applied, deadline)
         elif step is Step.GTID_WINDOW:
             yield _window(query, applied, deadline)
         else:
-            yield Snapshot(query, step, LogPlace(log_end(query)), None)
+            assert lock is not None
+            yield _behind(query, lock)
+    finally:
+        query("ROLLBACK")
+
+
+@contextmanager
+def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot]:
+    """Within the block each row is seen as at some time between L and H. Raises WaitTimeout, SourceError."""
+    low = settled_end(query, step, timeout_s)
+    query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    try:
+        yield Snapshot(query, low, None, " LOCK IN SHARE MODE")
     finally:
         query("ROLLBACK")
 
@@ -101,7 +138,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         position = BinlogPosition(name, int(found["binlog_snapshot_position"]))
         place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
         if (applied.position is None or not position.is_before(applied.position)) and _shows(place, applied):
-            return Snapshot(query, Step.EXACT, place, place)
+            return Snapshot(query, place, place)
         query("ROLLBACK")
         if time.monotonic() > deadline:
             raise _too_late(applied)
@@ -131,11 +168,40 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
             raise _too_late(applied)
     log_end(query)  # says why when it may not be asked
     _settle(query, deadline)
-    version = tuple(map(int, re.findall(r"\d+", query("SELECT @@version")[0][0])[:2]))
-    status = "SHOW BINARY LOG STATUS" if version >= _BINARY_LOG_STATUS else "SHOW MASTER STATUS"
-    (gtids,), (name, offset, *_) = query("SELECT @@GLOBAL.gtid_executed", _SNAPSHOT, status)
+    (gtids,), (name, offset, *_) = query("SELECT @@GLOBAL.gtid_executed", _SNAPSHOT, _status(query))
     low = LogPlace(None, str(gtids).replace("\n", ""))
-    return Snapshot(query, Step.GTID_WINDOW, low, LogPlace(BinlogPosition(str(name), int(offset))))
+    return Snapshot(query, low, LogPlace(BinlogPosition(str(name), int(offset))))
+
+
+def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
+    """Of the row's transaction and all before it. Its lock is held for no longer than it takes to be granted."""
+    status = _status(query)
+    lock = last()
+    if lock is None:
+        raise SourceError("no row of the last change is known", errno=er.LOCK_WAIT_TIMEOUT, transient=True)
+    try:
+        *found, (name, offset, *_) = query(
+            "ROLLBACK",
+            "SET SESSION innodb_lock_wait_timeout=1",
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "START TRANSACTION",
+            lock.sql,
+            "ROLLBACK",
+            _SNAPSHOT,
+            status,
+        )
+    except SourceError as error:
+        if error.errno not in _PASSING:
+            raise
+        raise SourceError(error.message, errno=er.LOCK_WAIT_TIMEOUT, transient=True) from error
+    if lock.finds and not found:
+        raise SourceError("the row of the last change is gone", errno=er.LOCK_WAIT_TIMEOUT, transient=True)
+    return Snapshot(query, LogPlace(None), LogPlace(BinlogPosition(str(name), int(offset))))
+
+
+def _status(query: Query) -> str:
+    version = tuple(map(int, re.findall(r"\d+", query("SELECT @@version")[0][0])[:2]))
+    return "SHOW BINARY LOG STATUS" if version >= _BINARY_LOG_STATUS else "SHOW MASTER STATUS"
 
 
 def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:

@@ -149,11 +149,22 @@ def test_a_mysql_source_is_copied_by_position(mysql: MysqlServer, replica: Repli
     copied(mysql, replica, "living9")
 
 
-@pytest.mark.torture
-def test_without_gtids_mysql_s_tables_are_copied_when_their_writers_pause(
+def test_without_gtids_mysql_s_tables_are_copied_while_their_writers_never_pause(
     mysql_factory: Callable[..., MysqlServer], replica: Replica
 ) -> None:
     source = mysql_factory("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")
+    fill(source, "living9", 3000)
+    replica.change_master(source, "--get-master-public-key", "1")
+    only(replica, "living9")
+    copied(source, replica, "living9")
+    assert replica.status()["Auto_Position"] == 0
+
+
+@pytest.mark.torture
+def test_where_nothing_orders_what_is_seen_tables_are_copied_when_their_writers_pause(
+    mysql_factory: Callable[..., MysqlServer], replica: Replica
+) -> None:
+    source = mysql_factory("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF", "--binlog-order-commits=OFF")
     fill(source, "living9", 3000)
     replica.change_master(source, "--get-master-public-key", "1")
     only(replica, "living9")

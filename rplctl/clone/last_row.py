@@ -1,0 +1,168 @@
+"""A row of a family's last change, to be share-locked: when the lock is granted, the source shows that change.
+
+For MySQL without GTIDs. A transaction of InnoDB is seen by new snapshots before its row locks are let go, and with
+binlog_order_commits=ON transactions are seen in the order of the log: so one row of the last transaction about the
+family answers for all of them. Invariant: what is not surely such a row is none; a key that was read wrong would find
+no row, and what wrote a row (but for a DELETE) is believed only when it is found.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.clone.received import Received, changed
+from rplctl.errors import SourceError
+from rplctl.event.cells import cells_of, raw_cells
+from rplctl.event.column import ColumnFormat
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.images import Images, walk_images
+from rplctl.event.rows import DELETE, parse_rows_events
+from rplctl.event.scan import EventIndex, GroupKind, scan_events
+from rplctl.event.table_map import TableMap, parse_table_map
+from rplctl.event.types import PLAIN_ROWS, EventType
+from rplctl.event.values import decode_column
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.result_set.columns import quote
+from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column, TableModel
+from rplctl.schema.statement import TableName
+from rplctl.source.snapshot import RowLock
+
+_SCAN_MS: Final = 1000
+_LOOKED_BACK: Final = 8  # pieces of 16 MB; a family whose last change is older is copied as one that rests
+_NOTHING: Final = MysqlGtidSet()
+_QUOTED: Final = TEMPORAL_TYPES | {*INTEGER_BITS, "decimal"}
+
+
+class LastRow:
+    """`read_model`: of a table as the source has it; raises SourceError. `tables`: as for `received.changed`."""
+
+    def __init__(
+        self, received: Received, read_model: Callable[[TableName], TableModel], tables: frozenset[TableName] | None
+    ) -> None:
+        """Looks back to where the newest relay log begins. Raises RelayLogError."""
+        self._received, self._read_model, self._tables = received, read_model, tables
+        self._last: tuple[RelayGroups, int] | None = None
+        self._models: dict[TableName, TableModel] = {}
+        for groups in reversed(deque(received.from_file_start(), _LOOKED_BACK)):
+            if self._look(groups):
+                break
+
+    def look(self, groups: RelayGroups) -> None:
+        """What has come meanwhile."""
+        self._look(groups)
+        if np.any((groups.scan.kind != GroupKind.ROWS) & (groups.scan.kind != GroupKind.CONTROL)):
+            self._models.clear()
+
+    def _look(self, groups: RelayGroups) -> bool:
+        for number in reversed(range(len(groups.scan))):
+            if changed(groups, number, self._tables, _NOTHING):
+                self._last = groups, number
+                return True
+        return False
+
+    def lock(self) -> RowLock | None:
+        """Of all that has come until now; None: no row is known to be the last change's. Raises SourceError,
+        RelayLogError.
+        """
+        for groups in self._received.new():
+            self.look(groups)
+        return next(self._locks(*self._last), None) if self._last is not None else None
+
+    def _locks(self, groups: RelayGroups, number: int) -> Iterator[RowLock]:
+        """By a key first; else by all rows of a table, for as long as that does not take long."""
+        scan = groups.scan
+        if scan.kind[number] != GroupKind.ROWS or scan.has_payload[number]:
+            return
+        events = scan_events(groups.data[: int(scan.end[number])], int(scan.start[number]))
+        without_key: list[TableModel] = []
+        for at in np.flatnonzero(np.isin(events.type_codes, [*map(int, PLAIN_ROWS)]))[::-1].tolist():
+            found = self._row(groups, events, at)
+            if found is None:
+                continue
+            model, where, finds = found
+            if where:
+                sql = f"SELECT 1 FROM {_name(model)} FORCE INDEX (PRIMARY) WHERE {where} LOCK IN SHARE MODE"
+                yield RowLock(sql, finds)
+            elif model not in without_key:
+                without_key.append(model)
+        for model in without_key:  # all columns: no index has them, so rows are locked, not entries of an index
+            hint = f"/*+ MAX_EXECUTION_TIME({_SCAN_MS}) */"
+            yield RowLock(f"SELECT {hint} * FROM {_name(model)} WHERE RAND() > 2 LOCK IN SHARE MODE", finds=False)
+
+    def _row(self, groups: RelayGroups, events: EventIndex, at: int) -> tuple[TableModel, str, bool] | None:
+        """Of a rows event: its table, which row, whether that is there; None where the account may not read the table,
+        or it has other columns by now.
+        """
+        start = int(events.offsets[at])
+        description = groups.scan.description_at(start)
+        if description is None:
+            return None
+        codes = events.type_codes[at : at + 1]
+        lengths = np.diff(events.offsets[at : at + 2])
+        rows = parse_rows_events(groups.data, events.offsets[at : at + 1], lengths, codes, description.checksum_length)
+        maps = np.flatnonzero(events.type_codes[:at] == EventType.TABLE_MAP)[::-1].tolist()
+        parsed = (
+            parse_table_map(groups.data[events.offsets[n] : events.offsets[n + 1]].tobytes(), description) for n in maps
+        )
+        table_map = next((each for each in parsed if each.table_id == rows.table_id[0]), None)
+        model = self._model(table_map) if table_map is not None else None
+        if table_map is None or model is None or table_map.column_count != len(model.columns):
+            return None
+        formats = [
+            ColumnFormat(code, metadata, column.unsigned)
+            for code, metadata, column in zip(table_map.type_codes, table_map.metadata, model.columns, strict=True)
+        ]
+        images = walk_images(rows, formats)
+        return model, _key_condition(model, formats, images), int(images.ops[0]) != DELETE
+
+    def _model(self, table_map: TableMap) -> TableModel | None:
+        name = table_map.database, table_map.table
+        if name not in self._models:
+            try:
+                self._models[name] = self._read_model(name)
+            except SourceError as error:
+                if error.errno not in (er.TABLEACCESS_DENIED_ERROR, er.NO_SUCH_TABLE, er.BAD_DB_ERROR):
+                    raise
+                return None
+        model = self._models[name]
+        return model if model.engine.lower() == "innodb" else None
+
+
+def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> str:
+    """Of the event's first row; '' without a primary key, or where a column of it is of a kind that is not sure."""
+    key = model.primary_key
+    if key is None or key.has_expression or not len(images.ops):
+        return ""
+    numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
+    for row in (int(images.after[0]), int(images.before[0])):  # MINIMAL: what has not changed is before
+        found = (numbers[name.casefold()] for name in key.columns) if row >= 0 else ()
+        terms = [_term(model.columns[number], formats[number], images, row, number) for number in found]
+        if terms and all(terms):
+            return " AND ".join(terms)
+    return ""
+
+
+def _term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> str:
+    """`name = literal`, or '': an image of MINIMAL may lack a column."""
+    rows = np.array([row], np.int64)
+    cells = cells_of(images, rows, number)
+    if not len(cells):
+        return ""
+    name, kind = quote(column.name), column.type
+    if kind in _QUOTED:
+        return f"{name} = '{decode_column(images, rows, number, fmt)[0]}'"
+    if kind in TEXT_BYTES or kind in ("char", "varchar"):
+        return f"{name} = _{column.charset or 'utf8mb4'} x'{raw_cells(cells)[0].hex()}'"
+    if kind in BINARY_TYPES:
+        raw = raw_cells(cells)[0]  # zeros at the end of a BINARY are not logged
+        return f"{name} = x'{(raw.ljust(column.length or 1, bytes(1)) if kind == 'binary' else raw).hex()}'"
+    return ""
+
+
+def _name(model: TableModel) -> str:
+    return f"{quote(model.database)}.{quote(model.name)}"
