@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rplctl.applier.apply.batch import RETRY_PAUSE_SECONDS, BatchApplier
 from rplctl.applier.apply.failover_position import enter_new_source
 from rplctl.applier.feed.batch_size import CommitGroupSize
-from rplctl.applier.feed.plan import Batch, groups_due, plan_batches
+from rplctl.applier.feed.plan import Batch, BatchKind, groups_due, plan_batches
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.feed.skip import SkipList
@@ -159,16 +159,19 @@ class Applier:
                 self._by_gtid = patience.options.uses_gtid
                 target = self._open_target()
                 ledger = self._open_ledger(target)
-                context = self._open_spark(target)
+                pipeline = Pipeline(self._open_spark, self._spark.before_job)
+                if self._is_copying(target):
+                    _warm_up_for_copy()
+                else:
+                    pipeline.begin()
             interrupter.actions = (self._spark.end, target.interrupt)
-            with interrupter.expendable():
-                pipeline = Pipeline.open(context, self._spark.before_job)
             with interrupter.expendable(GRACE_SECONDS):  # may wait for locks of the target
                 work = BatchApplier.open(self._config, self._channel, target, ledger, pipeline, interrupter)
             work.on_retry = partial(self._retried, work, patience)
             self._report.target_is_back()
             self._report.at(work.info)
             self._ahead = Prefetch(RelayLogError)
+            self._pipeline = pipeline
             self._run_until_stopped(work, ledger, target)
         except TargetError as error:
             if self._target is not None:
@@ -193,10 +196,10 @@ class Applier:
             self._target = open_target(self._config.target_url)
         return self._target
 
-    def _open_spark(self, target: Target) -> SparkContext:
-        """At the first connection; it outlives them."""
+    def _open_spark(self) -> SparkContext:
+        """At the first connection, or when rows of a copy no longer come first; it outlives them."""
         if self._context is None:
-            warming = threading.Thread(target=_warm_up, args=(self._is_copying(target),))  # while the JVM starts
+            warming = threading.Thread(target=warm_up)  # while the JVM starts
             warming.start()
             self._context = self._spark.open()
             warming.join()
@@ -280,6 +283,7 @@ class Applier:
                 clone = clone or self._open_clone(work, ledger, target, opened)
             if clone is not None and self._loads(clone):
                 continue
+            self._begin_spark(work, clone)
             groups = self._ahead.take(feed) or feed.next(work.info, work.bulk.size.batch_bytes)
             if groups is None:
                 self._worked()
@@ -311,6 +315,8 @@ class Applier:
         self, batch: Batch, work: BatchApplier, ledger: Ledger, target: Target, meanwhile: Callable[[], None]
     ) -> bool:
         """False: STOP came while tables were locked. `meanwhile` as in BatchApplier.apply."""
+        if batch.kind is not BatchKind.SKIP:
+            self._begin_spark(work)
         self._report.begins(batch)
         with self._read_lock.shared(stop=self._held_up) as may_write:
             if not may_write:
@@ -328,6 +334,12 @@ class Applier:
         self._report.applied(work.info, batch, changes)
         self._skipped(batch, work)
         return True
+
+    def _begin_spark(self, work: BatchApplier, clone: CloneLoader | None = None) -> None:
+        """Where it does not run yet; rows of `clone` need none, and its start takes a core for seconds."""
+        if not self._pipeline.has_begun and (clone is None or not clone.is_open):
+            with work.interrupter.expendable():
+                self._pipeline.begin()
 
     def _open_clone(
         self, work: BatchApplier, ledger: Ledger, target: Target, opened: contextlib.ExitStack
@@ -428,9 +440,8 @@ class Applier:
         return synced or met
 
 
-def _warm_up(for_copy: bool) -> None:
-    warm_up()
-    if for_copy:
-        from rplctl.result_set.warm_up import run_kernels
+def _warm_up_for_copy() -> None:
+    from rplctl.result_set.warm_up import run_kernels
 
-        run_kernels()
+    warm_up()
+    run_kernels()

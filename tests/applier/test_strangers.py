@@ -152,7 +152,7 @@ def test_without_our_defence_the_attack_stops_the_executor_and_the_job_ends_with
     channel = Channel("", tmp_path)
     context = spark.open_session(Config(datadir=tmp_path), "", channel.run_folder, "-Xshare:auto")
     try:
-        pipeline = Pipeline.open(context)
+        pipeline = Pipeline(lambda: context)
         tried_by_nobody([str(context.getConf().get("spark.driver.port"))])
         with pytest.raises(TasksFailed, match=r"^\d+ attempts at 2 tasks failed: "):
             pipeline._collect(range(2), {}, lambda *_: None)  # type: ignore[arg-type]

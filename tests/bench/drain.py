@@ -33,7 +33,8 @@ def main(folder: str, *ends: str) -> None:
     create_own_tables(target.engine)
     warm_up()
     context = open_session(config, channel.name, channel.run_folder)
-    pipeline = Pipeline.open(context)
+    pipeline = Pipeline(lambda: context)
+    pipeline.begin()
     seconds = []
     for end in ends:
         file, _, position = end.partition(":")

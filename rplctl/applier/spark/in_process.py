@@ -14,13 +14,12 @@ from rplctl.schema.plan import Catalog
 
 
 class InProcessPipeline(Pipeline):
-    def __init__(self) -> None:
+    def __init__(self, *_: object) -> None:
         self.jobs = 0
+        self.has_begun = False
 
-    @classmethod
-    def open(cls, *_: object) -> InProcessPipeline:
-        """In place of `Pipeline.open`: no first job is needed."""
-        return cls()
+    def begin(self) -> None:
+        self.has_begun = True
 
     def _collect(
         self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], SplitResult]

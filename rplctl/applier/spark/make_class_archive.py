@@ -63,7 +63,7 @@ def _classes_of_a_job(java_home: str, folder: Path) -> tuple[Path, str]:
     classes = folder / "classes"
     config = Config(datadir=folder, java_home=java_home, spark_master="local[1]")
     context = open_session(config, "", folder / "run", f'"-XX:DumpLoadedClassList={classes}"')
-    Pipeline.open(context)
+    Pipeline(lambda: context).begin()
     class_path = str(context._jvm.java.lang.System.getProperty("java.class.path"))  # type: ignore[union-attr]
     context.stop()
     return classes, class_path

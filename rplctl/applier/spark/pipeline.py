@@ -14,6 +14,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,20 +92,23 @@ class UnknownTables(TargetError):
 class Pipeline:
     """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL."""
 
-    def __init__(self, context: SparkContext, before_job: Callable[[], None] = lambda: None) -> None:
-        self._context = context
+    def __init__(self, open_context: Callable[[], SparkContext], before_job: Callable[[], None] = lambda: None) -> None:
+        self._open_context = open_context
         self._before_job = before_job
+        self.has_begun = False
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
 
-    @classmethod
-    def open(cls, context: SparkContext, before_job: Callable[[], None] = lambda: None) -> Pipeline:
-        """With a first job, which nobody waits for yet: it takes 0.3 s longer than those that follow."""
-        pipeline = cls(context, before_job)
-        tasks = range(pipeline.parallelism)
-        pipeline._collect(tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
-        return pipeline
+    def begin(self) -> None:
+        """Before anything is decoded: with a first job, which takes 0.3 s longer than those that follow."""
+        tasks = range(self.parallelism)
+        self._collect(tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
+        self.has_begun = True
+
+    @cached_property
+    def _context(self) -> SparkContext:
+        return self._open_context()
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
