@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rplctl.command.clone import CloneResult
 
 _MOST = 1_000_000
+_MOST_THREADS = 8  # an engine has 15 connections
 _Databases = Annotated[str, typer.Option("--databases", metavar="DB,...", help="Only tables of these databases.")]
 _Tables = Annotated[str, typer.Option("--tables", metavar="DB.TABLE,...", help="Only these tables.")]
 _Replace = Annotated[bool, typer.Option("--replace", help="Also those that the target has: drop them first.")]
@@ -31,6 +32,10 @@ _MaxRate = Annotated[
     str | None, typer.Option("--max-rate", metavar="MB/s", help="Read at most that much from the source.")
 ]
 
+_LoadThreads = Annotated[
+    int | None, typer.Option("--load-threads", metavar="N", help="Connections to the target that load rows.")
+]
+
 
 def clone(
     context: typer.Context,
@@ -40,6 +45,7 @@ def clone(
     replace: _Replace = False,
     max_load: _MaxLoad = None,
     max_rate: _MaxRate = None,
+    load_threads: _LoadThreads = None,
     cancel: _Cancel = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -54,13 +60,15 @@ def clone(
     options = options_of(context)
     name, config = the_channel(options, channel)
     if cancel:
-        if databases or tables or replace or max_load is not None or max_rate is not None:
+        limits = (max_load, max_rate, load_threads)
+        if databases or tables or replace or any(given is not None for given in limits):
             raise UsageError("--cancel takes back all that is not done, and takes no other option")
         return _cancel(options, name, config, dry_run=dry_run, yes=yes)
     choice = Choice.of(databases, tables, replace=replace)
     if replace and not dry_run:
         confirm("Tables that the target has are dropped before they are copied again.", yes=yes)
-    result = run(config, name, CloneRequest(choice, _load(max_load), _rate(max_rate), dry_run))
+    request = CloneRequest(choice, _load(max_load), _rate(max_rate), _threads(load_threads), dry_run)
+    result = run(config, name, request)
     if dry_run:
         return _list(options, result)
     text = f"channel '{name}' is at {result.position} and copies {many(result.tables, 'table')}: rplctl show-clone"
@@ -109,6 +117,12 @@ def _list(options: Globals, result: CloneResult) -> None:
 def _load(given: int | None) -> int | None:
     if given is not None and not 0 <= given <= _MOST:
         raise UsageError(f"--max-load {given}: write a number of threads; 0 is no limit")
+    return given
+
+
+def _threads(given: int | None) -> int | None:
+    if given is not None and not 1 <= given <= _MOST_THREADS:
+        raise UsageError(f"--load-threads {given}: write a number from 1 to {_MOST_THREADS}")
     return given
 
 

@@ -1,4 +1,4 @@
-"""How much of the source a copy may take: read before each chunk, so that an operator can change it meanwhile.
+"""How much of both servers a copy may take: read before each chunk, so that an operator can change it meanwhile.
 
 The file of the limits is written by every `rplctl clone`: that it is another one tells the applier to look into its
 ledger, too. Without it the limits are the usual ones. Invariant: a copy that is throttled waits between two chunks,
@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rplctl.channel import Channel
 from rplctl.durable import replace_file
@@ -22,33 +22,38 @@ if TYPE_CHECKING:
     from rplctl.clone.bounds import Query
 
 MAX_LOAD: Final = 25
+LOAD_THREADS: Final = 2
 _AGAIN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) a second. 0: none."""
+    """`max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) a second. 0: none. `load_threads`:
+    connections to a target that is a server.
+    """
 
     max_load: int = MAX_LOAD
     max_rate: float = 0.0
+    load_threads: int = LOAD_THREADS
 
 
 def read_limits(channel: Channel) -> Limits:
     """Raises UnfitFile."""
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
-        return Limits(int(stored["max_load"]), float(stored["max_rate"]))
+        threads = int(stored.get("load_threads", LOAD_THREADS))
+        return Limits(int(stored["max_load"]), float(stored["max_rate"]), max(1, threads))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return Limits()
 
 
-def write_limits(channel: Channel, max_load: int | None, max_rate: float | None) -> None:
+def write_limits(
+    channel: Channel, max_load: int | None = None, max_rate: float | None = None, load_threads: int | None = None
+) -> None:
     """What is not given stays as it is. Raises OSError."""
-    limits = read_limits(channel)
-    if max_load is not None:
-        limits = replace(limits, max_load=max_load)
-    if max_rate is not None:
-        limits = replace(limits, max_rate=max_rate)
+    given = {"max_load": max_load, "max_rate": max_rate, "load_threads": load_threads}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    limits = replace(read_limits(channel), **changes)
     replace_file(channel.clone_orders_path, json.dumps(asdict(limits)).encode())
 
 

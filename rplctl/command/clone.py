@@ -56,11 +56,12 @@ __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 @dataclass(frozen=True, slots=True)
 class CloneRequest:
-    """`max_load`, `max_rate`: as in clone.throttle.Limits; None leaves them."""
+    """`max_load`, `max_rate`, `load_threads`: as in clone.throttle.Limits; None leaves them."""
 
     choice: Choice = field(default_factory=Choice)
     max_load: int | None = None
     max_rate: float | None = None
+    load_threads: int | None = None
     dry_run: bool = False
 
 
@@ -108,7 +109,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             refuse_while_running(channel)
         _add(config, channel, position, plan, request.choice)
         crash_point("crash_clone_after_ledger")
-        write_limits(channel, request.max_load, request.max_rate)
+        write_limits(channel, request.max_load, request.max_rate, request.load_threads)
     notes = _brought_up(config, channel)
     return CloneResult(channel_name, plan.listed, len(plan.models), position, False, notes=notes)
 

@@ -26,7 +26,7 @@ from rplctl.applier.apply.clone_loaders import Loaders
 from rplctl.applier.apply.clone_pieces import KEYS, Piece, Pieces
 from rplctl.applier.apply.clone_speed import CloneSpeed
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
-from rplctl.applier.decode.net_changes import table_chunk
+from rplctl.applier.decode.net_changes import inserted_chunk
 from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.options import Until
 from rplctl.applier.spark.pipeline import pieces_of
@@ -35,6 +35,7 @@ from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
 from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, split_create, without
+from rplctl.clone.throttle import read_limits
 from rplctl.commit.position_store import Ledger
 from rplctl.commit.step import taken_over
 from rplctl.config import Config
@@ -172,7 +173,8 @@ class CloneLoader:
         pieces = Pieces(found, [self._waiting[name].Chunks for name in names], self._keyed, self._stop.is_set)
         try:
             with self._work.interrupter.work():
-                self._loaders.run(partial(self._load_pieces, found, names, pieces))
+                threads = read_limits(self._channel).load_threads
+                self._loaders.run(partial(self._load_pieces, found, names, pieces), threads)
                 if pieces.failure is not None:
                     raise pieces.failure
         except FileNotFoundError:  # the reading end has just begun again
@@ -401,7 +403,7 @@ def _chunks(file: ChunkFile, table: CopiedTable, model: TableModel, target: Targ
     columns = selected_columns(table.model.columns, takes_numbers=statement_target(target) is not None)
     for images in read_images(file.packets, columns, file.head.wire_types):
         rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), target.kind)
-        chunk = table_chunk(rows, target.bulk_rows, framed=target.takes_frames)
+        chunk = inserted_chunk(rows, target.bulk_rows, framed=target.takes_frames)
         if chunk.bulk is not None:
             parts = (replace(part, text=b"".join(pieces_of([part.text]))) for part in chunk.bulk.parts)
             chunk = replace(chunk, bulk=BulkRows(*parts))

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Final
 
 from rplctl.target import dialect_of
 from rplctl.target.base import Target
-
-CONNECTIONS: Final = 2
 
 
 class Loaders:
@@ -25,14 +22,15 @@ class Loaders:
         self._others: list[Target] = []
         self._threads: ThreadPoolExecutor | None = None
 
-    def run(self, work: Callable[[Target], None]) -> None:
-        """`work` on each connection at the same time, until all have ended. Raises what one of them raised."""
+    def run(self, work: Callable[[Target], None], count: int) -> None:
+        """`work` on so many connections at the same time, until all have ended. Raises what one of them raised."""
         if self._is_alone:
             return work(self._target)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(CONNECTIONS, "rplctl-load")
+        if self._threads is None or len(self._others) != count:
+            self.close()
+            self._threads = ThreadPoolExecutor(count, "rplctl-load")
             dialect = dialect_of(self._target.kind)
-            self._others = [dialect.open_target(self._target.engine) for _ in range(CONNECTIONS)]
+            self._others = [dialect.open_target(self._target.engine) for _ in range(count)]
         begun = [self._threads.submit(work, target) for target in self._others]
         wait(begun)
         for ended in begun:

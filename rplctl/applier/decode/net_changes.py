@@ -85,6 +85,22 @@ def table_chunk(
     return replace(_table_chunk(rows, bulk_rows, in_order, framed=framed), width=rows.images.column_count)
 
 
+def inserted_chunk(rows: TableRows, bulk_rows: int, *, framed: bool) -> TableChunk:
+    """As `table_chunk`, of whole rows that are all inserted, each another than the others: nothing is looked for."""
+    model, images, form = rows.model, rows.images, value_form(rows.target_kind)
+    count, whole = len(images.ops), tuple(range(images.column_count))
+    everything, has_large = np.arange(count), _has_large_cell(images)
+    chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, True, width=len(whole),
+                       has_views=form.takes_views and has_large)  # fmt: skip
+    is_bulk = 0 < bulk_rows <= count or (bulk_rows and form.takes_bytes and has_large)
+    if not (is_bulk and form.encodes(rows.formats, model)):
+        return replace(chunk, inserts=[RowSet(whole, _rows(rows, everything, whole))])
+    framed = framed and _can_be_framed(rows)
+    text = EncodedText([_fields(rows, everything, c) for c in whole], framed=framed)
+    nothing = EncodedRows(whole, 0, b"")
+    return replace(chunk, bulk=BulkRows(nothing, nothing, nothing, EncodedRows(whole, count, text, framed=framed)))
+
+
 def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
     """Every change of one table, one by one in the order of the log.
 
