@@ -63,8 +63,8 @@ _MOST_TRIES: Final = 50  # to open a snapshot between two changes of a family
 _BETWEEN_TRIES_S: Final = 0.02
 _SOURCE_S: Final = 10.0  # for what is logged to be visible, and to be received
 _WRITTEN_HINT: Final = (
-    "what writes to it must pause: for a millisecond; where the source has no GTIDs and binlog_order_commits=OFF for as"
-    " long as it is read"
+    "what writes to it must pause: for a millisecond; for as long as it is read where its engine shows no snapshot, or"
+    " the source has no GTIDs and binlog_order_commits=OFF"
 )
 _RECEIVER_S: Final = 60.0  # for the receiver to bring something, when all is read
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
@@ -156,11 +156,12 @@ class Cloner:
             while not source.received.begin():  # the receiver connects
                 self._pause(_POLL_S)
             try:
-                last = self._last_row(names, source)
-                if last is None and source.step is Step.SHARE_LOCK:
-                    self._read_locked(family, names, source)
-                else:
+                shows = _show_snapshots(names, source)
+                last = self._last_row(names, source) if shows and source.step is Step.SHARE_LOCK else None
+                if shows and (last is not None or source.step is not Step.SHARE_LOCK):
                     self._read_snapshot(family, names, source, last)
+                else:
+                    self._read_locked(family, names, source)
             except SourceError as error:
                 if error.errno == er.TABLE_DEF_CHANGED:
                     raise _BeginAgain(error.message) from error
@@ -169,8 +170,8 @@ class Cloner:
                 self._folder.let_go()
 
     def _last_row(self, names: list[TableName], source: _Source) -> LastRow | None:
-        """Where the source has no GTIDs; None also where no row is known to be of the family's last change."""
-        if source.step is not Step.SHARE_LOCK or not orders_commits(source.query):
+        """None where no row is known to be of the family's last change."""
+        if not orders_commits(source.query):
             return None
         found = [table for name in names if (table := _table(name, source, is_locked=True)) is not None]
         last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], _about(found))
@@ -193,6 +194,7 @@ class Cloner:
     def _read_locked(self, family: int, names: list[TableName], source: _Source) -> None:
         """As it is when all is read, where nothing was written meanwhile."""
         with locked_rows(source.query, source.step, _SOURCE_S) as held:
+            self._pause(_SETTLE_S)  # a statement's rows of MyISAM are seen when it ends, a moment after they are logged
             tables = self._tables(names, source, is_locked=True)
             begun = self._folder.begin(family, _epoch(), Place(str(held.low.position)), tables)
             with _worthless_after_error(begun):
@@ -247,8 +249,9 @@ class Cloner:
         """H, when nothing that may have changed the tables and may not be seen is logged up to there; else None."""
         high = held.high().position
         assert high is not None
-        seen = MysqlGtidSet.parse(held.low.gtids)
-        gtids = MysqlGtidSet.parse(source.applied.gtids).union(seen)
+        is_exact = source.step is Step.EXACT
+        seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(held.low.gtids)
+        gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
         names, plain = _about(tables), frozenset(table.name for table in tables)
         is_changed = False
         for groups in self._received(source, high, _SOURCE_S):
@@ -258,7 +261,9 @@ class Cloner:
             is_changed |= any(changed(groups, number, names, seen) for number in range(count))
             is_changed |= any(named_by_ddl(groups, number, plain) for number in range(count, len(groups.scan)))
             gtids = gtids.union(gtids_of(groups, count))
-        return None if is_changed else Place(str(high), str(gtids))
+        if is_changed:
+            return None
+        return Place(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
 
     def _received(self, source: _Source, end: BinlogPosition, patience_s: float) -> Iterator[RelayGroups]:
         yield from source.received.until(end, patience_s, self.stop.wait)
@@ -398,9 +403,19 @@ def _exact_place(held: Opened, end: BinlogPosition, source: _Source) -> Place:
     low = held.low
     assert low.position is not None
     is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
-    there, ours = MariadbGtidState.parse(low.gtids), MariadbGtidState.parse(source.applied.gtids)
-    gtids = MariadbGtidState({**ours.domains, **there.domains})
-    return Place(str(end if is_same else low.position), str(gtids))
+    return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
+
+
+def _with_ours(gtids: str, source: _Source) -> str:
+    there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
+    return str(MariadbGtidState({**ours.domains, **there.domains}))
+
+
+def _show_snapshots(names: Sequence[TableName], source: _Source) -> bool:
+    """Whether all are of an engine that does."""
+    found = source.about("SELECT table_schema, table_name, engine FROM information_schema.tables")
+    engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
+    return all(engines.get(name, "innodb") == "innodb" for name in names)
 
 
 def _table(name: TableName, source: _Source, *, is_locked: bool) -> CopiedTable | None:

@@ -30,7 +30,7 @@ from rplctl.command.channel.context import (
     refuse_while_running,
     running,
 )
-from rplctl.command.cloning.choice import DUMP, Choice, ClonePlan, TableToClone, make_plan
+from rplctl.command.cloning.choice import DUMP, SNAPSHOT_ENGINE, Choice, ClonePlan, TableToClone, make_plan
 from rplctl.command.process.start_request import StartRequest
 from rplctl.command.start import start
 from rplctl.config import Config
@@ -203,7 +203,14 @@ def _store_models(
 def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: ReplicationFilter) -> list[ClonedTable]:
     first = 1 + max((row.Family for row in read_clones(connection, channel)), default=0)
     facts = {name: plan.source.facts.get(name, TableFacts("", 0, 0)) for name in plan.models}
-    groups = together(families(plan.models), lambda name: facts[name].bytes)
+    alone = {name for name in plan.models if facts[name].engine.lower() != SNAPSHOT_ENGINE}
+    groups = [
+        *together(
+            families({name: model for name, model in plan.models.items() if name not in alone}),
+            lambda name: facts[name].bytes,
+        ),
+        *([name] for name in sorted(alone)),  # the sooner each rests
+    ]
     return [
         ClonedTable(
             rules.rewritten(name[0]), name[1], name[0], number,

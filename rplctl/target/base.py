@@ -241,7 +241,9 @@ class StatementTarget(Target, Protocol):
         """Execute under the statement's session. An error the source met too is expected, another one raises."""
 
     def make_tables(self, statements: Sequence[str]) -> None:
-        """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself."""
+        """DDL as SHOW CREATE TABLE prints it under sql_mode='', on a session of its own: each commits by itself. A
+        collation that only the source's vendor has becomes the nearest that the target has.
+        """
 
     def judge_primary_keys(self, policy: str) -> None:
         """REQUIRE_TABLE_PRIMARY_KEY_CHECK of the statements to come. Raises TargetError 1235: the target has no such

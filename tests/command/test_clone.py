@@ -33,6 +33,9 @@ TABLES = (
     "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
     "CREATE TABLE self (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES self (id) ON DELETE CASCADE)",
     "CREATE TABLE empty (id INT PRIMARY KEY)",
+    "CREATE TABLE rests (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=MyISAM",
+    "CREATE TABLE calm (v VARCHAR(20)) ENGINE=Aria",
+    "CREATE TABLE remembered (id INT PRIMARY KEY) ENGINE=MEMORY",
     "CREATE SEQUENCE numbers",
 )
 
@@ -45,6 +48,8 @@ def fill(source: MariadbServer, name: str, rows: int = 3000) -> None:
         f"INSERT INTO swaps SELECT seq, seq, seq FROM seq_1_to_{rows};"
         f"INSERT INTO words SELECT CONCAT('w', seq % 97), seq, '2024-01-01' + INTERVAL seq SECOND FROM seq_1_to_{rows};"
         f"INSERT INTO keyless SELECT seq % 10, 'same' FROM seq_1_to_100;"
+        f"INSERT INTO rests SELECT seq, seq FROM seq_1_to_{rows}; INSERT INTO calm SELECT 'same' FROM seq_1_to_{rows};"
+        "INSERT INTO remembered SELECT seq FROM seq_1_to_50;"
         f"INSERT INTO `of-te` (id, e) SELECT seq, 1 + seq % 2 FROM seq_1_to_50;"
         f"INSERT INTO parent SELECT seq FROM seq_1_to_400;"
         "INSERT INTO child SELECT seq, seq % 400 + 1 FROM seq_1_to_900;"
@@ -212,7 +217,7 @@ def test_killed_at_any_moment_it_goes_on_and_ends_strict(
 
 def test_what_cannot_be_copied_is_refused_and_why(mariadb: MariadbServer, replica: Replica) -> None:
     mariadb.sql("DROP DATABASE IF EXISTS odd; CREATE DATABASE odd")
-    mariadb.sql("CREATE TABLE odd.m (id INT PRIMARY KEY) ENGINE=MyISAM")
+    mariadb.sql("CREATE TABLE odd.m (id INT NOT NULL) ENGINE=CSV")
     replica.run("init")
     replica.change_master(mariadb)
     only(replica, "odd")

@@ -26,6 +26,7 @@ TABLES = (
     "CREATE TABLE tool (id INT PRIMARY KEY, v INT)",
     "CREATE TABLE doomed (id INT PRIMARY KEY, v INT)",
     "CREATE TABLE bare (id INT PRIMARY KEY)",
+    "CREATE TABLE rests (id INT PRIMARY KEY, v INT) ENGINE=MyISAM",
 )
 HARMLESS = (1213, 1062, 1452, 1205, 1020, 1146, 1412)
 
@@ -41,6 +42,7 @@ def fill(source: MariadbServer, name: str, rows: int) -> None:
         f"INSERT INTO keyless SELECT seq % 10, 'same' FROM {numbers} WHERE seq <= 100;"
         f"INSERT INTO tool SELECT seq, seq FROM {numbers} WHERE seq <= 900;"
         f"INSERT INTO doomed SELECT seq, seq FROM {numbers} WHERE seq <= 900;"
+        f"INSERT INTO rests SELECT seq, seq FROM {numbers} WHERE seq <= 900;"
         f"INSERT INTO parent SELECT seq FROM {numbers} WHERE seq <= 400;"
         f"INSERT INTO child SELECT seq, seq % 400 + 1 FROM {numbers} WHERE seq <= 900"
     )

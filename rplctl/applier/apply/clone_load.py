@@ -77,6 +77,7 @@ class CloneLoader:
         self._server = statement_target(target)
         self._models: dict[TableName, TableModel] = {}  # of the snapshot that is being loaded
         self._keyed: set[int] = set()  # of its tables those that wait for no keys
+        self._begun = 0  # the epoch whose tables are made, and nothing has failed since
         self._stop = work.interrupter.stop
         self._loaders = Loaders(target)
         self.until = Until()  # where the next rows are wanted
@@ -168,6 +169,10 @@ class CloneLoader:
             return True
         names = [by_source[table.name].name for table in found.tables]
         self._learn(names)
+        if found.epoch != self._begun and any(_keeps_half(self._models[name]) for name in names):
+            found.remove()
+            return True
+        self._begun = 0
         if self._server is None:  # keys come in the transaction in which the tables are done
             self._keyed.update(range(len(names)))
         pieces = Pieces(found, [self._waiting[name].Chunks for name in names], self._keyed, self._stop.is_set)
@@ -183,6 +188,7 @@ class CloneLoader:
             log.warning("%s; its tables are copied again", error.message)
             found.remove()
             return True
+        self._begun = found.epoch
         self._keyed.update(number for number, chunk in pieces.done if chunk == KEYS)
         return bool(pieces.done) or self._is_over(found, rows, by_source)
 
@@ -232,6 +238,7 @@ class CloneLoader:
             crash_point("crash_clone_before_begin")
         crash_point("crash_clone_after_begin")
         self._waiting.update((row.name, row) for row in now)
+        self._begun = found.epoch
         self._forget()
         self._work.learned(models, defaults)
 
@@ -392,6 +399,11 @@ def _events(images: Images) -> RowsEvents:
     return RowsEvents(
         images.data, none, none.astype(np.uint8), none, flags, none, none, none, none, none, none.astype(np.bool_)
     )
+
+
+def _keeps_half(model: TableModel) -> bool:
+    """Of a server's table: rows of a chunk that was cut stay, and another snapshot begins it again empty."""
+    return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
 
 
 def _late(table: CopiedTable, found: Snapshot) -> tuple[Key, ...]:

@@ -25,6 +25,8 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
 from rplctl.target import open_target, statement_target
 
+SNAPSHOT_ENGINE = "innodb"
+_LOCKED_ENGINES = ("myisam", "aria", "memory")  # a statement locks the table, and is seen when it is logged
 DUMP = "INITIAL COPY in rplctl(1) shows the way with a dump"
 _MOST_NAMED = 10
 _ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # into MariaDB, on two cores that both servers share
@@ -224,11 +226,12 @@ def _of_those_there(choice: Choice, there: Collection[TableName], *, is_new: boo
 
 
 def _of_engines(taken: Mapping[TableName, _Found]) -> RplError | None:
-    strange = [_shown(name) for name, each in taken.items() if each.facts.engine.lower() != "innodb"]
+    known = (SNAPSHOT_ENGINE, *_LOCKED_ENGINES)
+    strange = [_shown(name) for name, each in taken.items() if each.facts.engine.lower() not in known]
     if not strange:
         return None
     return SourceError(
-        f"tables whose engine shows no snapshot: {some(strange)}",
+        f"tables of an engine that is not known to be copied exactly: {some(strange)}",
         hint="ALTER TABLE … ENGINE=InnoDB on the source, or leave them out with rplctl change-filter",
     )
 
@@ -301,8 +304,8 @@ def _notes(each: _Found, relatives: list[TableName]) -> Iterator[str]:
     if each.model.is_sequence:
         yield "sequence: its value comes with the next that is taken"
         return
-    if each.facts.engine.lower() != "innodb":
-        yield f"{each.facts.engine}: shows no snapshot"
+    if each.facts.engine.lower() != SNAPSHOT_ENGINE:
+        yield f"{each.facts.engine}: shows no snapshot, nothing may write to it while it is read"
     if not chunk_key(each.model):
         yield "no key: one chunk"
     if each.model.system_versioned:

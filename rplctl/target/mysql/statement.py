@@ -56,6 +56,12 @@ UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_
 _DROP_LIST = re.compile(
     rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
 )
+_NEAR_COLLATIONS = (
+    (r"utf8mb4_0900_(ai_ci|as_ci|as_cs)", r"utf8mb4_uca1400_nopad_\1"),
+    (r"utf8mb4_0900_bin", "utf8mb4_nopad_bin"),
+    (r"utf8mb4_uca1400_(?:nopad_)?(ai_ci|as_ci|as_cs)", r"utf8mb4_0900_\1"),
+    (r"utf8mb4_nopad_bin", "utf8mb4_0900_bin"),
+)
 _DROP_HINT = (
     "replica_ddl_exec_mode=IDEMPOTENT (MariaDB source) or replica_skip_errors=1051 drop those tables or sequences of "
     "the list that are there; `rplctl skip` leaves the whole transaction out: drop them on the target first, it would "
@@ -212,3 +218,16 @@ def stripped(event: bytes, description: FormatDescription) -> bytes:
     """An event as the BINLOG statement takes it: without its checksum."""
     length = len(event) - description.checksum_length
     return event[:9] + length.to_bytes(4, "little") + event[13:length]
+
+
+def with_near_collation(statement: str, failure: str) -> str:
+    """A statement that was refused for a collation which only the other vendor has, with the one that compares by the
+    same rules (UCA 9 and UCA 14, or bytes, without padding); as it was for another failure.
+    """
+    found = re.search(r"Unknown collation: '(\w+)'", failure)
+    name = found[1] if found else ""
+    for pattern, near in _NEAR_COLLATIONS:
+        if re.fullmatch(pattern, name):
+            near = re.sub(pattern, near, name)
+            return re.sub(rf"(COLLATE[ =]){name}\b", rf"\g<1>{near}", statement)
+    return statement

@@ -16,6 +16,7 @@ from typing import Any
 
 from pymysql import err
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
@@ -405,8 +406,15 @@ class MysqlTarget:
     def make_tables(self, statements: Sequence[str]) -> None:
         with mapped_errors(), self.engine.connect() as connection:
             connection.exec_driver_sql("SET SESSION sql_mode='', SESSION foreign_key_checks=0")
+            connection.execution_options(no_parameters=True)
             for statement in statements:
-                connection.execution_options(no_parameters=True).exec_driver_sql(statement)
+                try:
+                    connection.exec_driver_sql(statement)
+                except DBAPIError as error:
+                    near = mysql_statement.with_near_collation(statement, str(error.orig))
+                    if near == statement:
+                        raise
+                    connection.exec_driver_sql(near)
         self._facts.forget()
 
     def run_statement(self, statement: Statement) -> None:

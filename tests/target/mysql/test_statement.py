@@ -15,6 +15,7 @@ from rplctl.target.mysql.statement import (
     judge,
     names_a_database,
     text_of,
+    with_near_collation,
 )
 
 
@@ -96,3 +97,20 @@ def test_an_error_that_the_source_had_too_is_none() -> None:
     with pytest.raises(TargetError, match="Error 'gone' on query") as alone:
         judge(query(b"DROP TABLE a"), TargetError("gone", errno=2013, transient=True))
     assert (alone.value.errno, alone.value.transient) == (2013, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("utf8mb4_0900_ai_ci", "utf8mb4_uca1400_nopad_ai_ci"),
+        ("utf8mb4_0900_bin", "utf8mb4_nopad_bin"),
+        ("utf8mb4_uca1400_as_cs", "utf8mb4_0900_as_cs"),
+        ("utf8mb4_nopad_bin", "utf8mb4_0900_bin"),
+        ("utf8mb4_ja_0900_as_cs", "utf8mb4_ja_0900_as_cs"),
+    ],
+)
+def test_a_collation_of_the_other_vendor_becomes_the_one_of_the_same_rules(name: str, near: str) -> None:
+    text = f"CREATE TABLE t (a TEXT COLLATE {name} COMMENT '{name}') COLLATE={name}"
+    wanted = f"CREATE TABLE t (a TEXT COLLATE {near} COMMENT '{name}') COLLATE={near}"
+    assert with_near_collation(text, f"(1273, \"Unknown collation: '{name}'\")") == wanted
+    assert with_near_collation(text, "(1064, 'syntax')") == text
