@@ -1,4 +1,4 @@
-# make demo    show it working, on recorded data: nothing but Python 3.11+ is needed
+# make demo    show it working, on recorded data: nothing but Python 3.11+ is needed; with a MariaDB here, a copy, too
 # make test    everything: also real MariaDB, MySQL, PostgreSQL and Spark (as root it installs what is missing)
 # make quick   the tests that need no server and no Spark: seconds
 # make torture the long fault matrices and random tests, an hour or more; ends with a page of what was tried.
@@ -25,6 +25,7 @@ help:
 
 demo: $(READY)
 	@$(BIN)/rplctl demo
+	@$(BIN)/python -m tests.kit.clone_demo
 
 test: $(READY) servers
 	@$(PYTEST)
