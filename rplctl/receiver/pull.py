@@ -120,8 +120,11 @@ class Pull:
                 self._writer.close()
 
     def is_over_space_limit(self) -> bool:
+        """Never while the applier stands still for rows of a copy: it would wait for us, and we for it."""
         limit = self._config.relay_log_space_limit
-        return bool(limit) and relay_log_space(self._channel) > limit
+        if not limit or relay_log_space(self._channel) <= limit:
+            return False
+        return not any(self._channel.clone_folder.glob("*/claim.json"))
 
     def holds_all_space(self) -> bool:
         """True when only the open relay log is left: waiting longer would wait for ourselves."""

@@ -118,6 +118,17 @@ def test_the_space_limit_holds_the_receiver_until_the_applier_purged(tmp_path: P
     assert first + receiver.relayed() == log_events(sorted(folder.glob("bin.*")))
 
 
+def test_the_space_limit_rests_while_the_applier_waits_for_a_copy(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "archive")
+    config = {"relay_log_space_limit": 3000}
+    with RunningReceiver(tmp_path / "data", master_binlog_dir=str(folder), config=config) as receiver:
+        receiver.wait(lambda: "free enough relay log space" in receiver.status().state)
+        claimed = receiver.channel.clone_folder / "1-1"
+        claimed.mkdir(parents=True)
+        (claimed / "claim.json").write_bytes(b"")
+        receiver.wait_for(*end_of(folder / "bin.000002"))
+
+
 def test_a_damaged_event_is_1743_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
     folder = archive(tmp_path / "archive")
     damaged = bytearray((folder / "bin.000002").read_bytes())
