@@ -184,37 +184,6 @@ def copied_beside_writers(mariadb: MariadbServer, replica: Replica) -> None:
     assert list(rows[0]) == PAGE["show-clone"]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.torture) for n in range(1, 300))])
-@pytest.mark.parametrize(
-    "compare",
-    [
-        "sqlite",
-        pytest.param("mariadb", marks=pytest.mark.torture),
-        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.torture]),
-    ],
-    indirect=True,
-)
-def test_killed_at_any_moment_it_goes_on_and_ends_strict(
-    mariadb: MariadbServer, replica: Replica, compare: Compare, seed: int
-) -> None:
-    chance = random.Random(seed)
-    fill(mariadb, "living", 20_000)
-    replica.change_master(mariadb)
-    only(replica, "living")
-    with writing(mariadb, "living", seed):
-        replica.run("clone")
-        for _ in range(4):
-            time.sleep(chance.random() * 3)
-            if chance.random() < 0.3:
-                replica.run("stop")
-            else:
-                replica.kill(chance.choice(["receiver", "applier"]))
-            replica.run("start")
-        wait_cloned(replica)
-    replica.wait_synced(mariadb, 120)
-    compare(mariadb, "living")
-
-
 def test_what_cannot_be_copied_is_refused_and_why(mariadb: MariadbServer, replica: Replica) -> None:
     mariadb.sql("DROP DATABASE IF EXISTS odd; CREATE DATABASE odd")
     mariadb.sql("CREATE TABLE odd.m (id INT NOT NULL) ENGINE=CSV")

@@ -28,6 +28,7 @@ INVARIANTS = {
 }
 CHECKED = {  # by each case of a matrix
     "admin races": ("I5", "I6", "I7"),
+    "clone lives": ("I1", "I6"),
     "clone model": ("I1",),
     "command sequences": ("I5", "I6"),
     "commit matrix": ("I2", "I3", "I5", "I6", "I7"),
