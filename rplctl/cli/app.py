@@ -48,6 +48,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "load-schema": (),
     "clone": (),
     "show-clone": (),
+    "verify": (),
     "log-status": ("show-log-status",),
     "lock-instance": ("lock-instance-for-backup",),
     "unlock-instance": (),

@@ -44,6 +44,21 @@ def _lines() -> Report:
 
 
 @contextmanager
+def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
+    """Shows a text in place of the one before; None where stderr is no terminal."""
+    if silent or not sys.stderr.isatty() or is_dumb():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    with Progress(TextColumn("{task.description}", markup=False), console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+        yield lambda text: progress.update(task, description=text)
+
+
+@contextmanager
 def _live() -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

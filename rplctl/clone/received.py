@@ -44,6 +44,14 @@ class Received:
         """The source's, behind what was given."""
         return self._reader.source_position if self._reader else BinlogPosition("", 0)
 
+    @property
+    def place(self) -> BinlogPosition | None:
+        """Up to where it has looked, in the source's log; None when that is not known of this source's."""
+        reader = self._reader
+        if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
+            return None
+        return reader.source_position
+
     def begin(self) -> bool:
         """From the end as it is now. False while the receiver has written nothing. Raises RelayLogError."""
         for _ in self.new():
@@ -84,10 +92,7 @@ class Received:
                 raise SourceError(f"the receiver does not come to {end}", hint="rplctl show-status", transient=True)
 
     def _is_at(self, end: BinlogPosition) -> bool:
-        reader = self._reader
-        if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
-            return False
-        return not reader.source_position.is_before(end)
+        return self.place is not None and not self.place.is_before(end)
 
     def _opened(self, *, at_start: bool = False) -> RelayLogReader | None:
         index = RelayLogIndex(self._channel)

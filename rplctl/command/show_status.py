@@ -22,12 +22,13 @@ from rplctl.command.channel.context import (
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
-from rplctl.errors import NotConfigured
+from rplctl.errors import NotConfigured, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.status import AWAY, ThreadStatus, read_status
+from rplctl.verify.report_file import read_report
 
 USE_GTID_WORDS = ("No", "Current_Pos", "Slave_Pos")
 _IGNORED_IDS_SHOWN = 20
@@ -121,6 +122,10 @@ class SlaveStatus:
     Clone_Last_Errno: int  # of its reading end, until something was read behind it
     Clone_Last_Error: str
     Clone_Last_Error_Timestamp: str
+    Verify_Timestamp: str  # when the last whole `rplctl verify` began; ''
+    Verify_Tables: int
+    Verify_Tables_Not_Compared: int
+    Verify_Differences: int  # rows that it found to differ
 
 
 COLUMNS = tuple(f.name for f in fields(SlaveStatus))
@@ -166,6 +171,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         **_receiver(threads.receiver),
         **_applier(threads.applier, relay),
         **_clone(threads, read_status(channel.status_path("cloner"))),
+        **_verified(channel),
         "Relay_Log_Info_Repository": _repository(stored),
         **_synced(read_sync_record(channel)),
         "Seconds_Behind_Master": seconds_behind(master, relay, threads, now),
@@ -300,6 +306,19 @@ def _clone(threads: Threads, reader: ThreadStatus) -> dict[str, object]:
         "Clone_Last_Errno": reader.last_errno if is_open else 0,
         "Clone_Last_Error": reader.last_error if is_open else "",
         "Clone_Last_Error_Timestamp": _timestamp(reader) if is_open else "",
+    }
+
+
+def _verified(channel: Channel) -> dict[str, object]:
+    try:
+        report = read_report(channel.verify_report_path)
+    except (OSError, UsageError):  # none; `check` tells what of it is damaged
+        return {"Verify_Timestamp": "", "Verify_Tables": 0, "Verify_Tables_Not_Compared": 0, "Verify_Differences": 0}
+    return {
+        "Verify_Timestamp": _clock(report.header.time),
+        "Verify_Tables": len(report.totals),
+        "Verify_Tables_Not_Compared": sum(bool(table.not_comparable) for table in report.totals),
+        "Verify_Differences": sum(table.differences for table in report.totals),
     }
 
 

@@ -77,11 +77,13 @@ class SelectedRows:
         self._finish(self._stream.end)
 
     def _receive(self, buffer: ByteArray) -> int:
+        """What is there. `readinto1` waits for more behind what the driver has read ahead, and none may come."""
         with map_errors(self._address):
-            count = self._mysql._rfile.readinto1(buffer.data)
-        if count == 0:
+            piece = self._mysql._rfile.read1(len(buffer))
+        if not piece:
             raise lost_connection("the source closed the connection")
-        return int(count)
+        buffer[: len(piece)] = np.frombuffer(piece, np.uint8)
+        return len(piece)
 
     def _finish(self, end: bytes) -> None:
         with map_errors(self._address):

@@ -2,6 +2,7 @@
 
     dialect    how to open it, what it says of errors, its logs, two phases and own tables (`dialect.Dialect`)
     form       in which form it wants its values (`value_form.ValueForm`); pure: Spark's tasks load it and no driver
+    compared   its rows as `rplctl verify` compares them (`compared.ComparedRows`)
 
 Names are those of a URL's scheme and of SQLAlchemy's dialect. Invariant: a name that no line has is an error, never
 taken for another kind.
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from rplctl.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rplctl.target.compared import ComparedRows
     from rplctl.target.dialect import Dialect
     from rplctl.target.value_form import ValueForm
 
@@ -26,12 +28,18 @@ class Kind:
     dialect: str  # module with DIALECT
     form: str  # module with FORM
     also: tuple[str, ...] = ()  # other names
+    compared: str = ""  # module with COMPARED; '' where rows come as they come from a source
 
 
 KINDS: dict[str, Kind] = {
-    "sqlite": Kind("rplctl.target.sqlite.dialect", "rplctl.target.sqlite.form"),
+    "sqlite": Kind("rplctl.target.sqlite.dialect", "rplctl.target.sqlite.form", (), "rplctl.target.sqlite.compared"),
     "mysql": Kind("rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",)),
-    "postgresql": Kind("rplctl.target.postgresql.dialect", "rplctl.target.postgresql.form", ("postgres",)),
+    "postgresql": Kind(
+        "rplctl.target.postgresql.dialect",
+        "rplctl.target.postgresql.form",
+        ("postgres",),
+        "rplctl.target.postgresql.compared",
+    ),
 }
 
 
@@ -59,6 +67,14 @@ def value_form(name: str) -> ValueForm:
     """Raises ConfigError for a name that is no kind's."""
     form: ValueForm = import_module(_kind(name).form).FORM
     return form
+
+
+@cache
+def compared_rows(name: str) -> ComparedRows | None:
+    """None of a kind whose rows come as they come from a source. Raises ConfigError for a name that is no kind's."""
+    module = _kind(name).compared
+    found: ComparedRows | None = import_module(module).COMPARED if module else None
+    return found
 
 
 def _kind(name: str) -> Kind:

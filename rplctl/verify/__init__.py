@@ -1,4 +1,12 @@
 """Is the copy right, while it runs: source and target compared row by row (man rplctl-design).
 
+table         one table: hashes of both sides, then what of them differs
+source_side   its rows on the source           target_side   its rows on the target, and a stage beside them
+pair          the table as both have it        hashes        rows → hashes, buckets of them
+spool         rows of unequal buckets → suspects
+settle        suspects → differences, by position; the target decides
+log_keys      what the relay log touches meanwhile
+key_values    a key's values as text and as literals
+progress      what is done of a verify that is not over
 report_file   what was found: for people, and for `rplctl repair`
 """

@@ -43,6 +43,8 @@ BAD: list[tuple[str, int, str]] = [
     ("load-schema --from-source --channel nope", 4, "ERROR 3074"),
     ("clone --channel nope", 4, "ERROR 3074"),
     ("show-clone --channel nope", 4, "ERROR 3074"),
+    ("verify --channel nope", 4, "ERROR 3074"),
+    ("verify --threads 0", 2, "--threads 0"),
     # CHANGE MASTER: nothing, or values out of range (MySQL manual)
     (CM, 2, "needs something to change"),
     (f"{CM} --master-host=", 2, "ERROR 1210: Incorrect arguments to MASTER_HOST"),

@@ -133,7 +133,7 @@ SLOW: dict[str, Prepare] = {
     "fsync-report": ["fsync-report", "--transactions", "1"],
     "crash-test": ["crash-test", "--points", "switch_after_write"],
 }
-WITH_A_SOURCE = {"clone", "clone --cancel", "show-clone"}  # tests/command/test_clone.py, test_clone_again.py
+WITH_A_SOURCE = {"clone", "clone --cancel", "show-clone", "verify"}  # test_clone(_again), test_verify in tests/command
 EXIT_CODES = {"check": 2, "doctor": 2}  # nothing runs here
 
 

@@ -24,6 +24,7 @@ TESTED_TOGETHER = {
     "repository/": "every record is tested through each kind of repository (test_contract, test_table, test_file)",
     "schema/": "lexer, parser and model are tested by what a statement becomes (test_parse, test_plan)",
     "source/": "sources are tested by the events they give (test_dump, test_binlog_folder)",
+    "verify/": "its parts meet in tests/command/test_verify.py, on real servers; here what needs none of them",
     "target/": "what each kind of target promises is one contract (test_contract) that runs on all of them",
 }
 

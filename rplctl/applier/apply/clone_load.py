@@ -47,7 +47,7 @@ from rplctl.failpoint import crash_point
 from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, forget_clone, move_clone, read_clones
 from rplctl.own_tables.initial_models import stands
 from rplctl.own_tables.models import store_models
-from rplctl.result_set.columns import quote, selected_columns
+from rplctl.result_set.columns import SelectedColumn, quote, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Key, TableModel
@@ -414,12 +414,17 @@ def _chunks(file: ChunkFile, table: CopiedTable, model: TableModel, target: Targ
     """Its rows as the target takes them, piece by piece."""
     columns = selected_columns(table.model.columns, takes_numbers=statement_target(target) is not None)
     for images in read_images(file.packets, columns, file.head.wire_types):
-        rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), target.kind)
-        chunk = inserted_chunk(rows, target.bulk_rows, framed=target.takes_frames)
-        if chunk.bulk is not None:
-            parts = (replace(part, text=b"".join(pieces_of([part.text]))) for part in chunk.bulk.parts)
-            chunk = replace(chunk, bulk=BulkRows(*parts))
-        yield chunk
+        yield chunk_of_rows(images, columns, model, target)
+
+
+def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
+    """Rows that were selected so, to be inserted."""
+    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), target.kind)
+    chunk = inserted_chunk(rows, target.bulk_rows, framed=target.takes_frames)
+    if chunk.bulk is None:
+        return chunk
+    parts = (replace(part, text=b"".join(pieces_of([part.text]))) for part in chunk.bulk.parts)
+    return replace(chunk, bulk=BulkRows(*parts))
 
 
 def _has_other_rows(name: TableName) -> TargetError:

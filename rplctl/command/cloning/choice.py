@@ -105,7 +105,7 @@ def make_plan(  # noqa: PLR0913 - what a verb knows of its channel
 ) -> ClonePlan:
     """Raises SourceError, TargetError; UsageError for a table that cannot be meant."""
     rules = ReplicationFilter.from_config(config)
-    source = read_source_tables(config, master, _wanted(rules, choice), is_new=is_new)
+    source = read_source_tables(config, master, wanted(rules, choice), is_new=is_new)
     found = [_Found(model, moved(model, rules), source.facts.get(name, TableFacts("InnoDB", 0, 0)))
              for name, model in source.catalog.tables.items()]  # fmt: skip
     tables = {each.name: each for each in found if not each.model.is_sequence}
@@ -118,7 +118,7 @@ def make_plan(  # noqa: PLR0913 - what a verb knows of its channel
     }
     refusal = (
         _of_filters(choice, rules)
-        or _of_rights(source.missing)
+        or refusal_of_rights(source.missing)
         or _of_choice(choice, [each.name for each in found])
         or _of_those_there(choice, there, is_new=is_new)
         or _of_engines(taken)
@@ -131,7 +131,7 @@ def make_plan(  # noqa: PLR0913 - what a verb knows of its channel
     )
 
 
-def _wanted(rules: ReplicationFilter, choice: Choice) -> Wanted:
+def wanted(rules: ReplicationFilter, choice: Choice) -> Wanted:
     def accepts(database: str, table: str) -> bool:
         return rules.accepts_rows(rules.rewritten(database), table)
 
@@ -172,7 +172,8 @@ def _those_there(config: Config, models: Iterable[TableModel]) -> set[TableName]
         target.close()
 
 
-def _of_rights(missing: Collection[Missing]) -> RplError | None:
+def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
+    """None when none is missing."""
     if not missing:
         return None
     lacking = dict.fromkeys(m.right if not m.database else f"SELECT on {m.database}.{m.table or '*'}" for m in missing)

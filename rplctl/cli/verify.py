@@ -1,0 +1,121 @@
+"""`verify`: is the copy right?"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelName, option, options_of, switch, the_channel
+from rplctl.cli.output import many, say_notes, show_rows
+from rplctl.cli.progress import live_text
+from rplctl.cli.text import clean, clock_time, short
+from rplctl.command.channel.context import Note
+from rplctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from rplctl.command.verify import VerifyProgress
+    from rplctl.verify.report_file import Totals
+
+_COLUMNS = ("Database_name", "Table_name", "Row_count", "Equal", "Missing", "Extra", "Different", "In_motion", "Note")
+_MOST_THREADS = 64
+
+
+def verify(
+    context: typer.Context,
+    channel: ChannelName = None,
+    databases: Annotated[str, option("--databases", "DB,...", "Only tables of these databases.")] = "",
+    tables: Annotated[str, option("--tables", "DB.TABLE,...", "Only these tables.")] = "",
+    threads: Annotated[str, option("--threads", "N", "Tables that are compared at the same time.")] = "2",
+    max_load: Annotated[
+        str, option("--max-load", "N", "Wait while Threads_running of the source is above it; 0 is no limit.")
+    ] = "25",
+    show: Annotated[str, option("--show", "N", "Name so many differing keys of each table.")] = "0",
+    report: Annotated[Path | None, option("--report", "FILE", "Write what differs there, too.")] = None,
+    restart: Annotated[bool, switch("--restart", "Begin anew what was interrupted.")] = False,
+) -> None:
+    """Compare source and target row by row, while the channel runs.
+
+    Exit code 0 when all is equal, 1 when something differs or could not be compared.
+    """
+    from rplctl.command.cloning.choice import Choice
+    from rplctl.command.verify import VerifyRequest, first_differences
+    from rplctl.command.verify import verify as run
+
+    options = options_of(context)
+    name, config = the_channel(options, channel)
+    count = _number(show, "--show", 0, 10**6)
+    request = VerifyRequest(
+        Choice.of(databases, tables, replace=False),
+        _number(threads, "--threads", 1, _MOST_THREADS),
+        _number(max_load, "--max-load", 0, 10**6),
+        report,
+        restart,
+    )
+    with _Says(silent=options.quiet or options.format == "json") as says:
+        result = run(config, name, request, says)
+    rows = [dict(zip(_COLUMNS, (*_figures(totals), totals.not_comparable), strict=True)) for totals in result.totals]
+    shown = list(first_differences(result, count)) if count else []
+    if options.format == "json":
+        drift = {(t.database, t.table): list(t.drift) for t in result.totals}
+        for row in rows:
+            full = f"{row['Database_name']}.{row['Table_name']}: "
+            row["Drift"] = drift[str(row["Database_name"]), str(row["Table_name"])]
+            row["Differences"] = [text.removeprefix(full) for text in shown if text.startswith(full)]
+        show_rows(options, (*_COLUMNS, "Drift", "Differences"), rows)
+    else:
+        show_rows(options, _COLUMNS, rows)
+        notes = [Note(0, clean(text)) for text in shown]
+        notes += [Note(0, clean(f"{t.database}.{t.table}: {text}")) for t in result.totals for text in t.drift]
+        if result.resumed:
+            notes.append(Note(0, f"{many(result.resumed, 'table')} had been compared before it was interrupted"))
+        say_notes(options, [*notes, Note(0, f"the report is {result.path}")])
+    if not result.is_equal:
+        raise typer.Exit(1)
+
+
+def _figures(totals: Totals) -> tuple[object, ...]:
+    return (totals.database, totals.table, totals.rows, totals.equal, totals.missing, totals.extra, totals.different,
+            totals.in_motion)  # fmt: skip
+
+
+class _Says:
+    """On a terminal one line that lives, else one for each table, on stderr."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self._silent, self._begun = silent, time.monotonic()
+        self._live = live_text(silent=silent)
+
+    def __enter__(self) -> _Says:
+        self._text = self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def __call__(self, now: VerifyProgress) -> None:
+        if self._silent:
+            return
+        if self._text is not None:
+            self._text(self._line(now))
+        elif (totals := now.totals) is not None:
+            said = totals.not_comparable or f"{totals.equal} equal, {totals.differences} differ"
+            moving = f", {totals.in_motion} in motion" if totals.in_motion else ""
+            sys.stderr.write(clean(f"{totals.database}.{totals.table}: {totals.rows} rows, {said}{moving}") + "\n")
+
+    def _line(self, now: VerifyProgress) -> str:
+        passed = time.monotonic() - self._begun
+        percent = 100 * now.rows // max(1, now.expected)
+        left = f"  {clock_time((now.expected - now.rows) * passed / now.rows)} left" if now.rows else ""
+        rate = f"  {short(now.rows / passed, ' rows')}/s" if passed else ""
+        return f"{now.tables_done} of {now.tables} tables  {percent} %{rate}{left}"
+
+
+def _number(text: str, flag: str, least: int, most: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not least <= int(text) <= most:
+        raise UsageError(f"{flag} {text}: write a number from {least} to {most}")
+    return int(text)

@@ -1,0 +1,297 @@
+"""`verify`: is the copy right? Source and target are compared row by row while the channel runs (man rplctl-design).
+
+Which tables, by which models, is decided here; `rplctl.verify` compares. Invariant: nothing is paused, locked or
+written but a temporary table of the target, and the report in the channel's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
+from rplctl.channel import Channel, hold_lock
+from rplctl.clone.received import Received
+from rplctl.clone.source_tables import read_source_tables
+from rplctl.clone.throttle import MAX_LOAD
+from rplctl.command.channel.context import (
+    APPLIER,
+    Repositories,
+    one_engine,
+    open_repositories,
+    read_master_info,
+    running,
+)
+from rplctl.command.channel.position_applied import is_applied
+from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
+from rplctl.command.show_clone import cloned
+from rplctl.commit.marker import read_marker
+from rplctl.config import Config
+from rplctl.errors import SourceError, TargetError, UsageError
+from rplctl.info import MasterInfo
+from rplctl.own_tables.clones import LEFT_OUT
+from rplctl.own_tables.models import load_models
+from rplctl.position import BinlogPosition
+from rplctl.repository.base import RepositoryKind
+from rplctl.result_set.columns import quote
+from rplctl.schema.model import TableModel
+from rplctl.schema.source_catalog import read_table
+from rplctl.schema.statement import TableName
+from rplctl.target import mapped_errors, statement_target
+from rplctl.verify.pair import Pair
+from rplctl.verify.progress import Progress
+from rplctl.verify.report_file import Header, Totals, read_report
+from rplctl.verify.settle import Altered, Settler
+from rplctl.verify.source_side import open_source
+from rplctl.verify.table import verify_table
+from rplctl.verify.target_side import TargetSide, open_side
+
+_MOST_TRIES: Final = 3
+_BETWEEN_TRIES_S: Final = 1.0
+_NO_SUCH: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyRequest:
+    """`report`: beside the one in the channel's folder. `restart`: what a killed one had done is done again."""
+
+    choice: Choice = field(default_factory=Choice)
+    threads: int = 2
+    max_load: int = MAX_LOAD
+    report: Path | None = None
+    restart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyProgress:
+    """`rows`: of both sides that were read, of about `expected`. `totals`: of the table that was just done."""
+
+    tables: int
+    tables_done: int
+    rows: int
+    expected: int
+    totals: Totals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    """`resumed`: tables that an earlier verify had done. `path`: the report."""
+
+    channel: str
+    totals: tuple[Totals, ...]
+    path: Path
+    resumed: int
+
+    @property
+    def is_equal(self) -> bool:
+        """All that could be compared, and nothing was not; of what is in motion nothing is said."""
+        return not any(table.differences or table.drift or table.not_comparable for table in self.totals)
+
+
+Says = Callable[[VerifyProgress], None]
+
+
+@one_engine()
+def verify(
+    config: Config, channel_name: str, request: VerifyRequest | None = None, says: Says = lambda _: None
+) -> VerifyResult:
+    """Raises UsageError, SourceError, TargetError, NotRunning; WaitTimeout for an applier that stands still."""
+    request = request or VerifyRequest()
+    channel = Channel(channel_name, config.datadir)
+    repositories = open_repositories(config, channel_name)
+    master = read_master_info(repositories, channel_name)
+    if master.master_binlog_dir:
+        raise UsageError("a folder of binary logs has no tables to compare")
+    with hold_lock(channel, "verify"):
+        return _Verify(config, channel, repositories, master, request, says).run()
+
+
+class _Verify:
+    def __init__(  # noqa: PLR0913 - what a verb knows of its channel
+        self,
+        config: Config,
+        channel: Channel,
+        repositories: Repositories,
+        master: MasterInfo,
+        request: VerifyRequest,
+        says: Says,
+    ) -> None:
+        self._config, self._channel, self._repositories = config, channel, repositories
+        self._master, self._request, self._says = master, request, says
+        self._rules = ReplicationFilter.from_config(config)
+        self._stop, self._lock = threading.Event(), threading.Lock()
+        self._rows = self._expected = 0
+        self._applied = _Applied(config, channel, repositories)
+
+    def run(self) -> VerifyResult:
+        request, channel = self._request, self._channel
+        asked = json.dumps(asdict(request.choice), default=str)
+        self._progress = progress = Progress(channel, asked)
+        found = self._tables(progress, restart=request.restart)
+        self._names = list(found)
+        resumed = len(progress.done)
+        work: queue.SimpleQueue[TableName] = queue.SimpleQueue()
+        for name in self._names:
+            if name not in progress.done:
+                work.put(name)
+        with ThreadPoolExecutor(request.threads, "rplctl-verify") as threads:
+            begun = [threads.submit(self._work, number, work, found) for number in range(request.threads)]
+            try:
+                for thread in begun:
+                    thread.result()
+            except BaseException:
+                self._stop.set()
+                raise
+        progress.done = {name: progress.done[name] for name in self._names}
+        paths = [channel.verify_report_path, *filter(None, [request.report])]
+        progress.finish(paths)
+        return VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
+
+    def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
+        """By the target's names: the source's models."""
+        request, rules = self._request, self._rules
+        source = read_source_tables(self._config, self._master, wanted(rules, request.choice), is_new=False)
+        missing = [lacking for lacking in source.missing if lacking.right != "REPLICATION SLAVE"]
+        if refusal := refusal_of_rights(missing):
+            raise refusal
+        away = {
+            row.name for row in cloned(self._repositories, self._channel.name) if row.is_open or row.State == LEFT_OUT
+        }
+        found, facts = {}, {}
+        for name, model in source.catalog.tables.items():
+            ours = moved(model, rules)
+            here = ours.database, ours.name
+            if not model.is_sequence and here not in away and rules.accepts_rows(*here) and request.choice.takes(here):
+                found[here] = model
+                facts[here] = source.facts[name].rows if name in source.facts else 0
+        for here in request.choice.tables:
+            if here not in found:
+                text = f"the source has no table {'.'.join(here)} that is replicated"
+                raise SourceError(text, errno=er.NO_SUCH_TABLE, hint="rplctl show-clone; rplctl show-status")
+        names = tuple(".".join(name) for name in found)
+        if restart or progress.header is None or progress.header.tables != names:
+            with open_source(self._config, self._master) as one:
+                server_id, uuid = one.server_id, one.uuid
+            place = str(source.end or "")
+            progress.begin(Header(self._channel.name, time.time(), server_id, uuid, place, source.gtids, names))
+        self._expected = 2 * sum(facts[name] for name in found if name not in progress.done)
+        return found
+
+    def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
+        """By one thread."""
+        with ExitStack() as opened:
+            source = opened.enter_context(open_source(self._config, self._master))
+            side = opened.enter_context(closing(open_side(self._config.target_url)))
+            received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
+            settler = Settler(source, side, received, self._applied, self._stop.wait)
+            while not self._stop.is_set():
+                try:
+                    name = work.get_nowait()
+                except queue.Empty:
+                    return
+                totals = self._verified(settler, name, found[name], number)
+                self._progress.add(totals)
+                self._tell(totals)
+
+    def _verified(self, settler: Settler, name: TableName, model: TableModel, number: int) -> Totals:
+        totals = Totals(*name)
+        for _ in range(_MOST_TRIES):
+            try:
+                model, _, create = read_table(settler.source.about, model.database, model.name)
+                known = self._known(settler.side, name)
+                if known is None:
+                    made = create.replace("CREATE TABLE ", f"CREATE TABLE {quote(name[0])}.", 1)
+                    return replace(totals, not_comparable="the target has no such table", drift=(made,))
+                totals = replace(totals, drift=settler.side.drift(model, create, known))
+                settler.side.target.check_table(known)
+                pair = Pair.of(model, known, settler.side.target.kind)
+                if why := _why_not(pair):
+                    return replace(totals, not_comparable=why)
+                with self._progress.table(name) as write:
+                    spool = self._progress.spool(number)
+                    found = verify_table(settler, pair, self._request.max_load, spool, write, self._moved)
+                return replace(found, drift=totals.drift)
+            except Altered:
+                pass
+            except TargetError as error:
+                if error.errno not in (er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.BAD_FIELD_ERROR):
+                    raise
+                return replace(totals, not_comparable=error.message)
+            except SourceError as error:
+                if error.errno in _NO_SUCH:
+                    return replace(totals, not_comparable="the source has no such table any more", drift=())
+                if error.errno not in (er.TABLE_DEF_CHANGED, er.BAD_FIELD_ERROR):
+                    raise
+            self._stop.wait(_BETWEEN_TRIES_S)
+        return replace(totals, not_comparable="it was altered while it was verified", drift=())
+
+    def _known(self, side: TargetSide, name: TableName) -> TableModel | None:
+        """The model that the applier has of it."""
+        server = statement_target(side.target)
+        if server is not None:
+            return server.table_model(*name)
+        with mapped_errors(side.target.kind), self._repositories.engine().connect() as connection:
+            here = self._applied.executed()
+            return load_models(connection, self._channel.name, here).tables.get(name)
+
+    def _moved(self, rows: int) -> None:
+        with self._lock:
+            self._rows += rows
+        self._tell(None)
+
+    def _tell(self, totals: Totals | None) -> None:
+        done = len(self._progress.done)
+        self._says(VerifyProgress(len(self._names), done, self._rows, max(self._rows, self._expected), totals))
+
+
+def _why_not(pair: Pair) -> str:
+    """Why two tables cannot be compared; ''."""
+    if pair.is_of_servers:
+        return ""
+    theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))
+    return "" if theirs == ours else f"its columns are ({', '.join(theirs)}) on the source, ({', '.join(ours)}) here"
+
+
+class _Applied:
+    """See settle.Applied."""
+
+    def __init__(self, config: Config, channel: Channel, repositories: Repositories) -> None:
+        self._config, self._channel, self._repositories = config, channel, repositories
+
+    def has(self, position: BinlogPosition) -> bool:
+        return is_applied(self._channel, self._repositories, position)
+
+    def executed(self) -> BinlogPosition:
+        """A marker in the target is never behind its rows, as a file may be."""
+        stored = self._repositories.relay_log_info
+        position = stored.read().exec_position if stored.exists() else BinlogPosition("", 0)
+        if stored.kind is RepositoryKind.TABLE:
+            return position
+        with self._repositories.engine().connect() as connection:
+            marker, _ = read_marker(connection, self._channel.name)
+        return marker.exec_position if marker is not None else position
+
+    def runs(self) -> bool:
+        return APPLIER in running(self._channel)
+
+
+def first_differences(result: VerifyResult, count: int) -> Iterator[str]:
+    """As text, so many of each table."""
+    left = {(table.database, table.table): count for table in result.totals}
+    for found in read_report(result.path).differences():
+        name = found.database, found.table
+        if left[name] > 0:
+            left[name] -= 1
+            key = ", ".join(
+                f"{column}={value['hex'] if isinstance(value, dict) else value}" for column, value in found.key.items()
+            )
+            yield f"{'.'.join(name)}: {found.kind} {key}{' in ' + ', '.join(found.columns) if found.columns else ''}"

@@ -1,0 +1,184 @@
+"""PostgreSQL's rows as `rplctl verify` compares them: a value is what its type prints, which is lossless.
+
+It prints no zeros at the end of a fraction, the zero date is -infinity, and an address is written its own way.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import Target
+from rplctl.target.compared import Cells, PlainRow, staged_model
+from rplctl.target.ddl_parts import quote
+from rplctl.target.postgresql.connection import mapped_errors
+from rplctl.target.postgresql.ddl_table import create_table
+from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, is_zero_date, table
+from rplctl.target.postgresql.rows import where_keys
+from rplctl.target.postgresql.values import parameter
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_STAGE: Final = "rplctl_verify"
+_ROWS: Final = 20_000
+_KEYS_AT_ONCE: Final = 500
+_TYPES: Final = (
+    b"SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+    b" WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+)
+_SESSION: Final = (
+    b"SET bytea_output = hex; SET extra_float_digits = 1; SET TimeZone = 'UTC'; SET DateStyle = 'ISO';"
+    b" SET IntervalStyle = postgres"
+)
+
+
+class PostgresqlRows:
+    """See target.compared.ComparedRows."""
+
+    stage_commits = True
+
+    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+        how = _PRINTED.get(column.type)
+        return values if how is None else [None if value is None else how(value) for value in values]
+
+    def drift(self, target: Target, model: TableModel) -> list[str]:
+        """PostgreSQL itself says how it writes the types that are wanted."""
+        driver = _driver(target)
+        with mapped_errors():
+            found = dict(driver.execute(_TYPES, (table(model),)).fetchall())
+            if found:
+                wanted = ", ".join(f"{quote(column.name)} {declared(column)}" for column in model.columns)
+                driver.execute(f"CREATE TEMP TABLE rplctl_drift ({wanted})".encode())
+                made = dict(driver.execute(_TYPES, ("pg_temp.rplctl_drift",)).fetchall())
+            driver.rollback()
+        if not found:
+            return create_table(model, Catalog({(model.database, model.name): model}))
+        return [
+            f"ALTER TABLE {table(model)} {'ALTER' if name in found else 'ADD'} COLUMN {quote(name)}"
+            f"{' TYPE' if name in found else ''} {kind}"
+            for name, kind in made.items()
+            if found.get(name) != kind
+        ]
+
+    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
+        with mapped_errors(), engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute(_SESSION)
+            with driver.cursor(name=_STAGE) as cursor:
+                cursor.execute(_select(columns, table(model)).encode())
+                while rows := cursor.fetchmany(_ROWS):
+                    yield [plain for plain, _ in _plain(rows, columns)]
+            connection.invalidate()  # its session is another one now
+
+    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
+        driver, names = _driver(target), ", ".join(quote(column.name) for column in columns)
+        with mapped_errors():
+            driver.execute(_SESSION)
+            driver.execute(f"DROP TABLE IF EXISTS pg_temp.{_STAGE}".encode())
+            driver.execute(f"CREATE TEMP TABLE {_STAGE} AS SELECT {names} FROM {table(model)} WITH NO DATA".encode())
+            driver.commit()
+        return staged_model(model, "pg_temp", _STAGE)
+
+    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
+        return _rows(target, columns, _select(columns, f"pg_temp.{_STAGE}"))
+
+    def all_rows(
+        self, target: Target, model: TableModel, columns: Sequence[Column]
+    ) -> Iterable[tuple[PlainRow, Cells]]:
+        return _rows(target, columns, _select(columns, table(model)))
+
+    def of_keys(
+        self,
+        target: Target,
+        model: TableModel,
+        columns: Sequence[Column],
+        key: Sequence[int],
+        keys: Sequence[PlainRow],
+    ) -> Iterable[tuple[PlainRow, Cells]]:
+        select = _select(columns, table(model)).replace("%", "%%")
+        for at in range(0, len(keys), _KEYS_AT_ONCE):
+            some = keys[at : at + _KEYS_AT_ONCE]
+            flat = [parameter(value, columns[c]) for values in some for value, c in zip(values, key, strict=True)]
+            where = where_keys(model, len(some))
+            given = {f"c{number}": text for number, text in enumerate(flat)}
+            yield from _rows(target, columns, f"{select} WHERE {where}", given)
+
+
+def _select(columns: Sequence[Column], name: str) -> str:
+    shown = (f"host({quote(c.name)})" if c.type in ("inet4", "inet6") else f"{quote(c.name)}::text" for c in columns)
+    return f"SELECT {', '.join(shown)} FROM {name}"
+
+
+def _rows(
+    target: Target, columns: Sequence[Column], sql: str, given: dict[str, str | None] | None = None
+) -> Iterable[tuple[PlainRow, Cells]]:
+    driver = _driver(target)
+    with mapped_errors():
+        rows = driver.execute(sql.encode(), given).fetchall()
+        driver.rollback()
+    return _plain(rows, columns)
+
+
+def _driver(target: Target) -> Any:
+    return target.connection.connection.driver_connection
+
+
+def _plain(rows: list[Cells], columns: Sequence[Column]) -> Iterator[tuple[PlainRow, Cells]]:
+    if rows:
+        cells = zip(zip(*rows, strict=True), columns, strict=True)
+        yield from zip(zip(*(_read(texts, column) for texts, column in cells), strict=True), rows, strict=True)
+
+
+def _read(texts: Iterable[str | None], column: Column) -> list[Any]:
+    """What a column prints as plain values."""
+    kind = column.type
+    how: Callable[[str], Any] | None = _PRINTED.get(kind)
+    if kind == "bit":
+        how = _from_bits
+    elif kind in INTEGER_BITS or kind == "year":
+        how = int
+    elif kind in BINARY_TYPES or kind in GEOMETRY_TYPES or kind == "vector":
+        how = _from_hex
+    elif kind == "double":
+        how = float
+    return [*texts] if how is None else [None if text is None else how(text) for text in texts]
+
+
+def _from_bits(text: str) -> int:
+    return int(text, 2)
+
+
+def _from_hex(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
+
+
+def _single(value: Any) -> float:
+    (found,) = struct.unpack("<f", struct.pack("<f", float(value)))
+    return float(found)
+
+
+def _moment(value: Any) -> str:
+    text = str(value).removesuffix("+00")
+    if is_zero_date(text):
+        return ZERO_DATE
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _address(value: Any) -> str:
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        return str(value)
+
+
+_PRINTED: Final[dict[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("time", "datetime", "timestamp", "date"), _moment),
+    **dict.fromkeys(("inet4", "inet6"), _address),
+    "float": _single,
+}
+COMPARED: Final = PostgresqlRows()

@@ -1,0 +1,119 @@
+"""SQLite's rows as `rplctl verify` compares them: a value is what its file holds, by type and bytes.
+
+It keeps no negative zero. A stage is in a file of its own, and takes no lock of the target's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rplctl.schema.model import Column, TableModel
+from rplctl.schema.naming import physical_name
+from rplctl.schema.plan import Catalog
+from rplctl.target.base import Target
+from rplctl.target.compared import Cells, PlainRow, staged_model
+from rplctl.target.ddl_parts import quote
+from rplctl.target.sqlite.ddl import create_table, table
+from rplctl.target.sqlite.ddl_type import affinity
+from rplctl.target.sqlite.errors import mapped_errors
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_DATABASE, _NAME = "rplctl", "verify"
+_STAGE: Final = quote(physical_name(_DATABASE, _NAME))
+_ROWS: Final = 20_000
+
+
+class SqliteRows:
+    """See target.compared.ComparedRows."""
+
+    stage_commits = False
+
+    def of_source(self, values: list[Any], column: Column) -> list[Any]:
+        if column.type in ("float", "double"):
+            return [None if value is None else value + 0.0 for value in values]
+        return values
+
+    def drift(self, target: Target, model: TableModel) -> list[str]:
+        with mapped_errors():
+            found = _driver(target).execute(f"PRAGMA main.table_info({table(model)})").fetchall()
+        if not found:
+            return create_table(model, Catalog({(model.database, model.name): model}))
+        types = {name.casefold(): _kind(declared) for _, name, declared, *_ in found}
+        drift = []
+        for column in model.columns:
+            wanted, there = affinity(column), types.get(column.name.casefold())
+            if there is None:
+                drift.append(f"ALTER TABLE {table(model)} ADD COLUMN {quote(column.name)} {wanted}".rstrip())
+            elif there != _kind(wanted):
+                drift.append(f"-- {table(model)}: {column.name} is {there}, not {_kind(wanted)}; copy the table again")
+        return drift
+
+    def scan(self, engine: Engine, model: TableModel, columns: Sequence[Column]) -> Iterator[list[PlainRow]]:
+        with mapped_errors(), engine.connect() as connection:
+            cursor = _lossless(connection.connection.driver_connection).execute(
+                _select(columns, f"main.{table(model)}")
+            )
+            while rows := cursor.fetchmany(_ROWS):
+                yield rows
+
+    def make_stage(self, target: Target, model: TableModel, columns: Sequence[Column]) -> TableModel:
+        driver = _driver(target)
+        with mapped_errors():
+            found = driver.execute(f"PRAGMA main.table_info({table(model)})").fetchall()
+            types = {name.casefold(): declared for _, name, declared, *_ in found}
+            driver.execute(f"DROP TABLE IF EXISTS temp.{_STAGE}")
+            made = ", ".join(f"{quote(column.name)} {types.get(column.name.casefold(), '')}" for column in columns)
+            driver.execute(f"CREATE TEMP TABLE {_STAGE} ({made})")
+        return staged_model(model, _DATABASE, _NAME)
+
+    def staged(self, target: Target, columns: Sequence[Column]) -> Iterable[tuple[PlainRow, Cells]]:
+        return _rows(target, _select(columns, f"temp.{_STAGE}"))
+
+    def all_rows(
+        self, target: Target, model: TableModel, columns: Sequence[Column]
+    ) -> Iterable[tuple[PlainRow, Cells]]:
+        return _rows(target, _select(columns, f"main.{table(model)}"))
+
+    def of_keys(
+        self,
+        target: Target,
+        model: TableModel,
+        columns: Sequence[Column],
+        key: Sequence[int],
+        keys: Sequence[PlainRow],
+    ) -> Iterable[tuple[PlainRow, Cells]]:
+        where = " AND ".join(f"{quote(columns[c].name)} = ?" for c in key)
+        one = f"{_select(columns, f'main.{table(model)}')} WHERE {where}"
+        return (row for values in keys for row in _rows(target, one, values))
+
+
+def _kind(declared: str) -> str:
+    """What SQLite makes of a declared type (its manual: Column Affinity), as far as ours go."""
+    word = declared.upper()
+    return "INT" if "INT" in word else word or "BLOB"
+
+
+def _select(columns: Sequence[Column], name: str) -> str:
+    return f"SELECT {', '.join(quote(column.name) for column in columns)} FROM {name}"
+
+
+def _rows(target: Target, sql: str, values: PlainRow = ()) -> Iterator[tuple[PlainRow, Cells]]:
+    with mapped_errors():
+        for row in _driver(target).execute(sql, values):
+            yield row, tuple(map(repr, row))
+
+
+def _driver(target: Target) -> Any:
+    return _lossless(target.connection.connection.driver_connection)
+
+
+def _lossless(driver: Any) -> Any:
+    """Text that is none in UTF-8 comes, too."""
+    driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    return driver
+
+
+COMPARED: Final = SqliteRows()

@@ -1,0 +1,59 @@
+"""How a server's table is defined otherwise than the source's, as the ALTER TABLE that mends it.
+
+What counts is what values and keys hang on: types, lengths, signedness, character sets, labels, NULL, and keys. What
+only the target has in columns and plain indexes is its operator's. Invariant: what two vendors print differently of the
+same column (widths of integers, JSON, words of defaults) is no drift.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rplctl.result_set.columns import quote
+from rplctl.schema.model import INTEGER_BITS, Column, Key, TableModel
+
+_COLUMN = re.compile(r"  `((?:[^`]|``)+)` (.+?),?$")
+_KEY = re.compile(r"  ((?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY .+?),?$")
+
+
+def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[str]:
+    """`create`: what SHOW CREATE TABLE prints on the source."""
+    lines = create.split("\n")
+    columns = {
+        found[1].replace("``", "`"): found[0].strip().removesuffix(",") for found in map(_COLUMN.match, lines) if found
+    }
+    keys = [found[1] for found in map(_KEY.match, lines) if found]
+    change = f"ALTER TABLE {quote(target.database)}.{quote(target.name)}"
+    before = ""
+    for column in source.columns:
+        theirs = target.find(column.name)
+        if column.name in columns and theirs is None:
+            where = f"AFTER {quote(before)}" if before else "FIRST"
+            yield f"{change} ADD COLUMN {columns[column.name]} {where}"
+        elif column.name in columns and theirs is not None and _shape(column) != _shape(theirs):
+            yield f"{change} MODIFY COLUMN {columns[column.name]}"
+        before = column.name
+    there = {_key(key) for key in target.keys}
+    printed = [key for key in source.keys if key.kind != "vector"]
+    for key, text in zip(printed, keys, strict=False):
+        if _key(key) not in there and not key.has_expression and len(printed) == len(keys):
+            yield f"{change} ADD {text}"
+    ours = {_key(key) for key in source.keys}
+    for key in target.keys:
+        if key.is_unique and _key(key) not in ours:
+            dropped = "PRIMARY KEY" if key.kind == "primary" else f"INDEX {quote(key.name)}"
+            yield f"{change} DROP {dropped}"
+
+
+def _shape(column: Column) -> tuple[object, ...]:
+    kind = "longtext" if column.type == "json" else column.type
+    has_width = kind in INTEGER_BITS or kind in ("year", "float", "double", "longtext")
+    length = None if has_width else column.length or (1 if kind in ("char", "binary", "bit") else 0)
+    charset = None if kind == "longtext" and column.type == "json" else column.charset
+    charset = "utf8mb4" if charset is None and kind == "longtext" else charset
+    return kind, length, column.scale or 0, column.unsigned, charset, column.labels, column.nullable
+
+
+def _key(key: Key) -> tuple[object, ...]:
+    return key.kind, tuple((part.column.casefold(), part.length) for part in key.parts)

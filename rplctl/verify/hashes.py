@@ -1,0 +1,104 @@
+"""Rows → 64-bit hashes, and their sums and counts in buckets of the key's hash.
+
+Order, collation and chunks of the two sides do not matter: equal buckets hold the same rows, but for a chance of 2^-64.
+Invariant: two cells hash alike exactly where their bytes are alike; integers of any width by their value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.images import Images
+from rplctl.event.jit import lean_kernel
+
+BUCKETS: Final = 4096
+RAW, SIGNED, UNSIGNED = range(3)
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Of one side of a table."""
+
+    sums: Hashes = field(default_factory=lambda: np.zeros(BUCKETS, np.uint64))
+    counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
+
+    def add(self, keys: Hashes, rows: Hashes) -> None:
+        _add(keys, rows, self.sums, self.counts)
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    def unequal(self, other: Buckets) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = (self.sums != other.sums) | (self.counts != other.counts)
+        return found
+
+
+def bucket_of(keys: Hashes) -> npt.NDArray[np.int64]:
+    return (keys & np.uint64(BUCKETS - 1)).astype(np.int64)
+
+
+def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) -> Hashes:
+    """Of each row's cells of these columns; `modes` of each: RAW, SIGNED, UNSIGNED."""
+    out = np.empty(len(images.cell_start), np.uint64)
+    numbers, how = np.array(columns, np.int64), np.array(modes, np.int64)
+    _hash_cells(images.data, images.cell_start, images.cell_length, numbers, how, out)
+    return out
+
+
+def hash_values(rows: Iterable[object]) -> Hashes:
+    """Of plain values (`key_values`), which Python prints in one way each."""
+    digests = b"".join(hashlib.blake2b(repr(row).encode(), digest_size=8).digest() for row in rows)
+    return np.frombuffer(digests, np.uint64)
+
+
+@lean_kernel
+def _add(keys: Any, rows: Any, sums: Any, counts: Any) -> None:
+    for i in range(len(keys)):
+        bucket = np.int64(keys[i] & np.uint64(4095))
+        sums[bucket] += rows[i]
+        counts[bucket] += 1
+
+
+@lean_kernel
+def _mixed(h: Any, word: Any) -> Any:
+    h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(29))
+
+
+@lean_kernel
+def _hash_cells(  # noqa: PLR0913 - a kernel
+    data: Any, starts: Any, lengths: Any, columns: Any, modes: Any, out: Any
+) -> None:
+    for row in range(len(out)):
+        h = np.uint64(0x243F6A8885A308D3)
+        for i in range(len(columns)):
+            column = columns[i]
+            at = starts[row, column]
+            if at < 0:
+                h = _mixed(h, np.uint64(0xFFFFFFFFFFFFFFFF))
+                continue
+            end = at + lengths[row, column]
+            if modes[i] == 0:
+                h = _mixed(h, np.uint64(end - at))
+            word = np.uint64(0)
+            shift = np.uint64(0)
+            for p in range(at, end):
+                word |= np.uint64(data[p]) << shift
+                shift += np.uint64(8)
+                if shift == np.uint64(64):
+                    h = _mixed(h, word)
+                    word = np.uint64(0)
+                    shift = np.uint64(0)
+            if shift != np.uint64(0):
+                if modes[i] == 1 and data[end - 1] >= 128:
+                    word |= np.uint64(0xFFFFFFFFFFFFFFFF) << shift
+                h = _mixed(h, word)
+        out[row] = _mixed(h, h >> np.uint64(32))

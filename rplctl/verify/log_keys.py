@@ -1,0 +1,84 @@
+"""Which keys of a table the relay log touches from a moment on: what was changed meanwhile is not settled.
+
+Invariant: in doubt all of them: DDL, statements, changes of a table whose foreign keys act on this one, images that
+cannot be read, a table that is logged under a name written otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rplctl.applier.decode.event_filter import filtered
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.applier.decode.row_stream import read_run, read_tables
+from rplctl.clone.received import Received, alike, changed
+from rplctl.errors import RplError
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.scan import GroupKind
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.plan import Catalog
+from rplctl.verify.key_values import Key
+from rplctl.verify.pair import Pair, keys_of_images
+
+
+class TouchedKeys:
+    """From `Received.begin` on, behind the place `low` (None: all), but for the transactions that are `seen`."""
+
+    def __init__(self, received: Received, pair: Pair, low: BinlogPosition | None, seen: MysqlGtidSet) -> None:
+        self._received, self._pair, self._low, self._seen = received, pair, low, seen
+        model = pair.source
+        acting = {alike((key.ref_database, key.ref_table)) for key in model.foreign_keys if key.acts}
+        self._own = alike((model.database, model.name))
+        self._tables = frozenset({self._own, *acting})
+        self.keys: set[Key] = set()
+        self.is_all = False
+
+    def look(self) -> None:
+        """At what has come meanwhile. Raises RelayLogError."""
+        for groups in self._received.new():
+            self._add(groups)
+
+    def look_until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> None:
+        """Raises SourceError when nothing comes for so long."""
+        for groups in self._received.until(end, patience_s, wait):
+            self._add(groups)
+
+    def __contains__(self, key: Key) -> bool:
+        return self.is_all or key in self.keys
+
+    def _add(self, groups: RelayGroups) -> None:
+        for number in range(len(groups.scan)):
+            at = groups.scan.source_position(number)
+            if self._low is not None and not self._low.is_before(at):
+                continue
+            if not self.is_all and changed(groups, number, self._tables, self._seen):
+                self.is_all = not self._has_read(groups, number)
+
+    def _has_read(self, groups: RelayGroups, number: int) -> bool:
+        scan, pair = groups.scan, self._pair
+        if scan.kind[number] != GroupKind.ROWS or groups.format_description is None or not pair.key:
+            return False
+        if len(self._tables) > 1 and changed(groups, number, self._tables - {self._own}, self._seen):
+            return False
+        rules = ReplicationFilter(do_table=(f"{pair.source.database}.{pair.source.name}",))
+        catalog = Catalog({(pair.source.database, pair.source.name): pair.source})
+        try:
+            start, end = int(scan.start[number]), int(scan.end[number])
+            run = filtered(read_run(groups.data, start, end, groups.format_description), rules)
+            found = list(read_tables(run, catalog))
+            for rows in found:
+                everything = np.arange(len(rows.images.cell_start))
+                keys = keys_of_images(rows.images, rows.formats, pair, everything)
+                before = rows.images.before_of_image
+                self.keys.update(
+                    tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True))
+                    if b >= 0
+                    else key
+                    for key, b in zip(keys, before.tolist(), strict=True)
+                )
+        except RplError:
+            return False
+        return bool(found) or bool(scan.has_payload[number])

@@ -1,0 +1,177 @@
+"""One table as both sides have it, and rows of it on their way to be compared.
+
+Invariant: columns are compared as the applier applies them: by name on kinds that do not speak MySQL, by position on
+servers, where either side may have more of them at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl.event.column import ColumnFormat
+from rplctl.event.images import Images
+from rplctl.event.jit import byte_view, lean_kernel
+from rplctl.event.values import decode_column
+from rplctl.result_set.columns import SelectedColumn, selected_columns
+from rplctl.result_set.rows import read_images
+from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.source.select import SelectedRows
+from rplctl.target.base import key_of
+from rplctl.target.registry import compared_rows, value_form
+from rplctl.verify.hashes import RAW, SIGNED, UNSIGNED, Hashes, hash_images, hash_values
+from rplctl.verify.key_values import Key, why_no_key
+
+_PIECE_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`target`: the model that the applier has of it. The first `width` columns of both are compared. `key`: numbers
+    of the columns that tell rows apart; () where none do, or no literal finds their values again (`why_keyless`).
+    """
+
+    source: TableModel
+    target: TableModel
+    kind: str
+    width: int
+    key: tuple[int, ...]
+    why_keyless: str = ""
+
+    @classmethod
+    def of(cls, source: TableModel, target: TableModel, kind: str) -> Pair:
+        width = min(len(source.columns), len(target.columns))
+        key = key_of(source)
+        why = why_no_key([source.columns[c] for c in key])
+        if any(c >= width for c in key):
+            why = "the target lacks a column of its key"
+        return cls(source, target, kind, width, () if why else key, why)
+
+    @property
+    def is_of_servers(self) -> bool:
+        return compared_rows(self.kind) is None
+
+    @property
+    def key_columns(self) -> list[Column]:
+        return [self.source.columns[c] for c in self.key]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the compared columns, as the target has them."""
+        return [column.name for column in self.target.columns[: self.width]]
+
+    def selected(self) -> list[SelectedColumn]:
+        """Of the source, as the applier's encoders take them."""
+        return selected_columns(self.source.columns[: self.width], takes_numbers=self.is_of_servers)
+
+    def hashed(self, *, of_target: bool) -> tuple[list[SelectedColumn], list[int]]:
+        """Of servers: what is selected so that equal values are equal bytes, and how it is hashed."""
+        own, other = (self.target, self.source) if of_target else (self.source, self.target)
+        found, modes = [], []
+        selected = selected_columns(own.columns[: self.width], takes_numbers=True)
+        for column, sister, how in zip(own.columns, other.columns, selected, strict=False):
+            is_integer = column.type in INTEGER_BITS and sister.type in INTEGER_BITS
+            modes.append((UNSIGNED if column.unsigned else SIGNED) if is_integer else RAW)
+            is_text = column.type in CHARACTER_TYPES - {"enum", "set"} and sister.type in CHARACTER_TYPES
+            if is_text and column.charset != sister.charset:
+                how = replace(how, expression=f"CONVERT({how.expression} USING utf8mb4)")
+            found.append(how)
+        return found, modes
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Hashes of some rows. `keys_of`: the keys of some of them, by their numbers; of tables without one ()."""
+
+    keys: Hashes
+    rows: Hashes
+    keys_of: Callable[[npt.NDArray[np.int64]], list[Key]]
+
+
+def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
+    """Of servers."""
+    rows = hash_images(images, range(len(columns)), modes)
+    keys = hash_images(images, pair.key, [modes[c] for c in pair.key]) if pair.key else rows
+    formats = [column.format for column in columns]
+    return Batch(keys, rows, lambda numbers: keys_of_images(images, formats, pair, numbers))
+
+
+def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:
+    """Of plain ones."""
+    hashes = hash_values(rows)
+    if not pair.key:
+        return Batch(hashes, hashes, lambda numbers: [()] * len(numbers))
+    keys = [tuple(row[c] for c in pair.key) for row in rows]
+    return Batch(hash_values(keys), hashes, lambda numbers: [keys[number] for number in numbers.tolist()])
+
+
+def keys_of_images(
+    images: Images, formats: Sequence[ColumnFormat], pair: Pair, numbers: npt.NDArray[np.int64]
+) -> list[Key]:
+    """None for a column that an image does not hold."""
+    columns = [plain_column(images, formats[c], pair.source.columns[c], pair.kind, numbers, c) for c in pair.key]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(numbers)
+
+
+def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) -> list[tuple[Any, ...]]:
+    """The source's, as the target will say them."""
+    everything = np.arange(len(images.cell_start))
+    cells = [
+        plain_column(images, how.format, pair.source.columns[c], pair.kind, everything, c)
+        for c, how in enumerate(columns)
+    ]
+    return list(zip(*cells, strict=True))
+
+
+def plain_column(  # noqa: PLR0913 - where the cells are, and what they are
+    images: Images, fmt: ColumnFormat, column: Column, kind: str, numbers: npt.NDArray[np.int64], at: int
+) -> list[Any]:
+    """Raises RplError for a value that cannot be read."""
+    values, compared = value_form(kind).stored(decode_column(images, numbers, at, fmt)), compared_rows(kind)
+    return values if compared is None else compared.of_source(values, column)
+
+
+def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
+    """As if they were all, of rows that were selected."""
+    count = len(numbers)
+    starts, lengths = (
+        np.ascontiguousarray(images.cell_start[numbers]),
+        np.ascontiguousarray(images.cell_length[numbers]),
+    )
+    ops, before, after = np.ones(count, np.uint8), np.full(count, -1, np.int64), np.arange(count)
+    return Images(images.data, starts, lengths, images.is_diff, ops, before, after, np.zeros(count, np.int32))
+
+
+def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iterator[Images]:
+    """All rows, some megabytes at a time. Raises SourceError, BinlogFormatError."""
+    held = bytearray()
+    for piece in rows.pieces():
+        held += piece.data
+        if len(held) >= _PIECE_BYTES and (end := _whole_rows(held)):
+            whole = bytes(memoryview(held)[:end])
+            del held[:end]
+            yield from read_images(whole, columns, rows.wire_types)
+    yield from read_images(bytes(held), columns, rows.wire_types)
+
+
+def _whole_rows(held: bytearray) -> int:
+    return int(_end_of_rows(byte_view(held)))
+
+
+@lean_kernel
+def _end_of_rows(packets: Any) -> Any:
+    """Where the last whole row ends."""
+    at = np.int64(0)
+    end = np.int64(0)
+    while at + 4 <= len(packets):
+        length = np.int64(packets[at]) | np.int64(packets[at + 1]) << 8 | np.int64(packets[at + 2]) << 16
+        at += 4 + length
+        if at > len(packets):
+            break
+        if length < 0xFFFFFF:
+            end = at
+    return end

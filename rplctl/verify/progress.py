@@ -1,0 +1,88 @@
+"""How far a verify is, in the channel's folder: tables that are done, their totals and what differs in them.
+
+Invariant: totals are written at once, when what differs in their table is in its file; a verify that was killed goes on
+behind them when the same is asked for again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from threading import Lock
+
+from rplctl.channel import Channel
+from rplctl.durable import private_folder, replace_file
+from rplctl.plain_file import parsed_json, read_plain
+from rplctl.verify.report_file import Difference, Header, Totals, line, write_report
+
+
+class Progress:
+    """`request`: what was asked for, as text. `done`: by the target's names."""
+
+    def __init__(self, channel: Channel, request: str) -> None:
+        self._folder, self._request, self._lock = channel.verify_folder, request, Lock()
+        self.header: Header | None = None
+        self.done: dict[tuple[str, str], Totals] = {}
+        try:
+            stored = parsed_json(read_plain(self._path))
+            if stored["request"] == request:
+                self.header = Header(**{**stored["header"], "tables": tuple(stored["header"]["tables"])})
+                found = [Totals(**{**totals, "drift": tuple(totals["drift"])}) for totals in stored["done"]]
+                self.done = {(totals.database, totals.table): totals for totals in found}
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            self.header, self.done = None, {}
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / "progress.json"
+
+    def begin(self, header: Header) -> None:
+        """Anew. Raises OSError."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        private_folder(self._folder)
+        self.header, self.done = header, {}
+        self._store()
+
+    @contextmanager
+    def table(self, name: tuple[str, str]) -> Iterator[Callable[[Iterable[Difference]], None]]:
+        """Takes what differs in it, anew."""
+        replace_file(self._differences(name), b"", durable=False)  # 0600: keys are data
+        with self._differences(name).open("wb") as file:
+            yield lambda found: file.writelines(line(asdict(difference)) for difference in found)
+
+    def add(self, totals: Totals) -> None:
+        with self._lock:
+            self.done[totals.database, totals.table] = totals
+            self._store()
+
+    def finish(self, paths: Sequence[Path]) -> None:
+        """The report is written there. Raises OSError."""
+        assert self.header is not None
+        for path in paths:
+            write_report(path, self.header, self._found(), list(self.done.values()))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def spool(self, number: int) -> Path:
+        return self._folder / f"spool.{number}"
+
+    def _found(self) -> Iterator[Difference]:
+        for name, totals in self.done.items():
+            if totals.differences and self._differences(name).exists():
+                with self._differences(name).open("rb") as lines:
+                    for text in lines:
+                        record = json.loads(text)
+                        yield Difference(**{**record, "columns": tuple(record["columns"])})
+
+    def _differences(self, name: tuple[str, str]) -> Path:
+        return self._folder / f"{hashlib.sha256('.'.join(name).encode()).hexdigest()[:16]}.differences"
+
+    def _store(self) -> None:
+        assert self.header is not None
+        done = [asdict(totals) for totals in self.done.values()]
+        text = json.dumps({"request": self._request, "header": asdict(self.header), "done": done})
+        replace_file(self._path, text.encode(), durable=False)

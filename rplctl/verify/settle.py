@@ -1,0 +1,161 @@
+"""Suspects are settled by position: the source's rows at a place of its log, the target's at that place or behind it.
+
+What the relay log touches between the two is looked at again, MOST_ROUNDS times, and is then `in motion`, never a
+difference. Of the rest the target decides: the source's rows go through the ordinary encoder into a temporary table,
+and both tables are read alike. Invariant: a difference is told of rows that no event was under way for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+
+from rplctl.clone.received import Received
+from rplctl.errors import NotRunning, WaitTimeout
+from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.images import Images
+from rplctl.position import BinlogPosition
+from rplctl.schema.source_catalog import read_table
+from rplctl.source.snapshot import LogPlace, Step, locked_rows, snapshot
+from rplctl.verify.key_values import Key, to_json
+from rplctl.verify.log_keys import TouchedKeys
+from rplctl.verify.pair import Pair
+from rplctl.verify.report_file import Difference, Kind
+from rplctl.verify.source_side import Source, rows_of_keys, rows_with_hashes
+from rplctl.verify.target_side import Row, TargetSide
+
+MOST_ROUNDS: Final = 5
+_SOURCE_S: Final = 30.0  # for the source to show what is received, and for the receiver to bring it
+_STILL_S: Final = 600.0  # without any progress of the applier
+_POLL_S: Final = 0.02
+
+
+class Altered(Exception):
+    """The table's definition is another one than it was when the table was begun."""
+
+
+class Applied(Protocol):
+    """What the channel has applied."""
+
+    def has(self, position: BinlogPosition) -> bool:
+        """All up to there."""
+
+    def executed(self) -> BinlogPosition:
+        """At least what any of its rows shows that was read before."""
+
+    def runs(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """`again`: keys that were touched."""
+
+    differences: list[Difference]
+    again: list[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Settler:
+    source: Source
+    side: TargetSide
+    received: Received
+    applied: Applied
+    stopped: Callable[[float], bool]  # waits so long; True when it is to end
+
+    def settle(self, pair: Pair, keys: list[Key]) -> Settlement:
+        """All of them. Raises Altered, SourceError, TargetError, WaitTimeout, NotRunning."""
+        found: list[Difference] = []
+        for _ in range(MOST_ROUNDS):
+            if not keys:
+                break
+            with self._staged(pair, partial(rows_of_keys, self.source, pair, keys)) as touched:
+                staged, rows = self.side.read(pair, keys)
+                self._look(touched)
+            found += _compared(pair, staged, rows, keys, touched)
+            keys = [key for key in keys if key in touched]
+        return Settlement(found, keys)
+
+    def settle_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
+        """Of a table without a key: how many rows are missing, how many extra, and whether it was in motion."""
+        for _ in range(MOST_ROUNDS):
+            with self._staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as touched:
+                staged, rows = self.side.count(pair, hashes)
+                self._look(touched)
+            if not touched.is_all:
+                return (staged - rows).total(), (rows - staged).total(), False
+        return 0, 0, True
+
+    def _look(self, touched: TouchedKeys) -> None:
+        touched.look_until(self.applied.executed(), _SOURCE_S, self.stopped)
+
+    @contextmanager
+    def _staged(self, pair: Pair, rows: Callable[[str], Iterator[Images]]) -> Iterator[TouchedKeys]:
+        """The source's rows are staged, and the target has all up to their place."""
+        while not self.received.begin():
+            if self.stopped(_POLL_S) or not self.applied.runs():
+                raise _not_running("nothing is received from the source")
+        source = self.source
+        is_exact = source.step is Step.EXACT
+        least = LogPlace(self.received.place if is_exact else None)  # delivered comes before visible
+        has_snapshot = source.step is not Step.SHARE_LOCK
+        opened = (
+            snapshot(source.query, source.step, least, _SOURCE_S)
+            if has_snapshot
+            else locked_rows(source.query, source.step, _SOURCE_S)
+        )
+        with opened as held:
+            if read_table(source.about, pair.source.database, pair.source.name)[0] != pair.source:
+                raise Altered
+            self.side.stage(pair, rows(held.locking))
+            high = held.high().position
+        seen = MysqlGtidSet.parse("" if is_exact else held.low.gtids)
+        touched = TouchedKeys(self.received, pair, held.low.position, seen)
+        assert high is not None
+        self._wait(high, touched)
+        yield touched
+
+    def _wait(self, position: BinlogPosition, touched: TouchedKeys) -> None:
+        last, deadline = None, time.monotonic() + _STILL_S
+        while not self.applied.has(position):
+            touched.look()
+            if (now := self.applied.executed()) != last:
+                last, deadline = now, time.monotonic() + _STILL_S
+            if not self.applied.runs():
+                raise _not_running(f"the target is at {now}, and rows of {position} are to be compared")
+            if self.stopped(_POLL_S) or time.monotonic() > deadline:
+                raise WaitTimeout(f"the applier does not come to {position}", hint="rplctl show-status")
+
+
+def _not_running(why: str) -> NotRunning:
+    return NotRunning(f"the channel's threads do not run: {why}", hint="rplctl start, then rplctl verify")
+
+
+def _compared(
+    pair: Pair, staged: Sequence[Row], rows: Sequence[Row], keys: Iterable[Key], touched: TouchedKeys
+) -> Iterator[Difference]:
+    """A key may stand for several rows where only the source has it unique."""
+    wanted, found = _by_key(staged), _by_key(rows)
+    for key in dict.fromkeys([*keys, *wanted]):
+        ours, theirs = wanted.get(key, []), found.get(key, [])
+        if key in touched or Counter(ours) == Counter(theirs):
+            continue
+        kind: Kind = "missing" if not theirs else "extra" if not ours else "different"
+        columns: tuple[str, ...] = ()
+        if kind == "different":
+            cells = zip(pair.names, ours[0], theirs[0], strict=True)
+            columns = tuple(name for name, one, other in cells if one != other)
+        names = [pair.names[c] for c in pair.key]
+        shown = {name: to_json(value) for name, value in zip(names, key, strict=True)}
+        yield Difference(pair.target.database, pair.target.name, kind, shown, columns)
+
+
+def _by_key(rows: Iterable[Row]) -> dict[Key, list[tuple[Any, ...]]]:
+    found: dict[Key, list[tuple[Any, ...]]] = {}
+    for key, cells in rows:
+        found.setdefault(key, []).append(cells)
+    return found

@@ -1,0 +1,136 @@
+"""The source's rows: all of a table for its hashes, and those of some keys at a known place of the log.
+
+Invariant: nothing is locked (but rows that are read for a settlement where the source has no GTIDs: share locks, for
+as long as that SELECT takes) and nothing is written. Between two pieces of a table no snapshot is held.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
+from rplctl.config import Config
+from rplctl.event.images import Images
+from rplctl.info import MasterInfo
+from rplctl.result_set.columns import SESSION, SelectedColumn, quote
+from rplctl.schema.model import TableModel
+from rplctl.secret import reveal
+from rplctl.source.select import SelectedRows
+from rplctl.source.snapshot import Step, step_of
+from rplctl.source.survey import Query, session, survey
+from rplctl.verify.key_values import Key, where_keys
+from rplctl.verify.pair import (
+    Batch,
+    Pair,
+    batch_of_images,
+    batch_of_values,
+    chosen_rows,
+    keys_of_images,
+    plain_rows,
+    stream_images,
+)
+
+_CHUNK_BYTES: Final = 64 << 20
+_KEYS_AT_ONCE: Final = 500
+_AGAIN_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Two sessions: `about` asks beside what is read."""
+
+    query: Query
+    about: Query
+    select: Callable[[str], SelectedRows]
+    step: Step
+    server_id: int
+    uuid: str
+
+
+@contextmanager
+def open_source(config: Config, master: MasterInfo) -> Iterator[Source]:
+    """Raises SourceError."""
+    password = reveal(master.user_password, config.datadir)
+    with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
+        query(SESSION)
+        select = partial(SelectedRows, mysql, address=f"{master.user_name}@{master.host}:{master.port}")
+        uuids = about("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
+        server_id = int(about("SELECT @@GLOBAL.server_id")[0][0])
+        yield Source(query, about, select, step_of(query), server_id, str(uuids[0][1]) if uuids else "")
+
+
+def scan_source(source: Source, pair: Pair, max_load: int) -> Iterator[Batch]:
+    """Hashes of all rows. Raises SourceError, RplError for a value that cannot be read."""
+    columns, modes = pair.hashed(of_target=False) if pair.is_of_servers else (pair.selected(), [])
+    for chunk in _pieces(source, pair.source):
+        wait_for_load(source.about, max_load)
+        for images in _select(source, pair.source, columns, condition(chunk_key(pair.source), chunk)):
+            if pair.is_of_servers:
+                yield batch_of_images(images, pair, columns, modes)
+            else:
+                yield batch_of_values(plain_rows(images, pair, columns), pair)
+
+
+def _pieces(source: Source, model: TableModel) -> Iterator[Chunk]:
+    if not chunk_key(model):
+        yield Chunk(None, None)
+        return
+    names = ", ".join(f"x'{name.encode().hex()}'" for name in (model.database, model.name))
+    found = source.about(
+        f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"
+    )
+    yield from chunks(source.query, model, max(1000, _CHUNK_BYTES // max(1, int((found and found[0][0]) or 1))))
+
+
+def _select(
+    source: Source, model: TableModel, columns: Sequence[SelectedColumn], where: str, locking: str = ""
+) -> Iterator[Images]:
+    what = ", ".join(column.expression for column in columns)
+    name = f"{quote(model.database)}.{quote(model.name)}"
+    yield from stream_images(source.select(f"SELECT {what} FROM {name}{where}{locking}"), columns)
+
+
+def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: str) -> Iterator[Images]:
+    """The rows that have exactly these keys."""
+    columns, wanted = pair.selected(), set(keys)
+    formats = [column.format for column in columns]
+    for at in range(0, len(keys), _KEYS_AT_ONCE):
+        where = where_keys(pair.key_columns, keys[at : at + _KEYS_AT_ONCE])
+        part = wanted.intersection(keys[at : at + _KEYS_AT_ONCE])
+        for images in _select(source, pair.source, columns, where, locking):
+            everything = np.arange(len(images.cell_start))
+            found = keys_of_images(images, formats, pair, everything)
+            numbers = np.array([number for number, key in enumerate(found) if key in part], np.int64)
+            if len(numbers):
+                yield chosen_rows(images, numbers)
+
+
+def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: str) -> Iterator[Images]:
+    """Of a table without a key: rows as the encoders take them that have one of these hashes."""
+    plain = pair.selected()
+    columns, modes = pair.hashed(of_target=False) if pair.is_of_servers else (plain, [])
+    is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # else all are taken
+    for images in _select(source, pair.source, plain, "", locking):
+        if not is_alike:
+            yield images
+            continue
+        if pair.is_of_servers:
+            batch = batch_of_images(images, pair, columns, modes)
+        else:
+            batch = batch_of_values(plain_rows(images, pair, plain), pair)
+        numbers = np.flatnonzero([value in wanted for value in batch.rows.tolist()])
+        if len(numbers):
+            yield chosen_rows(images, numbers)
+
+
+def wait_for_load(query: Query, max_load: int) -> None:
+    """Until the source has no more running threads than that; 0: at once."""
+    while max_load and int(query("SHOW GLOBAL STATUS LIKE 'Threads_running'")[0][1]) > max_load:
+        time.sleep(_AGAIN_S)

@@ -1,0 +1,190 @@
+"""`rplctl verify`: what is equal is told as equal, whatever its types; what differs is told, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.verify.report_file import read_report
+from tests.cli.test_json_page import PAGE
+from tests.kit.load import working
+from tests.kit.postgresql_state import connect, new_database
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+SCHEMA = "DROP DATABASE IF EXISTS living; CREATE DATABASE living CHARACTER SET utf8mb4; USE living; SET sql_mode=''"
+ALL_TYPES = """CREATE TABLE types (
+  id BIGINT UNSIGNED PRIMARY KEY, a TINYINT, b SMALLINT UNSIGNED, c MEDIUMINT, d INT UNSIGNED, e BIGINT,
+  f FLOAT, g DOUBLE, h DECIMAL(20,6), i BIT(9), j YEAR, k DATE, l TIME(2), m DATETIME(3), n TIMESTAMP(6) NULL,
+  o CHAR(10), p VARCHAR(40), q TEXT, r VARCHAR(20) CHARACTER SET latin1, s BINARY(4), t VARBINARY(9), u BLOB,
+  v ENUM('ä','b'), w SET('x','y','z'), x JSON, y INET6, z UUID, aa INT AS (a + 1) STORED,
+  bb VARCHAR(9) CHARACTER SET ucs2)"""
+ROWS = """INSERT INTO types (id,a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,bb) VALUES
+ (1,-1,1,-1,1,-1,0.1,0.1,'-1.5',b'1',2024,'2024-02-29','-00:00:00.01','2024-01-01 00:00:00.5',
+  '2024-01-01 00:00:00.000001','a','ä ','t','é',x'0100',x'0100',x'00ff',1,'x,z','{"a": [1, 2]}','::1.2.3.4',
+  '123e4567-e89b-12d3-a456-426655440000','日'),
+ (18446744073709551615,127,65535,8388607,4294967295,9223372036854775807,3.4e38,-1.7e308,'0',b'111111111',1901,
+  '9999-12-31','838:59:59','9999-12-31 23:59:59.999','2037-01-01 00:00:00','','','','','','','',2,'','[]','::',
+  '00000000-0000-0000-0000-000000000000',''),
+ (3,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,
+  NULL,NULL,NULL,NULL,NULL),
+ (4,0,0,0,0,0,-0.0,-0.0,'0.000001',b'0',0,'0000-00-00','00:00:00','0000-00-00 00:00:00',NULL,'Z','z','\\\\N','\t',
+  x'ff',x'ff',x'5c4e','b','y','"é"','255.255.255.255','ffffffff-ffff-ffff-ffff-ffffffffffff','a')"""
+PLAIN = (
+    "CREATE TABLE plain (id INT PRIMARY KEY, v VARCHAR(40), n DECIMAL(9,2), g DOUBLE, m DATETIME(3), x LONGTEXT)",
+    "CREATE TABLE words (w VARCHAR(40) COLLATE utf8mb4_bin, k BINARY(3), d DATE, v INT, PRIMARY KEY (w, k, d))",
+    "CREATE TABLE keyless (a INT, b VARCHAR(20))",
+    "CREATE TABLE empty (id INT PRIMARY KEY)",
+)
+FILL = (
+    "INSERT INTO plain SELECT seq, CONCAT('v', seq), seq / 7, seq / 3, '2024-01-01' + INTERVAL seq SECOND,"
+    " CONCAT('{\"a\": ', seq, ', \"b\": 2}') FROM seq_1_to_3000",
+    "INSERT INTO words SELECT CONCAT('w', seq % 9, IF(seq % 2, 'é', '')), CHAR(seq), '2024-01-01' + INTERVAL seq DAY,"
+    " seq FROM seq_1_to_300",
+    "INSERT INTO keyless SELECT seq % 10, 'same' FROM seq_1_to_100",
+)
+FAULTS = {  # set on the target: what is found
+    "UPDATE {t} SET v = 'V7' WHERE id = 7": ("different", "7", ("v",)),
+    "UPDATE {t} SET v = 'v8 ' WHERE id = 8": ("different", "8", ("v",)),
+    "UPDATE {t} SET v = NULL WHERE id = 9": ("different", "9", ("v",)),
+    "UPDATE {t} SET v = '' WHERE id = 10": ("different", "10", ("v",)),
+    "UPDATE {t} SET v = 'vé' WHERE id = 11": ("different", "11", ("v",)),
+    "UPDATE {t} SET n = '1.72' WHERE id = 12": ("different", "12", ("n",)),
+    "UPDATE {t} SET g = g + 1e-12 WHERE id = 13": ("different", "13", ("g",)),
+    "UPDATE {t} SET m = '2024-01-01 00:00:14.001' WHERE id = 14": ("different", "14", ("m",)),
+    'UPDATE {t} SET x = \'{{"b": 2, "a": 15}}\' WHERE id = 15': ("different", "15", ("x",)),
+    "UPDATE {t} SET v = 'x', n = 0 WHERE id = 16": ("different", "16", ("v", "n")),
+    "DELETE FROM {t} WHERE id = 17": ("missing", "17", ()),
+    "INSERT INTO {t} (id, v) VALUES (5000, 'more')": ("extra", "5000", ()),
+    "UPDATE {t} SET v = 'v19' WHERE id = 18": ("different", "18", ("v",)),
+    "UPDATE {t} SET v = 'v18' WHERE id = 19": ("different", "19", ("v",)),
+}
+Target = Callable[[str], None]  # executes on it; {db} is how the database's tables begin
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path, spark=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", "mariadb", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def target(request: pytest.FixtureRequest, replica: Replica, tmp_path: Path) -> Iterator[Target]:
+    if request.param == "sqlite":
+        replica.run("init")
+
+        def in_sqlite(sql: str) -> None:
+            with closing(sqlite3.connect(replica.datadir / "target.db", timeout=30)) as connection, connection:
+                connection.execute(sql.replace("{db}", "living__"))
+
+        yield in_sqlite
+    elif request.param == "mariadb":
+        server = request.getfixturevalue("mariadb_factory")("--skip-log-bin", "--skip-log-slave-updates")
+        tables = ("--master-info-repository", "table", "--relay-log-info-repository", "table")
+        replica.run("init", *replica.into(server), *tables)
+        yield lambda sql: server.sql(f"SET NAMES utf8mb4; {sql.replace('{db}', 'living.')}")
+        server.sql("DROP DATABASE IF EXISTS living")
+    else:
+        url = new_database(request.getfixturevalue("postgresql"))
+        password = tmp_path / "password"
+        password.write_text("rpl\n")
+        password.chmod(0o600)
+        shown = url.replace("rpl:rpl@", "rpl@").replace("+psycopg", "")
+        replica.run("init", "--target", shown, "--target-password-file", str(password))
+
+        def in_postgresql(sql: str) -> None:
+            with connect(url) as connection:
+                connection.execute(sql.replace("{db}", "living.").encode())
+                connection.commit()
+
+        yield in_postgresql
+
+
+def write(chance: random.Random, cursor: Any) -> None:
+    """Rows that come, go, move to another key, change, and change back at once."""
+    a, b = chance.sample(range(1, 3000), 2)
+    for statement in chance.choice(
+        [
+            [f"UPDATE plain SET v = '{b}' WHERE id = {a}"],
+            [f"UPDATE plain SET v = 'other' WHERE id = {a}", f"UPDATE plain SET v = 'v{a}' WHERE id = {a}"],
+            [f"DELETE FROM plain WHERE id = {a}", f"INSERT IGNORE INTO plain (id, v) VALUES ({b}, 'again')"],
+            [f"UPDATE IGNORE words SET v = v + 1, k = CHAR({a % 256}) WHERE v = {b % 300}"],
+            [f"INSERT INTO keyless VALUES ({a % 10}, 'same')", f"DELETE FROM keyless WHERE a = {b % 10} LIMIT 1"],
+        ]
+    ):
+        cursor.execute(statement)
+
+
+def test_what_is_in_motion_is_no_difference(replica: Replica, source: MariadbServer) -> None:
+    """A fault is found all the same, in a table that is written to, too."""
+    source.sql("; ".join((SCHEMA, *PLAIN, *FILL)))
+    replica.run("init")
+    replica.change_master(source)
+    replica.run("start")
+    replica.wait_synced(source)
+    replica.run("stop", "--applier")
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as connection, connection:
+        connection.execute("INSERT INTO living__plain (id, v) VALUES (9000, 'fault')")
+    replica.run("start")
+    works = [partial(write, random.Random(number)) for number in range(2)]
+    with working(source, "living", works, harmless=(1213, 1205, 1020, 1062), pause_s=0.004):
+        time.sleep(1)
+        for _ in range(4):
+            found = verified(replica, "--databases", "living", expect=1)
+            differing = {(name, kind): row[kind] for name, row in found.items()
+                         for kind in ("Missing", "Extra", "Different") if row[kind]}  # fmt: skip
+            assert differing == {("plain", "Extra"): 1}, found
+    replica.wait_synced(source)
+    found = verified(replica, expect=1)
+    assert [(row["In_motion"], row["Note"]) for row in found.values()] == [(0, "")] * 4
+
+
+def verified(replica: Replica, *options: str, expect: int = 0) -> dict[str, dict[str, Any]]:
+    rows = json.loads(replica.run("verify", "--json", *options, expect=expect).stdout)
+    return {row["Table_name"]: row for row in rows}
+
+
+def test_planted_faults_are_all_that_is_found(
+    target: Target, replica: Replica, source: MariadbServer, tmp_path: Path
+) -> None:
+    source.sql("; ".join((SCHEMA, ALL_TYPES, *PLAIN, ROWS, *FILL)))
+    options = replica.datadir / "rplctl.toml"
+    options.write_text(f'replicate_do_db = "living"\n{options.read_text()}')
+    replica.change_master(source)
+    replica.run("start")
+    replica.wait_synced(source)
+    found = verified(replica)
+    assert list(found["types"]) == PAGE["verify"]
+    assert {name: (row["Row_count"], row["Equal"], row["Note"]) for name, row in found.items()} == {
+        "types": (4, 4, ""), "plain": (3000, 3000, ""), "words": (300, 300, ""), "keyless": (100, 100, ""),
+        "empty": (0, 0, ""),
+    }  # fmt: skip
+    for sql in FAULTS:
+        target(sql.format(t="{db}plain"))
+    target("UPDATE {db}words SET v = 0 WHERE v = 9")
+    target("DELETE FROM {db}words WHERE v = 10")
+    target("INSERT INTO {db}keyless VALUES (77, 'more')")
+    report = tmp_path / "report"
+    found = verified(replica, "--report", str(report), "--show", "2", expect=1)
+    assert [(found["plain"][name]) for name in ("Missing", "Extra", "Different", "In_motion")] == [1, 1, 12, 0]
+    assert [(found["words"][name]) for name in ("Missing", "Extra", "Different")] == [1, 0, 1]
+    assert [(found["keyless"][name]) for name in ("Missing", "Extra", "Different")] == [0, 1, 0]
+    assert (found["types"]["Equal"], len(found["plain"]["Differences"])) == (4, 2)
+    differing = [d for d in read_report(report).differences() if d.table == "plain"]
+    assert {(d.kind, d.key["id"], d.columns) for d in differing} == set(FAULTS.values())
+    words = [d for d in read_report(report).differences() if d.table == "words"]
+    assert sorted((d.kind, d.key["k"]) for d in words) == [
+        ("different", {"hex": "090000"}),
+        ("missing", {"hex": "0a0000"}),
+    ]

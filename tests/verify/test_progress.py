@@ -1,0 +1,31 @@
+"""A verify that was killed goes on behind the tables that were done; another request begins anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rplctl.channel import Channel
+from rplctl.verify.progress import Progress
+from rplctl.verify.report_file import Difference, Header, Totals, read_report
+
+HEADER = Header("", 1.0, 1, "", "", "", ("d.t", "d.u"))
+FOUND = Difference("d", "t", "missing", {"id": "1"})
+
+
+def test_what_is_done_is_kept(tmp_path: Path) -> None:
+    channel = Channel("", tmp_path)
+    first = Progress(channel, "all")
+    first.begin(HEADER)
+    for name in ("t", "u"):
+        with first.table(("d", name)) as write:
+            write([FOUND])
+    first.add(Totals("d", "t", 2, 1, missing=1))
+    assert Progress(channel, "some").done == {}
+    again = Progress(channel, "all")
+    assert again.header == HEADER and list(again.done) == [("d", "t")]
+    with again.table(("d", "u")) as write:
+        write([])
+    again.add(Totals("d", "u", 5, 5))
+    again.finish([channel.verify_report_path])
+    assert list(read_report(channel.verify_report_path).differences()) == [FOUND]
+    assert not channel.verify_folder.exists() and Progress(channel, "all").header is None
