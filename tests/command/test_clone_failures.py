@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -94,3 +95,8 @@ def test_it_goes_on_after_a_wrong_password_a_source_that_was_away_and_a_failover
     wait_for_gtids(replica, two)
     assert_same_tables(two, replica, "away")
     assert replica.status()["Passed_Over_Errors"] == 0
+    again = replica.run("clone", "--databases", "away", "--replace", "--yes", "--json").stdout
+    assert json.loads(again)[0]["Tables"] == 4
+    wait_cloned(replica)
+    wait_for_gtids(replica, two)
+    assert_same_tables(two, replica, "away")
