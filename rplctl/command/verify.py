@@ -159,7 +159,11 @@ class _Verify:
     def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
         """By the target's names: the source's models."""
         request, rules = self._request, self._rules
-        source = read_source_tables(self._config, self._master, wanted(rules, request.choice), is_new=False)
+        try:
+            source = read_source_tables(self._config, self._master, wanted(rules, request.choice), is_new=False)
+        except SourceError as error:
+            error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl verify"
+            raise
         missing = [lacking for lacking in source.missing if lacking.right != "REPLICATION SLAVE"]
         if refusal := refusal_of_rights(missing):
             raise refusal
