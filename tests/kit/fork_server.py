@@ -1,12 +1,12 @@
 """Programs of rplctl for tests, forked from a process that has loaded the program already.
 
-What a program does is its own: command line, session, streams, signals, exit code, end. Only the start of Python, the
-imports and the loading of compiled code are saved, about a second of CPU time for each `start`, receiver and applier.
-Programs are begun as an operator begins them in tests/cli, and wherever a test gives an environment of its own.
+What a program does is its own: command line, session, streams, signals, exit code, end. Only the start of Python,
+the imports and the loading of compiled code are saved, about a second of CPU time for each `start`, receiver and
+applier. Programs are begun as an operator begins them in tests/cli, and wherever a test gives an environment.
 
-A request is one message with the file descriptors of its streams, a socket for the answers, and what the program keeps
-open; the answers are the pid, and in the end the exit code. The server has one thread, so a fork copies no lock that is
-held. It ends with the process that made it.
+A request is one message with the file descriptors of its streams, a socket for the answers, and what the program
+keeps open; the answers are the pid, and in the end the exit code. The server has one thread, so a fork copies no
+lock that is held. It ends with the process that made it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,16 +65,15 @@ def _server() -> socket.socket:
     return ours
 
 
-def run(arguments: list[str], stdin: str, environment: Mapping[str, str], timeout_s: float) -> Any:
+def run(
+    arguments: list[str], stdin: str, environment: Mapping[str, str], timeout_s: float
+) -> subprocess.CompletedProcess[str]:
     """`python -m rplctl ARGUMENTS`, as subprocess.run does it."""
-    with (
-        tempfile.TemporaryFile("w+") as given,
-        tempfile.TemporaryFile("w+") as out,
-        tempfile.TemporaryFile("w+") as err,
-    ):
+    with ExitStack() as opened:
+        given, out, err = streams = [opened.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)]
         given.write(stdin)
         given.seek(0)
-        program = Forked(_server(), ["rplctl", *arguments], environment, [file.fileno() for file in (given, out, err)])
+        program = Forked(_server(), ["rplctl", *arguments], environment, [file.fileno() for file in streams])
         try:
             code = program.wait(timeout_s)
         except subprocess.TimeoutExpired:
