@@ -38,7 +38,7 @@ def verify(
     report: Annotated[Path | None, option("--report", "FILE", "Write what differs there, too.")] = None,
     restart: Annotated[bool, switch("--restart", "Begin anew what was interrupted.")] = False,
 ) -> None:
-    """Compare source and target row by row, while the channel runs.
+    """Compare source and target by row while both go on.
 
     Exit code 0 when all is equal, 1 when something differs or could not be compared.
     """
