@@ -226,10 +226,7 @@ def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
 
 
 def collect_log_status(
-    config: Callable[[str], Config],
-    engine_of: EngineOf,
-    logs: Sequence[TargetLog],
-    patience_s: float = PATIENCE_S,
+    config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], patience_s: float = PATIENCE_S
 ) -> Collected:
     """`config` gives a channel's options; `logs` are the targets', their users' privilege checked already.
 
@@ -280,11 +277,7 @@ def _round(
 
 
 def _resources(
-    config: Callable[[str], Config],
-    engine_of: EngineOf,
-    logs: Sequence[TargetLog],
-    into: Collected,
-    opened: ExitStack,
+    config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], into: Collected, opened: ExitStack
 ) -> list[LogResource]:
     """In the order of their locks, each ready for its first question. `opened` closes what they read from."""
     datadir = config("").datadir

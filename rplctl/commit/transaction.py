@@ -26,12 +26,7 @@ from rplctl.target.base import Target
 
 
 def commit_group(
-    target: Target,
-    ledger: Ledger,
-    step: Step,
-    apply: Callable[[], None],
-    *,
-    foreign_keys: bool = True,
+    target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Apply and move the position by `step` in one transaction; on any error neither happened."""
     expected, new = step
@@ -58,12 +53,7 @@ def commit_group(
 
 
 def commit_after(
-    target: Target,
-    ledger: Ledger,
-    step: Step,
-    apply: Callable[[], None],
-    *,
-    foreign_keys: bool = True,
+    target: Target, ledger: Ledger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Apply, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
 

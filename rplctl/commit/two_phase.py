@@ -119,12 +119,7 @@ class XaLedger:
 
 
 def commit_in_two_phases(
-    target: Target,
-    ledger: XaLedger,
-    step: Step,
-    apply: Callable[[], None],
-    *,
-    foreign_keys: bool = True,
+    target: Target, ledger: XaLedger, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """As transaction.commit_group. Tried again after an error past the decision, it finishes and does not apply."""
     xid = xid_of(ledger.prefix, step.after)

@@ -15,12 +15,7 @@ from typing import TypeAlias
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.event_classes import NEUTRAL
-from rplctl.event.format_description import (
-    CHECKSUM_CRC32,
-    FormatDescription,
-    encrypted_error,
-    parse_format_description,
-)
+from rplctl.event.format_description import CHECKSUM_CRC32, FormatDescription, encrypted_error, parse_format_description
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import MariadbGtid, MysqlGtid, Xid, decode_gtid_set, parse_gtid
 from rplctl.event.header import (

@@ -93,11 +93,7 @@ class GroupScan:
 
 
 def scan_groups(
-    data: Buffer,
-    offset: int,
-    source: BinlogPosition,
-    limit_bytes: int,
-    description: FormatDescription | None = None,
+    data: Buffer, offset: int, source: BinlogPosition, limit_bytes: int, description: FormatDescription | None = None
 ) -> GroupScan:
     """Complete groups from `offset` on, until they hold `limit_bytes` (always at least one, however large).
 

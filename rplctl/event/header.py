@@ -77,12 +77,7 @@ def parse_header(data: bytes | memoryview, offset: int = 0) -> EventHeader:
 def build_header(header: EventHeader) -> bytes:
     """The 19 bytes of a header."""
     return _HEADER.pack(
-        header.timestamp,
-        header.type_code,
-        header.server_id,
-        header.event_length,
-        header.end_log_pos,
-        header.flags,
+        header.timestamp, header.type_code, header.server_id, header.event_length, header.end_log_pos, header.flags
     )
 
 

@@ -269,11 +269,7 @@ def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
     ]
 
 
-TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {
-    "inet4": inet4_text,
-    "inet6": inet6_text,
-    "uuid": uuid_text,
-}
+TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {"inet4": inet4_text, "inet6": inet6_text, "uuid": uuid_text}
 SHEETS: Final[dict[int, Callable[[Cells, ColumnFormat], TextSheet]]] = {
     ColumnType.NEWDECIMAL: _decimals,
     ColumnType.DATE: _dates,

@@ -65,10 +65,7 @@ class RelayLogWriter:
         return RelayLogPosition(self._name, self._size)
 
     def open_new(
-        self,
-        source: BinlogPosition,
-        format_description: bytes | None = None,
-        checksum_algorithm: int = CHECKSUM_CRC32,
+        self, source: BinlogPosition, format_description: bytes | None = None, checksum_algorithm: int = CHECKSUM_CRC32
     ) -> RelayLogPosition:
         """Begin the next relay log, for events from `source` on; what is open is made durable and closed first.
 

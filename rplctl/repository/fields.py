@@ -257,11 +257,7 @@ MASTER_INFO_LINES = _fields(
 # MariaDB's key section, keys spelt as MariaDB spells them
 MARIADB_KEYS = _fields(MasterInfo, "using_gtid", "ignore_domain_ids", using_gtid=Number(0, 2))
 MASTER_INFO_KEYS = _fields(
-    MasterInfo,
-    "master_id",
-    "flushed_relay_log_pos",
-    flushed_relay_log_name=RelayLog(),
-    flushed_relay_log_pos=_POSITION,
+    MasterInfo, "master_id", "flushed_relay_log_pos", flushed_relay_log_name=RelayLog(), flushed_relay_log_pos=_POSITION
 )
 # relay-log.info lines 2 to 15 (line 1 is their count, itself not included)
 RELAY_LOG_INFO_LINES = _fields(

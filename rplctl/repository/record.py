@@ -24,12 +24,7 @@ from rplctl.repository.fields import (
     RELAY_LOG_INFO_LINES,
     Field,
 )
-from rplctl.repository.lines import (
-    format_master_info,
-    format_relay_log_info,
-    parse_master_info,
-    parse_relay_log_info,
-)
+from rplctl.repository.lines import format_master_info, format_relay_log_info, parse_master_info, parse_relay_log_info
 
 
 @dataclass(frozen=True, slots=True)

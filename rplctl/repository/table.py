@@ -14,20 +14,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, Generic
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    Select,
-    Table,
-    Update,
-    bindparam,
-    delete,
-    func,
-    insert,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Connection, Engine, Select, Table, Update, bindparam, delete, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from rplctl import mysql_errors as er

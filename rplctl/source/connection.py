@@ -230,9 +230,7 @@ def map_errors(prefix: str) -> Iterator[None]:
             else f"it does not speak MySQL: {error!r}"
         )
         raise SourceError(
-            f"{prefix}: {reason}",
-            errno=er.CR_MALFORMED_PACKET,
-            hint="check --master-host and --master-port",
+            f"{prefix}: {reason}", errno=er.CR_MALFORMED_PACKET, hint="check --master-host and --master-port"
         ) from None
 
 

@@ -54,13 +54,7 @@ def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: Dd
 
 
 def computed(  # noqa: PLR0913 - what surrounds an expression, by keyword
-    column: Column,
-    text: str,
-    step: AlterStep,
-    context: DdlContext,
-    *,
-    original_names: bool,
-    arithmetic: Arithmetic,
+    column: Column, text: str, step: AlterStep, context: DdlContext, *, original_names: bool, arithmetic: Arithmetic
 ) -> Computed | None:
     """The value of `text` for each row of the old table; None when only the source knows it."""
     operands: dict[str, tuple[Column, str]] = {}

@@ -424,12 +424,7 @@ class BatchApplier:
         return work.result.changes
 
     def _commit(
-        self,
-        batch: Batch,
-        apply: Callable[[], None],
-        *,
-        foreign_keys: bool = True,
-        after: bool = False,
+        self, batch: Batch, apply: Callable[[], None], *, foreign_keys: bool = True, after: bool = False
     ) -> None:
         """`after`: the group may commit by itself, its position follows."""
 

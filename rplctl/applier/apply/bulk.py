@@ -103,10 +103,7 @@ class BulkApplier:
         CountMismatch: nothing of the batch is applied then, and it does not fit in bulk.
         """
         changes = 0
-        with (
-            self._interrupter.work(),
-            event_range(batch, self._unfolded_bytes, self._spool_folder) as events,
-        ):
+        with self._interrupter.work(), event_range(batch, self._unfolded_bytes, self._spool_folder) as events:
             decoded = self._decoded(events)
             chunks: list[TableChunk] | None = next(decoded)
             unchecked = self._check_bulk(chunks or [])

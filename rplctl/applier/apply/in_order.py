@@ -30,11 +30,7 @@ from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
-from rplctl.event.rows import (
-    CASCADES_LOGGED,
-    INSERT,
-    NO_FOREIGN_KEY_CHECKS,
-)
+from rplctl.event.rows import CASCADES_LOGGED, INSERT, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.mask import masked
 from rplctl.own_tables.prepared import keep_prepared, take_prepared

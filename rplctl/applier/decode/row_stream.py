@@ -188,11 +188,7 @@ def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
 
 
 def _map_of_events(
-    run: EventRun,
-    is_map: npt.NDArray[np.bool_],
-    map_number: Ints,
-    events: RowsEvents,
-    event_starts: Ints,
+    run: EventRun, is_map: npt.NDArray[np.bool_], map_number: Ints, events: RowsEvents, event_starts: Ints
 ) -> Ints:
     """For each rows event the number of the map in force: the last one before it with its table id."""
     result = np.full(len(events), -1, np.int64)

@@ -314,8 +314,7 @@ class SqliteTarget:
 
     def _delete(self, model: TableModel) -> str:
         return self._cached(
-            ("delete", model),
-            lambda: f"DELETE FROM {table(model)} WHERE {_equal(model, key_of(model))}",
+            ("delete", model), lambda: f"DELETE FROM {table(model)} WHERE {_equal(model, key_of(model))}"
         )
 
     def _update_by_key(self, model: TableModel, columns: tuple[int, ...]) -> str:
