@@ -182,3 +182,17 @@ def for_channel(hint: str, channel: str | None) -> str:
     if not channel or "--channel" in hint or "--all" in hint:
         return hint
     return _COMMAND.sub(lambda found: f"{found[0]} --channel {shlex.quote(channel)}", hint)
+
+
+_MUST_STOP = {  # role, '' of both → as MySQL calls the thread, and its number
+    "": ("", er.SLAVE_CHANNEL_MUST_STOP),
+    "receiver": ("io", er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP),
+    "applier": ("sql", er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP),
+}
+
+
+def must_stop(channel: str, role: str = "") -> UsageError:
+    """3081 while any thread of the channel runs, 3021 while the receiver does, 3085 while the applier does."""
+    thread, errno = _MUST_STOP[role]
+    hint = for_channel(f"rplctl stop --{role}" if role else "rplctl stop", channel)
+    return UsageError(er.must_stop(channel, thread), errno=errno, channel=channel, hint=hint)

@@ -194,17 +194,8 @@ BAD_SLAVE_UNTIL_COND_TEXT = "Incorrect parameter or combination of parameters fo
 SLAVE_MULTIPLE_CHANNELS_CMD_TEXT = "Multiple channels exist on the slave. Please provide channel name as an argument."
 
 
-def threads_must_stop(channel: str) -> str:
-    """The sentence of 3081."""
-    return (
-        "This operation cannot be performed with running replication threads; "
-        f"run STOP SLAVE FOR CHANNEL '{channel}' first"
-    )
-
-
-def thread_must_stop(thread: str, channel: str) -> str:
-    """The sentence of 3021 (the io thread) and of 3085 (the sql thread)."""
-    return (
-        f"This operation cannot be performed with a running slave {thread} thread; "
-        f"run STOP SLAVE {thread.upper()}_THREAD FOR CHANNEL '{channel}' first."
-    )
+def must_stop(channel: str, thread: str) -> str:
+    """The sentence of 3081 (no thread), of 3021 (io) and of 3085 (sql)."""
+    what = f"a running slave {thread} thread" if thread else "running replication threads"
+    stop, end = (f"STOP SLAVE {thread.upper()}_THREAD", ".") if thread else ("STOP SLAVE", "")
+    return f"This operation cannot be performed with {what}; run {stop} FOR CHANNEL '{channel}' first{end}"

@@ -15,7 +15,6 @@ Invariant: the records change as one (channel/change_store.py); that of a runnin
 
 from __future__ import annotations
 
-from rplctl import mysql_errors as er
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel.change_options import BOTH, EXECUTE, RECEIVE, MasterChanges, check_changes
 from rplctl.command.channel.change_plan import (
@@ -43,7 +42,6 @@ from rplctl.command.channel.context import (
     APPLIER,
     RECEIVER,
     ROLES,
-    THREAD_MUST_STOP,
     Note,
     Repositories,
     administer,
@@ -52,7 +50,7 @@ from rplctl.command.channel.context import (
 )
 from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
 from rplctl.config import Config
-from rplctl.errors import TargetError, UsageError
+from rplctl.errors import TargetError, must_stop
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
@@ -163,12 +161,8 @@ def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]
     concerns = {row.concerns for row in changes.given()}
     if changes.password is not None or changes.password_reference is not None:
         concerns.add(RECEIVE)
-    stop = f"rplctl stop{f' --channel {channel}' if channel else ''}"
     if threads and (BOTH in concerns or (concerns >= {RECEIVE, EXECUTE} and len(threads) == len(ROLES))):
-        text = er.threads_must_stop(channel)
-        raise UsageError(text, errno=er.SLAVE_CHANNEL_MUST_STOP, channel=channel, hint=stop)
+        raise must_stop(channel)
     for concern, role in ((RECEIVE, RECEIVER), (EXECUTE, APPLIER)):
         if concern in concerns and role in threads:
-            thread, errno = THREAD_MUST_STOP[role]
-            text = er.thread_must_stop(thread, channel)
-            raise UsageError(text, errno=errno, channel=channel, hint=f"{stop} --{role}")
+            raise must_stop(channel, role)

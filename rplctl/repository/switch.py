@@ -25,11 +25,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import Config, store_options
 from rplctl.durable import remove_file, replace_file
-from rplctl.errors import RepositoryConflict, RplError, UsageError
+from rplctl.errors import RepositoryConflict, RplError, must_stop
 from rplctl.failpoint import crash_point
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.repository import create_tables, open_repository
@@ -314,9 +313,4 @@ def may_have_table(config: Config) -> bool:
 def _refuse_while_running(channel: Channel) -> None:
     holders = {lock_holder(channel, role) for role in ("receiver", "applier")}
     if holders - {None, os.getpid()}:
-        raise UsageError(
-            er.threads_must_stop(channel.name),
-            errno=er.SLAVE_CHANNEL_MUST_STOP,
-            channel=channel.name,
-            hint="rplctl stop",
-        )
+        raise must_stop(channel.name)

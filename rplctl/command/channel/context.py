@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
-from rplctl.errors import NotConfigured, TargetError, UsageError, file_error
+from rplctl.errors import NotConfigured, TargetError, UsageError, file_error, must_stop
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository import open_master_info, open_relay_log_info
@@ -32,10 +32,6 @@ RECEIVER = "receiver"
 APPLIER = "applier"
 ROLES = (RECEIVER, APPLIER)
 ADMIN = "admin"
-THREAD_MUST_STOP = {  # role → as MySQL calls the thread, and its error
-    RECEIVER: ("io", er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP),
-    APPLIER: ("sql", er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP),
-}
 BACKUP_PATIENCE_S = 0.5  # for a backup lock to go away: a command is not to hang as long as a backup lasts
 
 
@@ -244,20 +240,13 @@ def running(channel: Channel) -> dict[str, int]:
 def refuse_while_running(channel: Channel) -> None:
     """Raises UsageError 3081 while either thread of the channel runs."""
     if running(channel):
-        raise UsageError(
-            er.threads_must_stop(channel.name),
-            errno=er.SLAVE_CHANNEL_MUST_STOP,
-            channel=channel.name,
-            hint=f"rplctl stop{f' --channel {channel.name}' if channel.name else ''}",
-        )
+        raise must_stop(channel.name)
 
 
 def refuse_while_it_runs(channel: Channel, role: str) -> None:
     """Raises UsageError while that thread runs: 3021 for the receiver, 3085 for the applier."""
     if role in running(channel):
-        thread, errno = THREAD_MUST_STOP[role]
-        text = er.thread_must_stop(thread, channel.name)
-        raise UsageError(text, errno=errno, channel=channel.name, hint=f"rplctl stop --{role}")
+        raise must_stop(channel.name, role)
 
 
 def stored_relay_log_info(repositories: Repositories, channel: str) -> RelayLogInfo:
