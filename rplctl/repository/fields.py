@@ -17,8 +17,9 @@ and gets fields strictly in order). The order is MySQL 8.0.30's line order, whic
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import is_log_name
@@ -32,16 +33,23 @@ class FieldError(ValueError):
     """A stored value that cannot be; the repository turns it into error 1201 or 1872 with the place."""
 
 
-class Notation(Protocol):
-    """How one kind of value stands in a line and in a column."""
+class Notation(ABC):
+    """How one kind of value stands in a line and in a column, which holds the same text unless it says otherwise."""
 
+    @abstractmethod
     def to_line(self, value: Any) -> str: ...
+
+    @abstractmethod
     def from_line(self, line: str) -> Any: ...
-    def to_column(self, value: Any) -> str | int | float | bool | None: ...
-    def from_column(self, stored: Any) -> Any: ...
+
+    def to_column(self, value: Any) -> str | int | float | bool | None:
+        return self.to_line(value)
+
+    def from_column(self, stored: Any) -> Any:
+        return self.from_line("" if stored is None else str(stored))
 
 
-class Text:
+class Text(Notation):
     """Free text. A newline would shift every later line: the server's grammar refuses it, and so do we."""
 
     def to_line(self, value: str) -> str:
@@ -51,12 +59,6 @@ class Text:
 
     def from_line(self, line: str) -> str:
         return line
-
-    def to_column(self, value: str) -> str:
-        return self.to_line(value)
-
-    def from_column(self, stored: Any) -> str:
-        return self.from_line("" if stored is None else str(stored))
 
 
 class NullableText(Text):
@@ -68,10 +70,10 @@ class NullableText(Text):
     def from_line(self, line: str) -> str | None:  # type: ignore[override]  # NULL has no other notation in a line
         return line or None
 
-    def to_column(self, value: str | None) -> str | None:  # type: ignore[override]
-        return None if value is None else super().to_column(value)
+    def to_column(self, value: str | None) -> str | None:
+        return None if value is None else super().to_line(value)
 
-    def from_column(self, stored: Any) -> str | None:  # type: ignore[override]
+    def from_column(self, stored: Any) -> str | None:
         return None if stored is None else str(stored)
 
 
@@ -83,7 +85,7 @@ class GtidText(Text):
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Notation):
     low: int = 0
     high: int = (1 << 32) - 1
 
@@ -113,7 +115,7 @@ class Number:
         return value
 
 
-class Switch:
+class Switch(Notation):
     def to_line(self, value: bool) -> str:
         return "1" if value else "0"
 
@@ -129,7 +131,7 @@ class Switch:
         return bool(stored)
 
 
-class Seconds:
+class Seconds(Notation):
     def to_line(self, value: float) -> str:
         return f"{value:.3f}"
 
@@ -145,7 +147,7 @@ class Seconds:
         return round(float(stored or 0.0), 3)
 
 
-class Ids:
+class Ids(Notation):
     """Server or domain ids: `2 1 3`; the empty list is `0`."""
 
     def to_line(self, value: tuple[int, ...]) -> str:
@@ -157,12 +159,6 @@ class Ids:
         if not all(_NUMBER.fullmatch(word) for word in words) or (words and int(words[0]) != len(words) - 1):
             raise FieldError(f"'{line[:80]}' is not a count followed by that many ids")
         return tuple(sorted({int(word) for word in words[1:]}))
-
-    def to_column(self, value: tuple[int, ...]) -> str:
-        return self.to_line(value)
-
-    def from_column(self, stored: Any) -> tuple[int, ...]:
-        return self.from_line(str(stored or ""))
 
 
 class SourceLog(Text):
@@ -188,7 +184,7 @@ class RelayLog(Text):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Notation):
     words: tuple[str, ...]
 
     def to_line(self, value: str) -> str:
