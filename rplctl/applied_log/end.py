@@ -17,14 +17,11 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, parse_format_description
 from rplctl.event.header import check_magic
 from rplctl.event.jit import ByteArray
-from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION, log_number
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.log_file import cut_file, event_at, intact_end, mapped_file
+from rplctl.relay_log.log_file import cut_file, event_at, intact_end, mapped_file, scanned
 from rplctl.relay_log.purge import finish_purge, purge_names
-
-_STEP_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +90,9 @@ def _examine(path: Path) -> LogEnd:
 
 def _last_record(data: ByteArray) -> int:
     """Offset of the last ignorable event; 0 without one."""
-    found, offset = 0, FIRST_EVENT_POSITION
-    while offset < len(data):
-        index = scan_events(data[: offset + _STEP_BYTES], offset)
-        if not len(index):
-            index = scan_events(data[: offset + len(event_at(data, offset))], offset)
+    found = 0
+    for index in scanned(data, FIRST_EVENT_POSITION, len(data)):
         numbers = np.flatnonzero(index.type_codes == EventType.IGNORABLE)
         if len(numbers):
             found = int(index.offsets[numbers[-1]])
-        offset = index.end
     return found

@@ -27,6 +27,7 @@ from rplctl.durable import remove_file
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all
+from rplctl.target import mapped_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +89,12 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
 
 def _forget_channel(channel: Channel, repositories: Repositories) -> None:
     """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
-    from rplctl.own_tables.clones import forget_clones
-    from rplctl.own_tables.group_begun import forget_group
-    from rplctl.own_tables.models import forget_models
-    from rplctl.own_tables.prepared import forget_prepared
+    from rplctl.own_tables.tables import forget_channel
+    from rplctl.repository.table import is_file_missing
 
-    forgets = {
-        "rplctl_table_models": forget_models,
-        "rplctl_prepared_xa": forget_prepared,
-        "rplctl_group_begun": forget_group,
-        "rplctl_clone": forget_clones,
-    }
-    for table, forget in forgets.items():
-        if target_has_table(repositories, table):
-            with repositories.engine().begin() as connection:
-                forget(connection, channel.name)
+    if not is_file_missing(engine := repositories.engine()):
+        with mapped_errors(engine.dialect.name), engine.begin() as connection:
+            forget_channel(connection, channel.name)
     repositories.master_info.remove()
     remove_file(channel.relay_log_index_path)
     for role in ROLES:

@@ -110,12 +110,6 @@ def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
     connection.execute(delete(table).where(*here))
 
 
-def forget_clones(connection: Connection, channel: str) -> None:
-    """RESET REPLICA ALL."""
-    table = cloned_tables(connection.dialect.name)
-    connection.execute(delete(table).where(table.c.Channel_name == channel))
-
-
 def percent_of(rows: Iterable[ClonedTable]) -> int:
     """Of all that is to be loaded, as far as the source's figures are right; 100 when all is done, and only then."""
     found = [row for row in rows if row.State != LEFT_OUT]

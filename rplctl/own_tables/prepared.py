@@ -62,9 +62,3 @@ def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO 
     fields = json.loads(text)
     fields["header_lengths"] = tuple(fields["header_lengths"])
     return FormatDescription(**fields)
-
-
-def forget_prepared(connection: Connection, channel: str) -> None:
-    """RESET REPLICA ALL."""
-    table = prepared_xa(connection.dialect.name)
-    connection.execute(delete(table).where(table.c.Channel_name == channel))

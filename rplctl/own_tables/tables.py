@@ -113,6 +113,17 @@ def _long_text(dialect: str) -> Any:
     return dialect_of(dialect).own_types().long_text
 
 
+_ALL = (commit_marker, table_models, prepared_xa, group_begun, cloned_tables)
+
+
+def forget_channel(connection: Connection, channel: str) -> None:
+    """RESET REPLICA ALL: the channel's rows go, in all of these tables that are there."""
+    inspector = inspect(connection)
+    for table in (make(connection.dialect.name) for make in _ALL):
+        if inspector.has_table(table.name, table.schema):
+            connection.execute(table.delete().where(table.c.Channel_name == channel))
+
+
 def create_own_tables(engine: Engine) -> None:
     """CREATE IF NOT EXISTS; never touches rows. Raises TargetError.
 
@@ -124,7 +135,7 @@ def create_own_tables(engine: Engine) -> None:
         dialect_of(dialect).lock_installation(connection)
         if schema := dialect_of(dialect).own_schema:
             connection.execute(CreateSchema(schema, if_not_exists=True))
-        for make in (commit_marker, table_models, prepared_xa, group_begun, cloned_tables):
+        for make in _ALL:
             make(dialect).create(connection, checkfirst=True)
         add_pieces(connection)
         create_next_event_view(connection)

@@ -31,7 +31,7 @@ from rplctl.event.checksum_trailer import has_valid_checksum
 from rplctl.event.format_description import FormatDescription, parse_format_description
 from rplctl.event.header import FLAG_RELAY_LOG, HEADER_LENGTH, check_magic, format_error, parse_header
 from rplctl.event.jit import ByteArray, byte_view, kernel
-from rplctl.event.scan import GroupScan, scan_events, scan_groups
+from rplctl.event.scan import EventIndex, GroupScan, scan_events, scan_groups
 from rplctl.event.types import EventType
 from rplctl.locks import flock, unlock
 from rplctl.plain_file import closing_descriptor, open_plain
@@ -226,10 +226,7 @@ def intact_end(data: ByteArray, offset: int, checksum_algorithm: int) -> int:
     force says CRC32, its checksum fits. Nothing here looks at transactions.
     """
     end = intact_lengths_end(data, offset)
-    while offset < end:
-        index = scan_events(data[: min(end, offset + SCAN_BYTES)], offset)
-        if not len(index):  # one event larger than the step
-            index = scan_events(data[: offset + len(event_at(data, offset))], offset)
+    for index in scanned(data, offset, end):
         bad = verify_events(data, index.offsets, checksum_algorithm)
         if bad >= 0:
             return int(index.offsets[bad])
@@ -239,5 +236,14 @@ def intact_end(data: ByteArray, offset: int, checksum_algorithm: int) -> int:
             except BinlogFormatError:
                 return int(index.offsets[number])
             checksum_algorithm = description.checksum_algorithm
-        offset = index.end
     return end
+
+
+def scanned(data: ByteArray, offset: int, end: int) -> Iterator[EventIndex]:
+    """The whole events of data[offset:end], some at a time."""
+    while offset < end:
+        index = scan_events(data[: min(end, offset + SCAN_BYTES)], offset)
+        if not len(index):  # one event larger than the step
+            index = scan_events(data[: offset + len(event_at(data, offset))], offset)
+        yield index
+        offset = index.end

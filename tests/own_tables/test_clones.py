@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rplctl.errors import LockBusy
-from rplctl.own_tables.clones import COPYING, ClonedTable, add_clones, forget_clones, move_clone, read_clones
-from rplctl.own_tables.tables import create_own_tables
+from rplctl.own_tables.clones import COPYING, ClonedTable, add_clones, move_clone, read_clones
+from rplctl.own_tables.tables import create_own_tables, forget_channel
 from tests.repository.conftest import Target
 from tests.repository.conftest import target as target
 
@@ -29,7 +29,7 @@ def test_a_chunk_is_counted_once_and_channels_do_not_meet(target: Target) -> Non
         move_clone(connection, "east", waits, begun)
     with engine.begin() as connection:
         assert read_clones(connection, "east") == [other, begun]
-        forget_clones(connection, "east")
+        forget_channel(connection, "east")
         assert read_clones(connection, "east") == []
         assert read_clones(connection, "west") == [waits]
-        forget_clones(connection, "west")
+        forget_channel(connection, "west")

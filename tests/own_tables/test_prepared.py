@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Engine, text
 
 from rplctl.event.format_description import FormatDescription
 from rplctl.own_tables import prepared
-from rplctl.own_tables.prepared import forget_prepared, keep_prepared, take_prepared
-from rplctl.own_tables.tables import create_own_tables
+from rplctl.own_tables.prepared import keep_prepared, take_prepared
+from rplctl.own_tables.tables import create_own_tables, forget_channel
 from rplctl.target import open_engine
 
 DESCRIPTION = FormatDescription(4, "10.11.19-MariaDB", 0, (56, 13, 0), 1, True)
@@ -44,7 +44,7 @@ def test_what_was_kept_is_taken_once_and_rolled_back_with_its_transaction(engine
         assert taken(connection, "") == (b"\x00events\xff", DESCRIPTION)
         assert taken(connection, "") == (b"", None)
     with engine.begin() as connection:
-        forget_prepared(connection, "other")
+        forget_channel(connection, "other")
         assert taken(connection, "other") == (b"", None)
 
 

@@ -124,6 +124,3 @@ def _not_row_format(channel: str, what: str, at: str) -> RplError:
 
 def _shown(query: Query) -> str:
     return query.sql_bytes[:200].decode("utf-8", "replace")
-
-
-__all__ = ["check_permitted", "refuse_generated_keys"]

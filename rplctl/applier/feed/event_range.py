@@ -18,18 +18,16 @@ from typing import BinaryIO
 
 import numpy as np
 
-from rplctl import mysql_errors as er
+from rplctl.applier.decode.row_stream import intact_events
 from rplctl.applier.feed.plan import Batch
 from rplctl.durable import PRIVATE_FILE, private_folder
-from rplctl.errors import BinlogFormatError
-from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.inflate import plain_sizes
 from rplctl.event.jit import ByteArray
 from rplctl.event.payload import payload_size, unfold_event, unfold_payload
 from rplctl.event.rows import Ints
-from rplctl.event.scan import event_offsets, scan_events
+from rplctl.event.scan import event_offsets
 from rplctl.event.types import MARIADB_COMPRESSED, EventType
 
 MAX_UNFOLDED = 64 << 30  # bytes
@@ -112,21 +110,13 @@ def _unfolded(batch: Batch) -> tuple[Ints, Ints]:
 
 
 def _unfold(events: EventRange, file: BinaryIO) -> None:
-    piece = events.data[events.start : events.end]
-    index = scan_events(piece)
-    checksum = events.description.checksum_length
-    if checksum and (bad := verify_events(piece, index.offsets)) >= 0:
-        raise BinlogFormatError(
-            "Replication event checksum verification failed while reading from a relay log.",
-            errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
-            position=str(events.start + int(index.offsets[bad])),
-        )
-    for number, code in enumerate(index.type_codes.tolist()):
-        event = piece[index.offsets[number] : index.offsets[number + 1]]
+    offsets, types = intact_events(events.data, events.start, events.end, events.description.checksum_algorithm)
+    for number, code in enumerate(types.tolist()):
+        event = events.data[offsets[number] : offsets[number + 1]]
         if code == EventType.TRANSACTION_PAYLOAD:
             unfold_payload(event, events.description, file, MAX_UNFOLDED)
             continue
         if code in MARIADB_COMPRESSED:
             unfold_event(event, events.description, file)
             continue
-        file.write(without_checksum(event.tobytes(), checksum))
+        file.write(without_checksum(event.tobytes(), events.description.checksum_length))

@@ -201,15 +201,13 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
     plain = marshal.dumps(
         [
             (
-                (c.database, c.table),
-                (c.absent, c.deletes),
-                (
-                    [(s.columns, s.rows) for s in c.updates],
-                    [(s.columns, s.rows) for s in c.inserts],
-                    [(int(o.kind), _plain(o.before), _plain(o.after)) for o in c.ordered],
-                ),
+                (c.database, c.table, c.absent, c.deletes),
+                [(s.columns, s.rows) for s in c.updates],
+                [(s.columns, s.rows) for s in c.inserts],
+                [(int(o.kind), *(r and (r.columns, r.rows) for r in (o.before, o.after))) for o in c.ordered],
+                (c.change_count, c.foreign_keys_off, c.cascades_logged),
                 c.bulk and [(e.columns, e.count, len(e.text), e.keys, e.framed) for e in c.bulk.parts],
-                (c.change_count, c.foreign_keys_off, c.cascades_logged, c.width, c.has_views),
+                (c.width, c.has_views),
             )
             for c in chunks
         ]
@@ -235,12 +233,15 @@ def decode_chunks(encoded: bytes | mmap.mmap) -> list[TableChunk]:
     view = memoryview(encoded)
     at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
     found = []
-    for name, keys, rows, bulk, facts in marshal.loads(view[_LENGTH:at]):
+    for rows, updates, inserts, ordered, facts, bulk, more in marshal.loads(view[_LENGTH:at]):
         parts = []
         for columns, count, length, row_keys, framed in bulk or ():
             parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, framed))
             at += length
-        found.append(_chunk(name, keys, rows, BulkRows(*parts) if bulk else None, facts))
+        fields = [*rows, [RowSet(*s) for s in updates], [RowSet(*s) for s in inserts]]
+        fields += [[RowChange(ChangeKind(kind), b and RowSet(*b), a and RowSet(*a)) for kind, b, a in ordered]]
+        fields += [*facts, BulkRows(*parts) if bulk else None, *more]
+        found.append(TableChunk(*fields))
 
     def put_back(value: Any) -> Value:
         nonlocal at
@@ -265,38 +266,6 @@ def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
 
     updates, inserts = [*map(row_set, chunk.updates)], [*map(row_set, chunk.inserts)]
     return replace(chunk, updates=updates, inserts=inserts, ordered=[*map(row_change, chunk.ordered)])
-
-
-def _chunk(
-    name: tuple[str, str],
-    keys: tuple[Any, Any],
-    rows: tuple[Any, Any, Any],
-    bulk: BulkRows | None,
-    facts: tuple[int, bool, bool, int, bool],
-) -> TableChunk:
-    updates, inserts, ordered = rows
-    change_count, foreign_keys_off, cascades_logged, width, has_views = facts
-    return TableChunk(
-        *name,
-        *keys,
-        [RowSet(*s) for s in updates],
-        [RowSet(*s) for s in inserts],
-        [RowChange(ChangeKind(kind), _row_set(before), _row_set(after)) for kind, before, after in ordered],
-        change_count,
-        foreign_keys_off,
-        cascades_logged,
-        bulk,
-        width,
-        has_views,
-    )
-
-
-def _plain(rows: RowSet | None) -> tuple[Any, ...] | None:
-    return None if rows is None else (rows.columns, rows.rows)
-
-
-def _row_set(plain: tuple[Any, ...] | None) -> RowSet | None:
-    return None if plain is None else RowSet(*plain)
 
 
 def chunks_of(result: SplitResult) -> list[TableChunk]:

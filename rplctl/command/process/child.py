@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from rplctl import errors
 from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
 from rplctl.command.channel.context import APPLIER
 from rplctl.durable import naming, private_folder, replace_file
@@ -40,23 +39,7 @@ SHARED_PREFIX = "shared-"  # of folders beside the channels' in run/; no channel
 NO_VARIABLES: Mapping[str, str] = {}
 LEAST_ROOM = 1 << 16  # bytes: log, status and lock of a child, and the temporary files they come from
 _POLL_S = 0.02
-_ERROR_OF_EXIT_CODE = {
-    error.exit_code: error
-    for error in (
-        errors.UsageError,
-        errors.NotRunning,
-        errors.NotConfigured,
-        errors.RepositoryConflict,
-        errors.SourceError,
-        errors.TargetError,
-        errors.RelayLogError,
-        errors.WaitTimeout,
-        errors.LockBusy,
-        errors.ConfigError,
-    )
-}
-
-
+_ERROR_OF_EXIT_CODE = {kind.exit_code: kind for kind in RplError.__subclasses__() if kind.exit_code != 1}
 _background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reaped when this process starts another
 
 
