@@ -35,7 +35,7 @@ from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
 from rplctl.secret import KEY_FILE, reveal
 from rplctl.target import mapped_errors
-from rplctl.target.doctor_line import FAIL, OK, POWER_CUT, WARN, DoctorLine
+from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
 from rplctl.target.registry import dialect_of
 from rplctl.target_url import url_without_password
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rplctl.errors import RplError
@@ -20,11 +21,23 @@ if TYPE_CHECKING:
     from rplctl.handshake import Protection
     from rplctl.target.base import Target, TwoPhaseVerbs
     from rplctl.target.ddl import Ddl
-    from rplctl.target.doctor_line import DoctorLine
     from rplctl.target.engine_log import EngineLog
     from rplctl.target.own_types import OwnTypes
 
 OWN_SCHEMA = "rplctl"  # database or schema of rplctl's own tables
+OK, WARN, FAIL = "OK", "WARN", "FAIL"
+POWER_CUT = "power cut"
+RESTORE = "the target may be damaged: restore it from a backup then"
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorLine:
+    """One line of `rplctl doctor`: field names are columns."""
+
+    Check: str
+    Result: str  # OK | WARN | FAIL
+    Detail: str
+    Hint: str = ""
 
 
 class Dialect(ABC):

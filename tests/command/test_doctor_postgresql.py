@@ -8,7 +8,7 @@ import pytest
 
 from rplctl.command.doctor import doctor
 from rplctl.config import Config
-from rplctl.target.doctor_line import FAIL, OK, WARN, DoctorLine
+from rplctl.target.dialect import FAIL, OK, WARN, DoctorLine
 from tests.kit.postgresql_state import new_database
 from tests.kit.servers import PostgresqlServer
 

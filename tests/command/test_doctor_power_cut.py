@@ -11,7 +11,7 @@ import pytest
 from rplctl.command.doctor import doctor
 from rplctl.config import Config
 from rplctl.target import open_target
-from rplctl.target.doctor_line import OK, WARN
+from rplctl.target.dialect import OK, WARN
 from rplctl.target.mysql.doctor import judge_innodb
 from tests.kit.servers import MariadbServer, MysqlServer, PostgresqlServer
 

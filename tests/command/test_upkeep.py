@@ -22,7 +22,7 @@ from rplctl.command.switch_repo import switch_repo
 from rplctl.config import Config, load_config
 from rplctl.errors import LockBusy, NotConfigured, RepositoryConflict, UsageError
 from rplctl.skip_list import read_gtids
-from rplctl.target.doctor_line import FAIL
+from rplctl.target.dialect import FAIL
 
 DEMO = os.fspath(demo.BINLOG_FOLDER)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-from rplctl.target.doctor_line import OK, POWER_CUT, RESTORE, WARN, DoctorLine
+from rplctl.target.dialect import OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
 _ORDERED: Final = {1, 3}  # innodb_flush_log_at_trx_commit: 3 is MariaDB's, at PREPARE and at COMMIT
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, text
 
-from rplctl.target.doctor_line import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
+from rplctl.target.dialect import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:

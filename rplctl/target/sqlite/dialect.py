@@ -7,8 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
-from rplctl.target.dialect import Dialect
-from rplctl.target.doctor_line import POWER_CUT, WARN, DoctorLine
+from rplctl.target.dialect import POWER_CUT, WARN, Dialect, DoctorLine
 from rplctl.target.own_types import OwnTypes
 from rplctl.target.sqlite.ddl import DDL
 from rplctl.target.sqlite.engine_log import open_sqlite_log
