@@ -55,6 +55,29 @@ def is_required(column: Column) -> bool:
     return not column.nullable and column.generated is None
 
 
+def rename_columns(
+    step: AlterStep, table: str, parked: str, folded: Callable[[str], str] = str
+) -> tuple[list[str], TableModel]:
+    """RENAME COLUMN for each that changed its name, and the model after it. Names that others still have are reached by
+    way of `parked`, which begins no name of a column; a dropped column whose name is taken gives it up. Targets carry
+    the new names into indexes and foreign keys. `folded`: names that are the same to the target are equal then.
+    """
+    old = step.old
+    pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
+    names = {folded(column.name) for column in step.new.columns}
+    in_the_way = [c.name for c in old.columns if c.name not in step.origins and folded(c.name) in names]
+    pairs += [(name, f"{parked} old {i}") for i, name in enumerate(in_the_way)]
+    taken = {folded(column.name) for column in old.columns}
+    first, second = [], []
+    for number, (name, new_name) in enumerate(pairs):
+        if folded(new_name) in taken:
+            first.append(rename_column(table, name, f"{parked} {number}"))
+            second.append(rename_column(table, f"{parked} {number}", new_name))
+        else:
+            first.append(rename_column(table, name, new_name))
+    return first + second, with_renamed_columns(old, dict(pairs))
+
+
 def rename_column(table: str, name: str, new_name: str) -> str:
     return f"ALTER TABLE {table} RENAME COLUMN {quote(name)} TO {quote(new_name)}"
 

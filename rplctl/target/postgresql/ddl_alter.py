@@ -15,8 +15,7 @@ from rplctl.target.ddl_parts import (
     is_enforceable,
     is_required,
     quote,
-    rename_column,
-    with_renamed_columns,
+    rename_columns,
 )
 from rplctl.target.postgresql import ddl_table as parts
 from rplctl.target.postgresql.ddl_type import declared, index_of, table
@@ -26,7 +25,7 @@ _PARKED = "rplctl moves"
 
 def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[str]:
     """The statements. Raises TargetError for a default that PostgreSQL cannot hold."""
-    renames, old = _rename_columns(step)
+    renames, old = rename_columns(step, table(step.old), _PARKED)
     new = step.new
     survivors = {c.column.name for c in columns if c.origin is not None}
     gone = [column.name for column in old.columns if column.name not in survivors]
@@ -93,30 +92,6 @@ def _foreign_keys_come(step: AlterStep, old: TableModel, after: Catalog, everyth
 
 def _is(one: TableModel, other: TableModel) -> bool:
     return one.qualified_name == other.qualified_name
-
-
-def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
-    """RENAME COLUMN for each that changed its name (by way of a free name when they swap), and the model after it.
-
-    PostgreSQL carries the new names into indexes and foreign keys. A dropped column whose name is taken gives it up.
-    """
-    old = step.old
-    pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
-    kept = {o for o in step.origins if o is not None}
-    names = {column.name for column in step.new.columns}
-    in_the_way = [c.name for c in old.columns if c.name not in kept and c.name in names]
-    pairs += [(name, f"{_PARKED} old {i}") for i, name in enumerate(in_the_way)]
-    taken = {column.name for column in old.columns}
-    first, second = [], []
-    for number, (name, new_name) in enumerate(pairs):
-        if new_name in taken:
-            parked = f"{_PARKED} {number}"
-            first.append(rename_column(table(old), name, parked))
-            second.append(rename_column(table(old), parked, new_name))
-        else:
-            first.append(rename_column(table(old), name, new_name))
-    final = dict(pairs)
-    return first + second, with_renamed_columns(old, final)
 
 
 def _as_commented(old: TableModel, columns: list[FilledColumn]) -> TableModel:

@@ -32,8 +32,7 @@ from rplctl.target.ddl_parts import (
     is_indexed,
     model_of,
     quote,
-    rename_column,
-    with_renamed_columns,
+    rename_columns,
 )
 from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
@@ -165,7 +164,7 @@ def _indexes(model: TableModel) -> dict[str, str]:
 
 def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[str]:
     """Rename columns in place, then the cheapest way from the old shape to the new one."""
-    renames, old = _rename_columns(step)
+    renames, old = rename_columns(step, table(step.old), _REBUILT, str.casefold)
     before, now = _indexes(old), _indexes(step.new)
     dropped = [f"DROP INDEX {quote(name)}" for name, sql in before.items() if now.get(name) != sql]
     created = [sql for name, sql in now.items() if before.get(name) != sql]
@@ -191,31 +190,6 @@ def _children_anew(parent: TableModel, after: Catalog) -> list[str]:
         if any(is_enforceable(key, child, before) != is_enforceable(key, child, after) for key in keys):
             statements += _rebuild(child, child, [quote(column.name) for column in child.columns], after)
     return statements
-
-
-def _rename_columns(step: AlterStep) -> tuple[list[str], TableModel]:
-    """RENAME COLUMN for each that changed its name (by way of a free name when they swap), and the model after it.
-
-    SQLite carries the new names into indexes and into other tables' foreign keys.
-    """
-    old = step.old
-    pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
-    dropped = {column.name for column in old.columns}.difference(o for o in step.origins if o is not None)
-    reused = {new_name.casefold() for _, new_name in pairs}
-    out_of_the_way = [(name, f"{_REBUILT} {name}") for name in sorted(dropped) if name.casefold() in reused]
-    taken = {column.name.casefold() for column in old.columns}
-    statements = [rename_column(table(old), name, parked) for name, parked in out_of_the_way]
-    waiting = []
-    for number, (name, new_name) in enumerate(pairs):
-        if new_name.casefold() in taken:
-            parked = f"{_REBUILT} {number}"
-            statements.append(rename_column(table(old), name, parked))
-            waiting.append((parked, new_name))
-        else:
-            statements.append(rename_column(table(old), name, new_name))
-    statements += [rename_column(table(old), parked, new_name) for parked, new_name in waiting]
-    final = dict(pairs + out_of_the_way)
-    return statements, with_renamed_columns(old, final)
 
 
 def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[str] | None:
