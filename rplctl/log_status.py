@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
 TARGETS = "targets"  # key in STORAGE_ENGINES
-ROUND_PATIENCE_S = (
-    0.003  # for a lock of the first round; after one that failed it grows, so that a busy one is had, too
-)
+ROUND_PATIENCE_S = 0.003  # for a lock of the first round; it grows after one that failed: a busy one is had, too
 LONGEST_PATIENCE_S = 1.0
 _PAUSE_S = 0.005
 _BREATH_S = 0.002  # on a busy machine who has slept is not interrupted at once: better here than under the locks

@@ -217,7 +217,7 @@ def decode_text(raw: bytes, charset: str) -> str:
 def decoder(charset: str) -> Decoder:
     """The function from bytes to text; it raises UnicodeDecodeError. BinlogFormatError for an unknown charset."""
     if charset in _CODECS:
-        return partial(_decode_by_codec, _CODECS[charset])
+        return partial(str, encoding=_CODECS[charset])
     if charset == "ucs2":  # no surrogate pairs: each half is a character of its own
         return partial(str, encoding="utf-16-be", errors="surrogatepass")
     if is_single_byte(charset):
@@ -233,10 +233,6 @@ def decoder(charset: str) -> Decoder:
     if charset == "eucjpms":
         return partial(_decode_with_exceptions, "euc_jp", _EUC, _eucjpms_exceptions())
     raise BinlogFormatError(f"Unknown character set: '{charset}'", errno=er.UNKNOWN_CHARACTER_SET)
-
-
-def _decode_by_codec(codec: str, raw: bytes) -> str:
-    return raw.decode(codec)
 
 
 def _decode_by_table(table: str, raw: bytes) -> str:

@@ -206,7 +206,7 @@ def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Fiel
     """The section we write right behind the counted lines; anything else there is a stale tail and says nothing.
     Raises FieldError for a section that is begun and not whole.
     """
-    written = [_section_key(field) for field in keys]
+    written = [field.name if field in MARIADB_KEYS else field.key for field in keys]
     found = [line.partition("=")[0] for line in lines[: len(keys)]]
     if found[:1] != written[:1]:
         return {}
@@ -218,10 +218,6 @@ def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Fiel
     rest = set(lines[len(keys) : lines.index(END_MARKER)])
     empty = [f for f in fields if isinstance(f.notation, NullableText) and f"{f.key}=" in rest]
     return values | {field.name: "" for field in empty}
-
-
-def _section_key(field: Field) -> str:
-    return field.name if field in MARIADB_KEYS else field.key
 
 
 def _apply_mariadb_keys(values: dict[str, Any], lines: list[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary, WeakSet
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import LockBusy, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
 
@@ -295,11 +295,18 @@ class TwoPhaseVerbs(Protocol):
     def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
         """COMMIT or ROLLBACK from outside; gone already is done already. Raises TargetError."""
 
-    def check(self, engine: Engine) -> list[str]: ...
+    def check(self, engine: Engine) -> list[str]:
+        """What weakens two-phase commit on this server. Raises ConfigError when it cannot be had at all."""
 
-    def claim(self, connection: Connection, prefix: str) -> None: ...
+    def claim(self, connection: Connection, prefix: str) -> None:
+        """Mark that connection, outside of a transaction, as this instance's, so that a later start knows whom to end.
+        Raises LockBusy.
+        """
 
-    def evict(self, engine: Engine, prefix: str) -> None: ...
+    def evict(self, engine: Engine, prefix: str) -> None:
+        """End the connection that a predecessor left (stopped or cut off, not gone), and wait until it is gone. The
+        caller holds the channel's lock on this host, so nobody else of this instance can be at work. Raises LockBusy.
+        """
 
 
 @runtime_checkable
@@ -410,6 +417,14 @@ def no_such_table(database: str, table: str) -> TargetError:
         errno=er.NO_SUCH_TABLE,
         hint="copy the table with its rows, as INITIAL COPY in rplctl(1) shows: rplctl load-schema alone makes it "
         "empty, and the rows that the source had before are nowhere",
+    )
+
+
+def another_applier(channel: str, lock: str) -> LockBusy:
+    return LockBusy(
+        f"another applier of channel '{channel}' is connected to the target ({lock})",
+        channel=channel,
+        hint="stop it there, or give this channel another name: the target keeps one position per channel",
     )
 
 

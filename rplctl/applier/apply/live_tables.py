@@ -73,7 +73,6 @@ class LiveTables:
         return self.know(unknown.names)
 
     def introduce(self, run: EventRun) -> Catalog:
-        """Before the transaction of a group; the catalog with the tables whose rows it changes."""
         names = unknown_tables(run, Catalog())
         catalog = self.know(names)
         models = map(catalog.tables.get, names)
@@ -164,7 +163,6 @@ class LiveTables:
         self._moves += self._tables.forget(text, query.database, context)
 
     def take_moves(self) -> list[Move]:
-        """Where the group's statements took whole tables."""
         moves, self._moves = self._moves, []
         return moves
 
@@ -237,7 +235,6 @@ class LiveTables:
         """Nothing: its statements are not planned."""
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
-        """Raises NotTransactional, or Inconsistent for tables whose rows must be applied in the source's order."""
         if not all(self._target.is_transactional(model) for model in models):
             raise NotTransactional
         parents = self._target.cascading_parents()

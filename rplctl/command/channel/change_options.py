@@ -261,7 +261,8 @@ def check_changes(changes: MasterChanges) -> None:
         elif isinstance(value, str):
             _check_text(row, value)
         if row.refused and not _is_off(row, value):
-            raise _refusal(row)
+            text = f"This version of rplctl doesn't yet support '{row.sql_name}': {row.refused}"
+            raise UsageError(text, errno=er.NOT_SUPPORTED_YET, hint=row.instead)
     heartbeat = changes.master_heartbeat_period
     if heartbeat is not None and not 0 <= heartbeat <= MAX_HEARTBEAT_PERIOD:
         raise UsageError(
@@ -274,15 +275,6 @@ def check_changes(changes: MasterChanges) -> None:
             "The password provided for the replication user exceeds the maximum length of 32 characters",
             errno=er.CHANGE_MASTER_PASSWORD_LENGTH,
         )
-
-
-def _refusal(row: ChangeOption) -> UsageError:
-    """MySQL's ER_NOT_SUPPORTED_YET, and why."""
-    return UsageError(
-        f"This version of rplctl doesn't yet support '{row.sql_name}': {row.refused}",
-        errno=er.NOT_SUPPORTED_YET,
-        hint=row.instead,
-    )
 
 
 def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[ChangeOption]:

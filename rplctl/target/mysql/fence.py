@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from rplctl import mysql_errors as er
-from rplctl.errors import LockBusy, TargetError
+from rplctl.errors import TargetError
+from rplctl.target.base import another_applier
 from rplctl.target.mysql.connection import mapped_errors
 
 LOCK_WAIT_SECONDS = 10  # a server notices a client killed a moment ago
@@ -45,8 +46,4 @@ def take(driver: Any, channel: str, predecessor: int) -> int:
     if predecessor and owner == predecessor:
         text = f"the target still rolls back what channel '{channel}' did on its lost connection {owner}"
         raise TargetError(text, errno=er.CR_SERVER_LOST, transient=True)
-    raise LockBusy(
-        f"another applier of channel '{channel}' is connected to the target (lock '{name}')",
-        channel=channel,
-        hint="stop it there, or give this channel another name: the target keeps one position per channel",
-    )
+    raise another_applier(channel, f"lock '{name}'")

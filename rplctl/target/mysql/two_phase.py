@@ -54,7 +54,6 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
 
 
 def check(engine: Engine) -> list[str]:
-    """What weakens two-phase commit on this server. Raises ConfigError when it cannot be had at all."""
     with _alone(engine) as connection:
         version = str(connection.exec_driver_sql("SELECT @@version").scalar())
         synced = connection.exec_driver_sql("SELECT @@innodb_flush_log_at_trx_commit").scalar()
@@ -83,7 +82,6 @@ def check(engine: Engine) -> list[str]:
 
 
 def claim(connection: Connection, prefix: str) -> None:
-    """Mark that connection as this instance's, so that a later start knows whom to end. Not inside a transaction."""
     with mapped_errors():
         got = connection.exec_driver_sql(f"SELECT GET_LOCK('{_lock(prefix)}', {OWNER_GONE_SECONDS})").scalar()
         connection.rollback()
@@ -92,10 +90,6 @@ def claim(connection: Connection, prefix: str) -> None:
 
 
 def evict(engine: Engine, prefix: str) -> None:
-    """End the connection that a predecessor left (stopped or cut off, not gone), and wait until it is gone.
-
-    The caller holds the channel's lock on this host, so nobody else of this instance can be at work.
-    """
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     with _alone(engine) as connection:
         while True:

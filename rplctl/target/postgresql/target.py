@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import TwoPhaseTransaction
 
 from rplctl import mysql_errors as er
-from rplctl.errors import LockBusy, TargetError
+from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.target.base import (
@@ -28,6 +28,7 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
+    another_applier,
     bag_of,
     check_columns,
     inserts_together,
@@ -188,11 +189,7 @@ class PostgresqlTarget:
             driver.commit()
         except errors.LockNotAvailable:
             driver.rollback()
-            raise LockBusy(
-                f"another applier of channel '{channel}' is connected to the target (advisory lock {number})",
-                channel=channel,
-                hint="stop it there, or give this channel another name: the target keeps one position per channel",
-            ) from None
+            raise another_applier(channel, f"advisory lock {number}") from None
         except psycopg.Error as error:
             raise target_error(error) from None
         self._fence_holder = driver.info.backend_pid

@@ -41,7 +41,6 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
 
 
 def check(engine: Engine) -> list[str]:
-    """What weakens two-phase commit on this server. Raises ConfigError when it cannot be had at all."""
     with _alone(engine) as connection:
         slots = int(str(connection.exec_driver_sql("SHOW max_prepared_transactions").scalar()))
         fsync, commit = (
@@ -57,7 +56,6 @@ def check(engine: Engine) -> list[str]:
 
 
 def claim(connection: Connection, prefix: str) -> None:
-    """Mark that connection as this instance's, so that a later start knows whom to end. Not inside a transaction."""
     deadline = time.monotonic() + OWNER_GONE_SECONDS
     got = False
     while not got:
@@ -69,10 +67,6 @@ def claim(connection: Connection, prefix: str) -> None:
 
 
 def evict(engine: Engine, prefix: str) -> None:
-    """End the connection that a predecessor left (stopped or cut off, not gone), and wait until it is gone.
-
-    The caller holds the channel's lock on this host, so nobody else of this instance can be at work.
-    """
     sql = (
         "SELECT pid, pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
         f" AND classid = {_LOCK} AND objid::bigint = {_object(prefix) & 0xFFFFFFFF}"
