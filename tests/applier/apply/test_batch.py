@@ -269,3 +269,11 @@ def test_tables_that_were_made_without_the_sources_ddl_are_known(instance: Insta
     instance.applier.learned({("d", "t"): model}, {"d": defaults})
     catalog = instance.applier.catalog
     assert (catalog.tables["d", "t"], catalog.databases["d"]) == (model, defaults)
+
+
+def test_what_is_skipped_moves_the_position_and_counts_no_change(instance: Instance) -> None:
+    batch = first_bulk(instance, demo_groups(FILES[0]))
+    before = instance.query("SELECT COUNT(*) FROM shop__customers")
+    assert instance.applier.apply(replace(batch, kind=BatchKind.SKIP)) == 0
+    assert instance.applier.info.exec_position == batch.source_position
+    assert instance.query("SELECT COUNT(*) FROM shop__customers") == before

@@ -11,11 +11,12 @@ from typing import cast
 import numpy as np
 import pytest
 
-from rplctl.applier.apply.in_order import _ends_in_rollback, _row_error, wants_foreign_keys
-from rplctl.applier.decode.row_stream import EventRun, read_run, run_of
+from rplctl.applier.apply.in_order import OrderedRange, _ends_in_rollback, _row_error, wants_foreign_keys
+from rplctl.applier.decode.row_stream import EventRun, read_run, read_tables, run_of
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.errors import RplError, TargetError
 from rplctl.event.format_description import FormatDescription
+from rplctl.event.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.own_tables import prepared as prepared_store
@@ -24,10 +25,12 @@ from rplctl.own_tables.prepared import take_prepared
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import TableModel
 from rplctl.target.base import ChangeKind, RowChange
+from tests.applier.apply.live_target import catalog_of, run_with, table_map
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.applier.scenario import apply_in_order, numbers_of, scenario
 from tests.event.logs import event
+from tests.event.row_events import rows_event
 from tests.kit.replica import new_log
 from tests.kit.servers import MariadbServer
 
@@ -292,3 +295,27 @@ def test_users_and_grants_are_passed_over_with_a_note_and_without_their_password
         stopping.apply(groups)
     assert caught.value.errno == 1235 and "Se-cret" not in caught.value.message
     stopping.target.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "is_followed"),
+    [
+        (31, 1, True),
+        (32, 1, True),
+        (30, 1, False),
+        (31, 1 | NO_FOREIGN_KEY_CHECKS, False),
+        (31, CASCADES_LOGGED, False),
+    ],
+)
+def test_cascades_are_followed_unless_the_log_has_them(
+    instance: Instance, kind: int, flags: int, is_followed: bool
+) -> None:
+    parent = "CREATE TABLE parent (a INT PRIMARY KEY)"
+    child = "CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES parent (a) ON UPDATE CASCADE)"
+    catalog = catalog_of(parent, child)
+    images = 2 if kind == 31 else 1
+    raw = rows_event(kind, 1, b"\x01" * images, (b"\x00" + bytes(4)) * images)
+    raw = raw[:25] + flags.to_bytes(2, "little") + raw[27:]
+    (rows,) = read_tables(run_with(table_map("parent", b"\x03", b""), raw), catalog)
+    ordered = OrderedRange(instance.target, catalog, "", config=instance.config)
+    assert (ordered._cascade(rows) is not None) is is_followed

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables
+from rplctl.applier.apply.savepoint_groups import apply_members
 from rplctl.applier.feed.plan import BatchKind, plan_batches
 from rplctl.errors import TargetError
+from rplctl.event.types import EventType
 from tests.applier.instance import Instance
 from tests.applier.test_two_phase import Recorded, Started, prepare, record, rows
 from tests.commit.xa_probe import killed_at
@@ -23,6 +27,70 @@ SQL = (
     " INSERT INTO m (v) VALUES (8); {insert}(4); CREATE TABLE d (id INT PRIMARY KEY); {insert}(5); {insert}(6)"
 )
 NAME = "members"
+XID, ROWS = EventType.XID, EventType.WRITE_ROWS
+
+
+class Statements:
+    """What is said to the target, and where each event was applied."""
+
+    def __init__(self, *failures: tuple[int, int]) -> None:
+        self.failures = list(failures)  # number of the event, errno; once each
+        self.said: list[int | str] = []
+        self.result = SimpleNamespace(changes=0)
+
+    def apply(self, number: int) -> None:
+        self.said.append(number)
+        if self.failures and self.failures[0][0] == number:
+            raise TargetError("x", errno=self.failures.pop(0)[1])
+        self.result.changes += 1
+
+    def commit_was_here(self) -> None:
+        self.said.append("savepoint")
+
+    def roll_back(self) -> None:
+        self.said.append("back")
+
+    def go(self, *types: EventType, retries: int = 1, is_server: bool = True) -> list[int | str]:
+        run: Any = SimpleNamespace(types=np.array(types, np.uint8))
+        statements: Any = self if is_server else None
+        apply_members(run, self.apply, statements, retries, self.result)
+        return self.said
+
+
+def test_the_commits_of_all_but_the_last_are_savepoints() -> None:
+    made = Statements()
+    assert made.go(ROWS, XID, ROWS, XID, ROWS, XID) == [0, 1, "savepoint", 2, 3, "savepoint", 4, 5]
+    assert made.result.changes == 6
+    assert Statements().go(ROWS, XID) == [0, 1]
+    assert Statements().go(ROWS, XID, ROWS, XID, is_server=False) == [0, 1, 2, 3]
+
+
+def test_a_lock_wait_costs_the_member_that_met_it() -> None:
+    made = Statements((4, 1205))
+    assert made.go(ROWS, XID, ROWS, XID, ROWS, XID) == [0, 1, "savepoint", 2, 3, "savepoint", 4, "back", 4, 5]
+    assert made.result.changes == 6
+    again = Statements((3, 1205))
+    assert again.go(ROWS, XID, ROWS, ROWS, XID) == [0, 1, "savepoint", 2, 3, "back", 2, 3, 4]
+    assert again.result.changes == 5
+
+
+@pytest.mark.parametrize(
+    ("failures", "retries", "is_server"),
+    [
+        ([(0, 1205)], 1, True),  # the first member: the whole group is begun again
+        ([(2, 1213)], 1, True),
+        ([(2, 1205)], 0, True),
+        ([(2, 1205), (2, 1205)], 1, True),
+        ([(2, 1205)], 1, False),
+    ],
+)
+def test_what_costs_more_than_a_member_is_the_callers(
+    failures: list[tuple[int, int]], retries: int, is_server: bool
+) -> None:
+    made = Statements(*failures)
+    with pytest.raises(TargetError):
+        made.go(ROWS, XID, ROWS, XID, retries=retries, is_server=is_server)
+    assert made.failures == []
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,270 @@
+"""A batch in bulk: job after job in one transaction, and what does not fit told before anything is committed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rplctl.applier.apply.bulk import BulkApplier
+from rplctl.applier.decode.net_changes import Inconsistent
+from rplctl.applier.feed.batch_size import FIRST_BYTES_AS_TEXT, FIRST_BYTES_AS_VALUES
+from rplctl.applier.feed.event_range import lying_range
+from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.interrupt import Interrupter
+from rplctl.applier.spark.pipeline import UnknownTables
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import TableName
+from rplctl.target.base import BagMismatch, RowSet, TableChunk
+from tests.applier.apply.live_target import catalog_of
+from tests.applier.apply.test_batch import first_bulk
+from tests.applier.demo_log import demo_groups
+from tests.applier.instance import Instance
+
+CATALOG = catalog_of(
+    "CREATE TABLE t (a INT PRIMARY KEY)", "CREATE TABLE u (a INT PRIMARY KEY)", "CREATE TABLE bag (a INT)"
+)
+
+
+def chunk(table: str = "t", count: int = 1, **more: Any) -> TableChunk:
+    plain = TableChunk("d", table, [], [], [], [RowSet((0,), [(n,) for n in range(count)])], [], count, False)
+    return replace(plain, **more)
+
+
+class Parts:
+    """What a BulkApplier is made of, and what it said to them; it is its target and its tables, too."""
+
+    kind, takes_frames, statements = "sqlite", True, None
+    catalog = CATALOG
+
+    def __init__(self, folder: Path, *, bulk_rows: int = 0, in_xa: bool = False, max_bytes: int = 1 << 30) -> None:
+        self.said: list[Any] = []
+        self.has_no_more = True
+        self.parents: set[tuple[str, str]] = set()
+        self.bulk_rows = bulk_rows
+        self.pipeline: Any = SimpleNamespace(parallelism=1)
+        self.tables: Any = self
+        config = Config(datadir=folder, max_batch_bytes=max_bytes)
+        parts: Any = (config, Channel("", folder), self, self, self.pipeline, Interrupter(threading.Event()))
+        self.bulk = BulkApplier(*parts, in_xa=in_xa)
+
+    def know(self, names: Iterable[TableName]) -> Catalog:
+        self.said.append(("know", *names))
+        return self.catalog
+
+    def find(self, unknown: UnknownTables) -> Catalog:
+        self.said.append(("find", *unknown.names))
+        return CATALOG
+
+    def check_bulk(self, models: Sequence[TableModel]) -> None:
+        self.said.append(("check", *sorted(model.name for model in models)))
+
+    def cascading_parents(self) -> set[TableName]:
+        return self.parents
+
+    def check_table(self, model: TableModel) -> None:
+        self.said.append(model.name)
+
+    def takes_bags(self, model: TableModel) -> bool:
+        self.said.append(f"bag {model.name}")
+        return self.has_no_more
+
+    def apply_chunks(self, piece: Sequence[TableChunk], models: object) -> None:
+        self.said.append([one.table for one in piece])
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Iterator[Parts]:
+    made = Parts(tmp_path)
+    yield made
+    made.bulk.close()
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Instance]:
+    made = Instance(tmp_path)
+    yield made
+    made.target.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        ({"bulk_rows": 200}, FIRST_BYTES_AS_TEXT),
+        ({"bulk_rows": 0}, FIRST_BYTES_AS_VALUES),
+        ({"bulk_rows": 200, "in_xa": True}, FIRST_BYTES_AS_VALUES),
+        ({"bulk_rows": 200, "max_bytes": 1 << 20}, 1 << 20),
+    ],
+)
+def test_the_first_batch_is_as_large_as_the_form_of_its_rows_lets_it(
+    tmp_path: Path, options: dict[str, Any], first: int
+) -> None:
+    assert Parts(tmp_path, **options).bulk.size.batch_bytes == first
+
+
+def test_a_table_is_looked_at_once_until_ddl_is_committed(parts: Parts) -> None:
+    assert not parts.bulk._check_bulk([chunk("t"), chunk("t")])
+    assert not parts.bulk._check_bulk([chunk("t"), chunk("u")])
+    assert parts.said == [("check", "t"), "t", ("check", "t", "u"), "u"]
+    parts.bulk.forget_tables()
+    parts.said.clear()
+    parts.bulk._check_bulk([chunk("t")])
+    assert parts.said == [("check", "t"), "t"]
+
+
+def test_foreign_keys_rest_where_parents_are_changed_or_the_source_did_not_check(parts: Parts) -> None:
+    assert parts.bulk._check_bulk([chunk("t", foreign_keys_off=True), chunk("u")])
+    parts.tables.parents = {("d", "t")}
+    assert parts.bulk._check_bulk([chunk("t", cascades_logged=True)])
+    assert not parts.bulk._check_bulk([chunk("u")])
+    with pytest.raises(Inconsistent, match="cascade"):
+        parts.bulk._check_bulk([chunk("u"), chunk("t")])
+    with pytest.raises(Inconsistent, match="cascade"):
+        parts.bulk._check_bulk([chunk("t", cascades_logged=True), chunk("t")])
+
+
+def test_rows_without_a_key_go_by_their_number_only_where_the_target_has_no_more_of_them(parts: Parts) -> None:
+    bag = chunk("bag", deletes=[(1, 2)])
+    for _ in range(2):
+        parts.bulk._check_bulk([bag])
+    assert parts.said.count("bag bag") == 1
+    parts.bulk._check_bulk([chunk("bag")])  # rows that come alone are not looked for
+    parts.bulk.forget_tables()
+    parts.has_no_more = False
+    for _ in range(2):
+        with pytest.raises(BagMismatch) as caught:
+            parts.bulk._check_bulk([bag])
+        assert caught.value.table == ("d", "bag")
+
+
+def test_chunks_of_one_split_are_applied_together(parts: Parts) -> None:
+    parts.bulk._apply_chunks([chunk("t"), chunk("u"), chunk("t"), chunk("t"), chunk("bag")])
+    assert parts.said == [["t", "u"], ["t"], ["t", "bag"]]
+
+
+def test_a_job_that_meets_unknown_tables_is_done_again_with_them(parts: Parts) -> None:
+    asked: list[Catalog] = []
+
+    def decode(splits: object, catalog: Catalog) -> list[TableChunk]:
+        asked.append(catalog)
+        if catalog is not CATALOG:
+            raise UnknownTables([("d", "t")])
+        return [chunk()]
+
+    parts.pipeline.decode = decode
+    parts.tables.catalog = Catalog()
+    assert parts.bulk._decode([]) == [chunk()]
+    assert len(asked) == 2 and parts.said == [("find", ("d", "t"))]
+
+
+def demo_batch() -> Batch:
+    groups = demo_groups()
+    return next(batch for batch in plan_batches(groups, len(groups.scan)) if batch.kind is BatchKind.BULK)
+
+
+def jobs_of(parts: Parts, monkeypatch: pytest.MonkeyPatch, *jobs: list[TableChunk]) -> Callable[[], int]:
+    """One batch that is decoded as these jobs."""
+    monkeypatch.setattr(parts.bulk, "_decoded", lambda events: iter(jobs))
+    batch = demo_batch()
+
+    def commit(apply: Callable[[], None], *, foreign_keys: bool) -> None:
+        parts.said.append(foreign_keys)
+        apply()
+
+    return lambda: parts.bulk.apply(batch, commit)
+
+
+def test_all_jobs_are_applied_in_the_transaction_that_the_first_one_asked_for(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert jobs_of(parts, monkeypatch, [chunk("t", 2)], [chunk("u", 3)])() == 5
+    assert [said for said in parts.said if isinstance(said, bool | list)] == [True, ["t"], ["u"]]
+    parts.said.clear()
+    off = chunk("t", foreign_keys_off=True)
+    assert jobs_of(parts, monkeypatch, [off], [off], [chunk("u")])() == 3
+    assert [said for said in parts.said if isinstance(said, bool | list)] == [False, ["t"], ["t"], ["u"]]
+
+
+def test_rows_without_foreign_key_checks_behind_others_do_not_fit(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Inconsistent, match="foreign_key_checks=0"):
+        jobs_of(parts, monkeypatch, [chunk("t")], [chunk("u", foreign_keys_off=True)])()
+
+
+def test_a_batch_of_many_jobs_leaves_what_one_leaves_and_says_when_its_last_begins(
+    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Instance(tmp_path / "whole")
+    groups = demo_groups()
+    batch, jobs = first_bulk(instance, groups), instance.pipeline.jobs
+    assert first_bulk(whole, groups) == batch
+    monkeypatch.setattr("rplctl.applier.spark.splits.SMALLEST_SPLIT", 4096)
+    instance.applier.bulk.size.batch_bytes = 4096
+    begun: list[int] = []
+    changes = instance.applier.apply(batch, lambda: begun.append(instance.pipeline.jobs - jobs))
+    made = instance.pipeline.jobs - jobs
+    monkeypatch.undo()
+    assert whole.applier.apply(batch) == changes and made > 2
+    assert len(begun) == 1 and made - 2 <= begun[0] <= made
+    for model in instance.applier.catalog.tables.values():
+        sql = f"SELECT * FROM {model.database}__{model.name} ORDER BY 1"
+        assert instance.query(sql) == whole.query(sql)
+    whole.target.close()
+
+
+def test_what_was_decoded_before_its_turn_is_not_decoded_again(instance: Instance) -> None:
+    batch, bulk = first_bulk(instance, demo_groups()), instance.applier.bulk
+    jobs = instance.pipeline.jobs
+    bulk._begin(next(bulk._jobs(lying_range(batch))))
+    assert instance.applier.apply(batch) > 0
+    assert instance.pipeline.jobs == jobs + 1
+
+
+def test_only_bulk_batches_that_lie_in_the_log_are_begun_ahead(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(parts.bulk, "_begin", begun.append)
+    groups = demo_groups()
+    first = next(plan_batches(groups, len(groups.scan)))
+    parts.bulk.expect(groups, len(groups.scan), lambda: 0)
+    assert len(begun) == (first.kind is BatchKind.BULK)
+    parts.bulk.expect(groups, 0, lambda: 0)
+    assert len(begun) == (first.kind is BatchKind.BULK)
+
+
+def test_tables_are_learned_before_the_first_rows_where_the_target_describes_itself(parts: Parts) -> None:
+    batch = demo_batch()
+    parts.bulk.learn_tables(batch)
+    parts.tables.statements = parts.tables
+    parts.bulk.learn_tables(batch)  # some are known
+    parts.tables.catalog = Catalog()
+    parts.bulk.learn_tables(replace(batch, kind=BatchKind.SINGLE))
+    assert parts.said == []
+    parts.bulk.learn_tables(batch)
+    assert parts.said and parts.said[0][0] == "know" and ("shop", "customers") in parts.said[0]
+
+    def fail(names: object) -> Catalog:
+        raise RplError("met again in its turn")
+
+    parts.tables.know = fail
+    parts.bulk.learn_tables(batch)
+
+
+def test_tables_whose_rows_go_one_by_one_are_told_to_the_tasks(parts: Parts) -> None:
+    batch = demo_batch()
+    parts.bulk.change_one_by_one(("d", "bag"))
+    (split, *_) = next(parts.bulk._jobs(lying_range(batch)))
+    assert split.in_order == {("d", "bag")} and split.framed and split.bulk_rows == 0
+    parts.bulk.forget_tables()
+    (split, *_) = next(parts.bulk._jobs(lying_range(batch)))
+    assert split.in_order == frozenset() and np.all(split.start == batch.start)
