@@ -22,7 +22,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 from rplctl.config import Config, split_list
 from rplctl.errors import RplError
@@ -57,12 +56,15 @@ class ReplicationFilter:
     @classmethod
     def from_config(cls, config: Config) -> ReplicationFilter:
         rewrites = (rule.partition("->") for rule in split_list(config.replicate_rewrite_db))
-        names = ("do_db", "ignore_db", "do_table", "ignore_table", "wild_do_table", "wild_ignore_table")
-        lists: dict[str, Any] = {name: tuple(split_list(getattr(config, f"replicate_{name}"))) for name in names}
         return cls(
-            **lists,
-            rewrite_db=tuple((old.strip(), new.strip()) for old, _, new in rewrites),
-            lower_case=config.lower_case_table_names,
+            tuple(split_list(config.replicate_do_db)),
+            tuple(split_list(config.replicate_ignore_db)),
+            tuple(split_list(config.replicate_do_table)),
+            tuple(split_list(config.replicate_ignore_table)),
+            tuple(split_list(config.replicate_wild_do_table)),
+            tuple(split_list(config.replicate_wild_ignore_table)),
+            tuple((old.strip(), new.strip()) for old, _, new in rewrites),
+            config.lower_case_table_names,
         )
 
     @property
