@@ -99,3 +99,18 @@ def test_what_is_not_hashed_goes_whole(raw: bytes, create: str) -> None:
 def test_a_key_that_the_image_lacks_finds_nothing() -> None:
     raw, (a, b) = deletes((1, b"x"), (1, b"y"), columns=(1,))
     assert cut(raw, KEYED) == [a, b]
+
+
+def test_after_images_with_pieces_of_json_are_passed_by_their_own_length() -> None:
+    with_json = table_map("t", b"\x03\xf5", b"\x04")
+    model = catalog_of("CREATE TABLE t (a INT, j JSON)").tables["d", "t"]
+
+    def document(number: int, text: bytes) -> bytes:
+        return b"\0" + number.to_bytes(4, "little") + len(text).to_bytes(4, "little") + text
+
+    whole, in_pieces = b"\0", b"\1\0"  # in pieces: a bit for each JSON column follows, here of none
+    pieces = [document(1, b"x") + how + document(2, b"yy") for how in (whole, in_pieces, in_pieces, whole)]
+    raw = rows_event(39, 2, bitmap((0, 1), 2) * 2, b"".join(pieces))
+    parts = list(told_apart(run_with(with_json, raw), parse_table_map(with_json, MYSQL), model))
+    head = raw[: len(raw) - 4 - sum(map(len, pieces))]
+    assert parts == [head + piece + b"CRC!" for piece in pieces]

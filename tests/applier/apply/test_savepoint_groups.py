@@ -62,6 +62,7 @@ def test_the_commits_of_all_but_the_last_are_savepoints() -> None:
     assert made.go(ROWS, XID, ROWS, XID, ROWS, XID) == [0, 1, "savepoint", 2, 3, "savepoint", 4, 5]
     assert made.result.changes == 6
     assert Statements().go(ROWS, XID) == [0, 1]
+    assert Statements().go(ROWS, XID, EventType.QUERY) == [0, 1, "savepoint", 2]
     assert Statements().go(ROWS, XID, ROWS, XID, is_server=False) == [0, 1, 2, 3]
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rplctl.applier.apply.table_source import StoredModels
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.errors import TargetError
+from rplctl.own_tables.models import store_models
+from rplctl.own_tables.tables import create_own_tables
+from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog
+from rplctl.target.sqlite.target import SqliteTarget, open_engine
 from tests.applier.apply.live_target import catalog_of, run_with, table_map
 from tests.event.row_events import rows_event
 
@@ -30,6 +36,19 @@ def test_ddl_alone_brings_models() -> None:
     models.committed(after := Catalog())
     assert models.catalog is after
     assert models.take_moves() == []
+
+
+def test_it_begins_with_the_models_that_are_valid_at_the_position(tmp_path: Path) -> None:
+    target = SqliteTarget(open_engine(f"sqlite:///{tmp_path / 'target.db'}"))
+    create_own_tables(target.engine)
+    early, late = BinlogPosition("b.000001", 4), BinlogPosition("b.000001", 400)
+    catalog = catalog_of(PARENT)
+    with target.engine.begin() as connection:
+        store_models(connection, "east", late, catalog.tables, {})
+    assert StoredModels.open(target, "east", early).catalog.tables == {}
+    assert StoredModels.open(target, "east", late).catalog.tables == catalog.tables
+    assert StoredModels.open(target, "west", late).catalog.tables == {}
+    target.close()
 
 
 def test_nothing_commits_by_itself_and_nothing_is_tried_by_the_server() -> None:

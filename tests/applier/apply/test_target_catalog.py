@@ -78,3 +78,13 @@ def test_what_it_forgot_is_not_found_unless_it_was_asked_for() -> None:
     assert not live.load([("d", "none")])
     live.remade({U})
     assert live.load([U])
+
+
+def test_a_table_that_is_gone_is_asked_for_once() -> None:
+    target, live = known()
+    live.forget("DROP TABLE u", "d", CONTEXT)
+    del target.tables[U]
+    target.asked = []
+    for _ in range(2):
+        assert not live.load([T])
+    assert target.asked == [U]
