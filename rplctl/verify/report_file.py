@@ -1,14 +1,16 @@
 """The report of a verify: what `rplctl repair` works from, and people read.
 
 JSON lines: a header, a line for each differing key, the totals of each table, and last a line that says the report is
-whole. Invariant: a report takes its file's place at once (0600: keys are data), and a reader refuses one that is not
-whole. A key's values are lossless and, with the column's type, can be put into a WHERE on either side: text as text,
-bytes as {"hex": "…"}, numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
+whole, and where the totals begin. Invariant: a report takes its file's place at once (0600: keys are data), and a
+reader refuses one that is not whole; the differences, which may be gigabytes, are read when they are asked for. A key's
+values are lossless and, with the column's type, can be put into a WHERE on either side: text as text, bytes as
+{"hex": "…"}, numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ FORMAT: Final = 1
 Kind = Literal["missing", "extra", "different"]
 KeyValue = str | dict[str, str]
 _BUFFER_BYTES: Final = 1 << 20
+_LAST_BYTES: Final = 1 << 10  # the last line is in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,60 +84,59 @@ class Report:
     totals: tuple[Totals, ...]
 
     def differences(self) -> Iterator[Difference]:
-        """In the order of the tables, read again from the file."""
-        for record in _records(self.path):
-            if "kind" in record:
+        """In the order of the tables, read from the file."""
+        with self.path.open("rb") as file:
+            file.readline()
+            for text in file:
+                record = _record(self.path, text)
+                if "kind" not in record:
+                    return
                 yield Difference(**{**record, "columns": tuple(record["columns"])})
 
 
 def write_report(path: Path, header: Header, differences: Iterable[Difference], totals: Sequence[Totals]) -> None:
     """Raises OSError."""
     with replacing(path) as descriptor:
-        held = bytearray(line({"format": FORMAT, **asdict(header)}))
+        held, written = bytearray(line({"format": FORMAT, **asdict(header)})), 0
         for difference in differences:
             held += line(asdict(difference))
             if len(held) > _BUFFER_BYTES:
                 write_all(descriptor, bytes(held))
+                written += len(held)
                 held.clear()
-        for table in totals:
-            held += line(asdict(table))
-        held += line({"whole": True, "differences": sum(table.differences for table in totals)})
+        last = {"whole": True, "differences": sum(table.differences for table in totals), "totals": written + len(held)}
+        held += b"".join(line(asdict(table)) for table in totals) + line(last)
         write_all(descriptor, bytes(held))
 
 
 def read_report(path: Path) -> Report:
-    """Raises UsageError for what is no report, of a later format, or not whole; OSError."""
-    header: Header | None = None
-    totals, is_whole = [], False
-    for record in _records(path):
-        is_whole = False
-        if header is None:
-            if record.pop("format", None) != FORMAT:
-                raise _unfit(path, f"is no report of rplctl verify in format {FORMAT}")
-            header = Header(**{**record, "tables": tuple(record["tables"])})
-        elif "whole" in record:
-            is_whole = True
-        elif "kind" not in record:
-            totals.append(Totals(**{**record, "drift": tuple(record["drift"])}))
-    if header is None or not is_whole:
-        raise _unfit(path, "is not whole")
-    return Report(path, header, tuple(totals))
+    """Without its differences. Raises UsageError for what is no report, of a later format, or not whole; OSError."""
+    with path.open("rb") as file:
+        head = _record(path, file.readline())
+        if head.pop("format", None) != FORMAT:
+            raise _unfit(path, f"is no report of rplctl verify in format {FORMAT}")
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
+        last = _record(path, file.read().splitlines()[-1])
+        if "whole" not in last:
+            raise _unfit(path, "is not whole")
+        file.seek(last["totals"])
+        *totals, _ = (_record(path, text) for text in file)
+    header = Header(**{**head, "tables": tuple(head["tables"])})
+    return Report(path, header, tuple(Totals(**{**one, "drift": tuple(one["drift"])}) for one in totals))
 
 
 def line(record: Mapping[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as file:
-        for text in file:
-            try:
-                record = json.loads(text)
-            except ValueError as error:
-                raise _unfit(path, "is not whole") from error
-            if not isinstance(record, dict):
-                raise _unfit(path, "is no report of rplctl verify")
-            yield record
+def _record(path: Path, text: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        raise _unfit(path, "is not whole") from error
+    if not isinstance(record, dict):
+        raise _unfit(path, "is no report of rplctl verify")
+    return record
 
 
 def _unfit(path: Path, what: str) -> UsageError:
