@@ -52,8 +52,15 @@ class Received:
             return None
         return reader.source_position
 
+    @property
+    def is_lost(self) -> bool:
+        """The file it has come to was applied and purged meanwhile, or is to be fetched again."""
+        return self._reader is not None and self._reader.position.log_name not in RelayLogIndex(self._channel).names()
+
     def begin(self) -> bool:
         """From the end as it is now. False while the receiver has written nothing. Raises RelayLogError."""
+        if self.is_lost:
+            self._reader = None
         for _ in self.new():
             pass
         return self._reader is not None

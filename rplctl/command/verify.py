@@ -1,7 +1,8 @@
 """`verify`: is the copy right? Source and target are compared row by row while the channel runs (man rplctl-design).
 
-Which tables, by which models, is decided here; `rplctl.verify` compares. Invariant: nothing is paused, locked or
-written but a temporary table of the target, and the report in the channel's folder.
+Which tables, by which models, is decided here; `rplctl.verify` compares. Invariant: nothing is paused, and nothing
+written but a temporary table of the target and the report in the channel's folder; no definition is told as different
+while a DDL statement of the source is under way.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
@@ -36,7 +37,7 @@ from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
 from rplctl.command.show_clone import cloned
 from rplctl.commit.marker import read_marker
 from rplctl.config import Config
-from rplctl.errors import SourceError, TargetError, UsageError
+from rplctl.errors import NotRunning, SourceError, TargetError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import LEFT_OUT
 from rplctl.own_tables.models import load_models
@@ -51,13 +52,18 @@ from rplctl.verify.pair import Pair
 from rplctl.verify.progress import Progress
 from rplctl.verify.report_file import Header, Totals, read_report
 from rplctl.verify.settle import Altered, Settler
-from rplctl.verify.source_side import open_source
+from rplctl.verify.source_side import Source, open_source
 from rplctl.verify.table import verify_table
 from rplctl.verify.target_side import TargetSide, open_side
 
-_MOST_TRIES: Final = 3
+_MOST_TRIES: Final = 5
 _BETWEEN_TRIES_S: Final = 1.0
 _NO_SUCH: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
+_ALTERED: Final = frozenset({er.NO_SUCH_TABLE, er.TABLE_DEF_CHANGED, er.BAD_FIELD_ERROR})
+_OF_CONNECTIONS: Final = range(2000, 3000)
+_GONE: Final = "the source has no such table any more"
+_ONLY_HERE: Final = "only the target has it"  # an operator's own, or another channel's, or left over
+_RESTART_S: Final = 20.0  # for an applier that was killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,10 @@ class VerifyResult:
     @property
     def is_equal(self) -> bool:
         """All that could be compared, and nothing was not; of what is in motion nothing is said."""
-        return not any(table.differences or table.drift or table.not_comparable for table in self.totals)
+        return all(
+            table.not_comparable in ("", _GONE, _ONLY_HERE) and not table.differences and not table.drift
+            for table in self.totals
+        )
 
 
 Says = Callable[[VerifyProgress], None]
@@ -130,7 +139,7 @@ class _Verify:
         self._rules = ReplicationFilter.from_config(config)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._rows = self._expected = 0
-        self._applied = _Applied(config, channel, repositories)
+        self._applied = _Applied(channel, repositories)
 
     def run(self) -> VerifyResult:
         request, channel = self._request, self._channel
@@ -143,8 +152,9 @@ class _Verify:
         for name in self._names:
             if name not in progress.done:
                 work.put(name)
-        with ThreadPoolExecutor(request.threads, "rplctl-verify") as threads:
-            begun = [threads.submit(self._work, number, work, found) for number in range(request.threads)]
+        count = max(1, min(request.threads, work.qsize()))
+        with ThreadPoolExecutor(count, "rplctl-verify") as threads:
+            begun = [threads.submit(self._work, number, work, found) for number in range(count)]
             try:
                 for thread in begun:
                     thread.result()
@@ -152,6 +162,9 @@ class _Verify:
                 self._stop.set()
                 raise
         progress.done = {name: progress.done[name] for name in self._names}
+        if not request.choice.tables:
+            more = self._only_here(found)
+            progress.done |= {name: Totals(*name, not_comparable=_ONLY_HERE) for name in sorted(more)}
         paths = [channel.verify_report_path, *filter(None, [request.report])]
         progress.finish(paths)
         return VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
@@ -190,13 +203,45 @@ class _Verify:
         self._expected = 2 * sum(facts[name] for name in found if name not in progress.done)
         return found
 
+    def _only_here(self, found: Mapping[TableName, TableModel]) -> set[TableName]:
+        """Tables beside those of the source, but none that a statement of the source is on its way to drop."""
+        with open_source(self._config, self._master) as source, closing(open_side(self._config.target_url)) as side:
+
+            def more() -> set[TableName]:
+                here = self._tables_here(side, {database for database, _ in found})
+                listed = source.about("SELECT table_schema, table_name FROM information_schema.tables")
+                there = {(self._rules.rewritten(database), name) for database, name in listed}
+                takes = self._request.choice.takes
+                return {name for name in here - there if self._rules.accepts_rows(*name) and takes(name)}
+
+            names = more()
+            if names:
+                try:
+                    self._settler(source, side).catch_up()
+                except NotRunning:
+                    return set()
+            return names & more() if names else names
+
+    def _tables_here(self, side: TargetSide, databases: Collection[str]) -> set[TableName]:
+        """Of this channel where the target has its models, else of these databases."""
+        if statement_target(side.target) is None:
+            with mapped_errors(side.target.kind), self._repositories.engine().connect() as connection:
+                return {*load_models(connection, self._channel.name, self._applied.executed()).tables}
+        listed = side.target.connection.exec_driver_sql(
+            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE'"
+        )
+        return {(database, name) for database, name in listed if database in databases}
+
+    def _settler(self, source: Source, side: TargetSide) -> Settler:
+        received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
+        return Settler(source, side, received, self._applied, self._stop.wait)
+
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
         """By one thread."""
         with ExitStack() as opened:
             source = opened.enter_context(open_source(self._config, self._master))
             side = opened.enter_context(closing(open_side(self._config.target_url)))
-            received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
-            settler = Settler(source, side, received, self._applied, self._stop.wait)
+            settler = self._settler(source, side)
             while not self._stop.is_set():
                 try:
                     name = work.get_nowait()
@@ -208,14 +253,12 @@ class _Verify:
 
     def _verified(self, settler: Settler, name: TableName, model: TableModel, number: int) -> Totals:
         totals = Totals(*name)
-        for _ in range(_MOST_TRIES):
+        for tried in range(_MOST_TRIES):
             try:
-                model, _, create = read_table(settler.source.about, model.database, model.name)
-                known = self._known(settler.side, name)
+                model, known, drift = self._definitions(settler, name, model)
+                totals = replace(totals, drift=drift)
                 if known is None:
-                    made = create.replace("CREATE TABLE ", f"CREATE TABLE {quote(name[0])}.", 1)
-                    return replace(totals, not_comparable="the target has no such table", drift=(made,))
-                totals = replace(totals, drift=settler.side.drift(model, create, known))
+                    return replace(totals, not_comparable="the target has no such table")
                 settler.side.target.check_table(known)
                 pair = Pair.of(model, known, settler.side.target.kind)
                 if why := _why_not(pair):
@@ -227,16 +270,40 @@ class _Verify:
             except Altered:
                 pass
             except TargetError as error:
-                if error.errno not in (er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.BAD_FIELD_ERROR):
+                if error.transient or not error.errno or error.errno in _OF_CONNECTIONS:
                     raise
-                return replace(totals, not_comparable=error.message)
+                if error.errno not in _ALTERED:
+                    return replace(totals, not_comparable=error.message)
             except SourceError as error:
-                if error.errno in _NO_SUCH:
-                    return replace(totals, not_comparable="the source has no such table any more", drift=())
-                if error.errno not in (er.TABLE_DEF_CHANGED, er.BAD_FIELD_ERROR):
+                if error.errno in _NO_SUCH and tried:
+                    return replace(totals, not_comparable=_GONE, drift=())
+                if error.errno not in _ALTERED | _NO_SUCH:
                     raise
             self._stop.wait(_BETWEEN_TRIES_S)
         return replace(totals, not_comparable="it was altered while it was verified", drift=())
+
+    def _definitions(
+        self, settler: Settler, name: TableName, model: TableModel
+    ) -> tuple[TableModel, TableModel | None, tuple[str, ...]]:
+        """Of both sides, and the drift between them, which is none that DDL of the source is on its way to mend. Raises
+        Altered, and as Settler.
+        """
+        about, side = settler.source.about, settler.side
+        model, _, create = read_table(about, model.database, model.name)
+
+        def compared() -> tuple[TableModel | None, tuple[str, ...]]:
+            known = self._known(side, name)
+            if known is None:
+                return None, (create.replace("CREATE TABLE ", f"CREATE TABLE {quote(name[0])}.", 1),)
+            return known, side.drift(model, create, known)
+
+        known, drift = compared()
+        if drift:
+            settler.catch_up()
+            known, drift = compared()
+            if drift and read_table(about, model.database, model.name)[0] != model:
+                raise Altered
+        return model, known, drift
 
     def _known(self, side: TargetSide, name: TableName) -> TableModel | None:
         """The model that the applier has of it."""
@@ -268,8 +335,8 @@ def _why_not(pair: Pair) -> str:
 class _Applied:
     """See settle.Applied."""
 
-    def __init__(self, config: Config, channel: Channel, repositories: Repositories) -> None:
-        self._config, self._channel, self._repositories = config, channel, repositories
+    def __init__(self, channel: Channel, repositories: Repositories) -> None:
+        self._channel, self._repositories, self._ran_at = channel, repositories, float("-inf")
 
     def has(self, position: BinlogPosition) -> bool:
         return is_applied(self._channel, self._repositories, position)
@@ -285,13 +352,18 @@ class _Applied:
         return marker.exec_position if marker is not None else position
 
     def runs(self) -> bool:
-        return APPLIER in running(self._channel)
+        """Or did a moment ago."""
+        now = time.monotonic()
+        if APPLIER in running(self._channel):
+            self._ran_at = now
+        return now - self._ran_at < _RESTART_S
 
 
 def first_differences(result: VerifyResult, count: int) -> Iterator[str]:
     """As text, so many of each table."""
-    left = {(table.database, table.table): count for table in result.totals}
-    for found in read_report(result.path).differences():
+    left = {(table.database, table.table): min(count, table.differences) for table in result.totals}
+    differences = read_report(result.path).differences()
+    while any(left.values()) and (found := next(differences, None)):
         name = found.database, found.table
         if left[name] > 0:
             left[name] -= 1

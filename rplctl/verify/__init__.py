@@ -3,6 +3,7 @@
 table         one table: hashes of both sides, then what of them differs
 source_side   its rows on the source           target_side   its rows on the target, and a stage beside them
 pair          the table as both have it        hashes        rows → hashes, buckets of them
+server_sums   sums that two servers make themselves, where both define the table alike
 spool         rows of unequal buckets → suspects
 settle        suspects → differences, by position; the target decides
 log_keys      what the relay log touches meanwhile

@@ -1,8 +1,8 @@
 """How a server's table is defined otherwise than the source's, as the ALTER TABLE that mends it.
 
-What counts is what values and keys hang on: types, lengths, signedness, character sets, labels, NULL, and keys. What
-only the target has in columns and plain indexes is its operator's. Invariant: what two vendors print differently of the
-same column (widths of integers, JSON, words of defaults) is no drift.
+What counts is what values and keys hang on: types, lengths, signedness, character sets, labels, NULL, plain defaults,
+the table's character set, and keys. What only the target has in columns and plain indexes is its operator's. Invariant:
+what two vendors print differently of the same column (widths of integers, JSON, words of defaults) is no drift.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[st
     }
     keys = [found[1] for found in map(_KEY.match, lines) if found]
     change = f"ALTER TABLE {quote(target.database)}.{quote(target.name)}"
+    if source.charset and target.charset and source.charset != target.charset:  # first: columns may not say theirs
+        yield f"{change} DEFAULT CHARACTER SET {source.charset}"
     before = ""
     for column in source.columns:
         theirs = target.find(column.name)
         if column.name in columns and theirs is None:
             where = f"AFTER {quote(before)}" if before else "FIRST"
             yield f"{change} ADD COLUMN {columns[column.name]} {where}"
-        elif column.name in columns and theirs is not None and _shape(column) != _shape(theirs):
+        elif column.name in columns and theirs is not None and not _are_alike(column, theirs):
             yield f"{change} MODIFY COLUMN {columns[column.name]}"
         before = column.name
     there = {_key(key) for key in target.keys}
@@ -44,6 +46,21 @@ def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[st
         if key.is_unique and _key(key) not in ours:
             dropped = "PRIMARY KEY" if key.kind == "primary" else f"INDEX {quote(key.name)}"
             yield f"{change} DROP {dropped}"
+
+
+def _are_alike(one: Column, other: Column) -> bool:
+    ours, theirs = _default(one), _default(other)
+    return _shape(one) == _shape(other) and (ours == theirs or "(" in f"{ours}{theirs}")
+
+
+def _default(column: Column) -> str | None:
+    """Its literal; an expression, which vendors print each in their way, keeps a parenthesis."""
+    text = column.default
+    if text is None or text.upper() == "NULL":
+        return None
+    if text.upper().startswith("CURRENT_TIMESTAMP"):
+        return "now" + "".join(re.findall(r"[1-6]", text))
+    return text[1:-1] if text[:1] == text[-1:] == "'" else text
 
 
 def _shape(column: Column) -> tuple[object, ...]:

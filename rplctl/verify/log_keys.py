@@ -6,7 +6,7 @@ cannot be read, a table that is logged under a name written otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.row_stream import read_run, read_tables
 from rplctl.clone.received import Received, alike, changed
-from rplctl.errors import RplError
+from rplctl.errors import NotRunning, RelayLogError, RplError
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.scan import GroupKind
 from rplctl.position import BinlogPosition
@@ -37,14 +37,25 @@ class TouchedKeys:
         self.is_all = False
 
     def look(self) -> None:
-        """At what has come meanwhile. Raises RelayLogError."""
-        for groups in self._received.new():
-            self._add(groups)
+        """At what has come meanwhile."""
+        self._look(self._received.new())
 
-    def look_until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> None:
-        """Raises SourceError when nothing comes for so long."""
-        for groups in self._received.until(end, patience_s, wait):
-            self._add(groups)
+    def look_until(self, end: BinlogPosition, patience_s: float, stopped: Callable[[float], bool]) -> None:
+        """Raises SourceError when nothing comes for so long, NotRunning when it is to end."""
+        self._look(self._received.until(end, patience_s, lambda seconds: stopped(seconds) or self._received.is_lost))
+        if stopped(0):
+            raise NotRunning("the verify was ended")
+
+    def _look(self, found: Iterable[RelayGroups]) -> None:
+        """What was purged before it was seen may have touched any of them."""
+        try:
+            for groups in found:
+                self._add(groups)
+        except RelayLogError as error:
+            if not error.transient:
+                raise
+            self.is_all = True
+        self.is_all = self.is_all or self._received.is_lost
 
     def __contains__(self, key: Key) -> bool:
         return self.is_all or key in self.keys

@@ -22,6 +22,7 @@ from rplctl.event.images import Images
 from rplctl.position import BinlogPosition
 from rplctl.schema.source_catalog import read_table
 from rplctl.source.snapshot import LogPlace, Step, locked_rows, snapshot
+from rplctl.source.survey import log_end
 from rplctl.verify.key_values import Key, to_json
 from rplctl.verify.log_keys import TouchedKeys
 from rplctl.verify.pair import Pair
@@ -119,10 +120,15 @@ class Settler:
         self._wait(high, touched)
         yield touched
 
-    def _wait(self, position: BinlogPosition, touched: TouchedKeys) -> None:
+    def catch_up(self) -> None:
+        """Until the target has what the source has logged by now. Raises SourceError, NotRunning, WaitTimeout."""
+        self._wait(log_end(self.source.about))
+
+    def _wait(self, position: BinlogPosition, touched: TouchedKeys | None = None) -> None:
         last, deadline = None, time.monotonic() + _STILL_S
         while not self.applied.has(position):
-            touched.look()
+            if touched is not None:
+                touched.look()
             if (now := self.applied.executed()) != last:
                 last, deadline = now, time.monotonic() + _STILL_S
             if not self.applied.runs():

@@ -7,7 +7,7 @@ as long as that SELECT takes) and nothing is written. Between two pieces of a ta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +37,7 @@ from rplctl.verify.pair import (
     stream_images,
 )
 
-_CHUNK_BYTES: Final = 64 << 20
+_PIECE_BYTES: Final = 256 << 20
 _KEYS_AT_ONCE: Final = 500
 _AGAIN_S: Final = 1.0
 
@@ -60,33 +60,39 @@ def open_source(config: Config, master: MasterInfo) -> Iterator[Source]:
     password = reveal(master.user_password, config.datadir)
     with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
         query(SESSION)
+        about("SET SESSION sql_mode='', SESSION time_zone='+00:00'")
         select = partial(SelectedRows, mysql, address=f"{master.user_name}@{master.host}:{master.port}")
         uuids = about("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
         server_id = int(about("SELECT @@GLOBAL.server_id")[0][0])
         yield Source(query, about, select, step_of(query), server_id, str(uuids[0][1]) if uuids else "")
 
 
-def scan_source(source: Source, pair: Pair, max_load: int) -> Iterator[Batch]:
-    """Hashes of all rows. Raises SourceError, RplError for a value that cannot be read."""
+def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[str] | None = None) -> Iterator[Batch]:
+    """Hashes of all rows, or of those. Raises SourceError, RplError for a value that cannot be read."""
     columns, modes = pair.hashed(of_target=False) if pair.is_of_servers else (pair.selected(), [])
-    for chunk in _pieces(source, pair.source):
-        wait_for_load(source.about, max_load)
-        for images in _select(source, pair.source, columns, condition(chunk_key(pair.source), chunk)):
+    for where in pieces(source, pair.source, max_load) if wheres is None else wheres:
+        for images in _select(source, pair.source, columns, where):
             if pair.is_of_servers:
                 yield batch_of_images(images, pair, columns, modes)
             else:
                 yield batch_of_values(plain_rows(images, pair, columns), pair)
 
 
-def _pieces(source: Source, model: TableModel) -> Iterator[Chunk]:
-    if not chunk_key(model):
-        yield Chunk(None, None)
-        return
+def pieces(source: Source, model: TableModel, max_load: int) -> Iterator[str]:
+    """` WHERE …` of each piece of a table, as it is when it is asked for and the source has no more load than that;
+    only `about` asks. Raises SourceError.
+    """
     names = ", ".join(f"x'{name.encode().hex()}'" for name in (model.database, model.name))
     found = source.about(
-        f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"
+        "SELECT avg_row_length, data_length FROM information_schema.tables"
+        f" WHERE (table_schema, table_name) = ({names})"
     )
-    yield from chunks(source.query, model, max(1000, _CHUNK_BYTES // max(1, int((found and found[0][0]) or 1))))
+    row_bytes, size = (int(cell or 1) for cell in (found[0] if found else (1, 1)))
+    key = chunk_key(model)
+    is_one = not key or size <= _PIECE_BYTES  # to look for a bound takes a pass over the key
+    for piece in [Chunk(None, None)] if is_one else chunks(source.about, model, max(1000, _PIECE_BYTES // row_bytes)):
+        wait_for_load(source.about, max_load)
+        yield condition(key, piece)
 
 
 def _select(

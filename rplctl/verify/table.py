@@ -1,4 +1,4 @@
-"""One table: hashes of both sides, rows of unequal buckets, suspects settled; its totals.
+"""One table: hashes of both sides, or sums that both make, rows of unequal buckets, suspects settled; its totals.
 
 Invariant: what is told as different was settled by position; hashes only say where to look.
 """
@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from rplctl.verify.hashes import Buckets
+import numpy as np
+
+from rplctl.verify.hashes import BUCKETS, Buckets
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Batch, Pair
 from rplctl.verify.report_file import Difference, Totals
+from rplctl.verify.server_sums import RowSum, unequal_rows
 from rplctl.verify.settle import Settler
 from rplctl.verify.source_side import scan_source
 from rplctl.verify.spool import Spool, spools, suspects, uneven
-from rplctl.verify.target_side import TargetSide
+from rplctl.verify.target_side import ServerSide
 
 _BYTES_AT_ONCE: Final = 8 << 20  # of rows that are settled together
 _MOST_AT_ONCE: Final = 2000
@@ -41,22 +45,23 @@ def verify_table(  # noqa: PLR0913 - what one table takes
             moved(len(batch.rows))
             yield batch
 
-    ours, theirs = Buckets(), Buckets()
-    _together(
-        side,
-        lambda: _sum(ours, seen(scan_source(source, pair, max_load))),
-        lambda: _sum(theirs, side.scan(pair)),
-    )
-    unequal, totals = ours.unequal(theirs), Totals(pair.target.database, pair.target.name, ours.rows)
-    if not unequal.any():
-        return replace(totals, equal=ours.rows)
-    rows = int((ours.counts + theirs.counts)[unequal].sum())
-    with spools(spool, rows, unequal) as (one, other, parts):
-        _together(
-            side,
-            lambda: one.add_all(scan_source(source, pair, max_load)),
-            lambda: other.add_all(side.scan(pair)),
-        )
+    if isinstance(side, ServerSide) and (by := RowSum.of(pair)):
+        with side.asked() as ask:
+            count, unlike = unequal_rows(source, ask, by, max_load, moved)
+        wheres = [rows.where for rows in unlike]
+        scans = partial(scan_source, source, pair, max_load, wheres), partial(side.scan, pair, wheres)
+        expected, unequal = sum(rows.rows for rows in unlike), np.ones(BUCKETS, np.bool_)
+    else:
+        ours, theirs = Buckets(), Buckets()
+        scans = partial(scan_source, source, pair, max_load), partial(side.scan, pair)
+        _together(lambda: _sum(ours, seen(scans[0]())), lambda: _sum(theirs, seen(scans[1]())))
+        unequal, count = ours.unequal(theirs), ours.rows
+        expected = int((ours.counts + theirs.counts)[unequal].sum())
+    totals = Totals(pair.target.database, pair.target.name, count)
+    if not expected:
+        return replace(totals, equal=count)
+    with spools(spool, expected, unequal) as (one, other, parts):
+        _together(lambda: one.add_all(scans[0]()), lambda: other.add_all(scans[1]()))
         if not pair.key:
             return _keyless(settler, pair, totals, one, other, parts)
         for part in range(parts):
@@ -64,7 +69,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     return replace(totals, equal=max(0, totals.rows - totals.missing - totals.different - totals.in_motion))
 
 
-def _together(side: TargetSide, one: Callable[[], None], other: Callable[[], None]) -> None:
+def _together(one: Callable[[], None], other: Callable[[], None]) -> None:
     """Both sides at once."""
     with ThreadPoolExecutor(1, "rplctl-verify") as thread:
         begun = thread.submit(other)

@@ -7,6 +7,7 @@ but the temporary table, of a connection of our own without the fence.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,8 @@ from rplctl.applier.apply.clone_load import chunk_of_rows
 from rplctl.errors import SourceError, TargetError
 from rplctl.event.images import Images
 from rplctl.result_set.columns import SESSION, SelectedColumn, quote, selected_columns
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import Column, TableModel
+from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.source.select import SelectedRows
 from rplctl.target import dialect_of, mapped_errors, open_engine, target_kind
 from rplctl.target.base import Target
@@ -30,9 +32,15 @@ from rplctl.verify.drift import drift_of
 from rplctl.verify.hashes import hash_values
 from rplctl.verify.key_values import Key, where_keys
 from rplctl.verify.pair import Batch, Pair, batch_of_images, batch_of_values, keys_of_images, stream_images
+from rplctl.verify.server_sums import Ask
 
 _STAGE: Final = "rplctl_verify"
+_NOT_STAGED: Final = re.compile(
+    r" GENERATED ALWAYS AS ROW (START|END)|,`\w+` WITHOUT OVERLAPS| WITH(OUT)? SYSTEM VERSIONING| AUTO_INCREMENT"
+)
+_CHARSET: Final = re.compile(r"DEFAULT CHARSET=\S+( COLLATE=\S+)?")
 _KEYS_AT_ONCE: Final = 500
+_CURRENT: Final = frozenset({END_OF_TIME, LATER_END_OF_TIME, str(2**64 - 1)})
 Row = tuple[Key, tuple[Any, ...]]  # and its cells, alike where the target keeps the same
 
 
@@ -100,7 +108,7 @@ class ValuesSide(TargetSide):
 
     def scan(self, pair: Pair) -> Iterator[Batch]:
         for rows in self._compared.scan(self._engine, pair.target, pair.target.columns[: pair.width]):
-            yield batch_of_values(rows, pair)
+            yield batch_of_values([row for row in rows if _is_current(row, pair)], pair)
 
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
         self.target.check_table(pair.target)
@@ -127,9 +135,18 @@ class ValuesSide(TargetSide):
         wanted = hashes.union(hash_values(plain for plain, _ in staged).tolist())
         found: Counter[Any] = Counter()
         for plain, cells in self._compared.all_rows(self.target, pair.target, columns):
-            if hash_values([plain]).tolist()[0] in wanted:
+            if _is_current(plain, pair) and hash_values([plain]).tolist()[0] in wanted:
                 found[cells] += 1
         return Counter(cells for _, cells in staged), found
+
+
+def _is_current(row: Sequence[Any], pair: Pair) -> bool:
+    """Not one of a system-versioned table's history, which a SELECT of the source does not show."""
+    if not pair.target.system_versioned:
+        return True
+    end = row_end(pair.target) or ROW_END
+    at = next(number for number, column in enumerate(pair.target.columns) if column.name == end)
+    return str(row[at]) in _CURRENT
 
 
 class ServerSide(TargetSide):
@@ -138,24 +155,48 @@ class ServerSide(TargetSide):
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(drift_of(source, create, known))
 
-    def scan(self, pair: Pair) -> Iterator[Batch]:
+    def scan(self, pair: Pair, wheres: Iterable[str] = ("",)) -> Iterator[Batch]:
+        """Of all rows, or of those."""
         columns, modes = pair.hashed(of_target=True)
+        with self._session() as driver:
+            for where in wheres:
+                for images in _images(driver, columns, _name(pair), where):
+                    yield batch_of_images(images, _of_target(pair), columns, modes)
+
+    @contextmanager
+    def asked(self) -> Iterator[Ask]:
+        """A session like the source's, for one thread. Raises TargetError, also from the function."""
+        with self._session() as driver:
+
+            def ask(sql: str) -> Sequence[tuple[Any, ...]]:
+                with mapped_errors(self.target.kind), driver.cursor() as cursor:
+                    cursor.execute(sql)
+                    found: Sequence[tuple[Any, ...]] = cursor.fetchall()
+                    return found
+
+            yield ask
+
+    @contextmanager
+    def _session(self) -> Iterator[Any]:
         with mapped_errors(self.target.kind), self._engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.query(SESSION)
             try:
-                for images in _images(driver, columns, _name(pair), ""):
-                    yield batch_of_images(images, _of_target(pair), columns, modes)
+                yield driver
             finally:
                 connection.invalidate()  # its session is another one now
 
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
         stage = f"{quote(pair.target.database)}.{quote(_STAGE)}"
-        with mapped_errors(self.target.kind):
-            self._driver.query(f"DROP TEMPORARY TABLE IF EXISTS {stage}")
-            self._driver.query(f"CREATE TEMPORARY TABLE {stage} LIKE {_name(pair)}")
+        with mapped_errors(self.target.kind), self._driver.cursor() as cursor:
+            cursor.execute(f"SHOW CREATE TABLE {_name(pair)}")
+            made = stage_of(str(cursor.fetchall()[0][1]), pair.target.columns)
+            cursor.execute(f"DROP TEMPORARY TABLE IF EXISTS {stage}")
+            cursor.execute("SET @rplctl_mode = @@sql_mode, SESSION sql_mode = ''")  # defaults may be zero dates
+            cursor.execute(f"CREATE TEMPORARY TABLE {stage} {made}")
+            cursor.execute("SET SESSION sql_mode = @rplctl_mode")
             self._driver.rollback()
-        model = replace(pair.target, name=_STAGE, foreign_keys=())
+        model = replace(pair.target, name=_STAGE, foreign_keys=(), partitioning=None, system_versioned=False)
         with self._transaction():
             self._load(model, pair.selected(), rows)
 
@@ -201,6 +242,19 @@ class ServerSide(TargetSide):
             finally:
                 driver.query("ROLLBACK")
                 driver.query("SET SESSION character_set_results = utf8mb4, SESSION sql_mode = @rplctl_mode")
+
+
+def stage_of(create: str, columns: Sequence[Column]) -> str:
+    """Of what SHOW CREATE TABLE prints: the same columns in a table that may be a temporary one, which LIKE does not
+    make of one with partitions, versions or a FULLTEXT key.
+    """
+    lines = create.split("\n")
+    kept = [_NOT_STAGED.sub("", line.removesuffix(",")) for line in lines if line.startswith(("  `", "  PRIMARY KEY"))]
+    for column in columns:
+        if not any(line.startswith(f"  {quote(column.name)} ") for line in kept):  # a hidden one, of versions
+            kept.append(f"{quote(column.name)} {column.type}({column.length or 0}) NULL")
+    charset = next((found[0] for line in lines if line.startswith(")") and (found := _CHARSET.search(line))), "")
+    return f"({', '.join(kept)}) {charset}"
 
 
 def _images(driver: Any, columns: Sequence[SelectedColumn], name: str, where: str) -> Iterator[Images]:

@@ -40,6 +40,7 @@ CHECKED = {  # by each case of a matrix
     "simulation": ("I2", "I3", "I4", "I6", "I7"),
     "switches resumed": ("I5", "I6", "I7"),
     "system calls": ("I4", "I5", "I6", "I7"),
+    "verify": ("I1", "I6"),
 }
 
 PROPERTY = "torture"  # of a test's report: what its matrices did

@@ -38,3 +38,16 @@ def test_columns_and_keys_that_differ_are_mended() -> None:
         "ALTER TABLE `d`.`t` ADD KEY `v` (`v`)",
         "ALTER TABLE `d`.`t` DROP INDEX `v`",
     ]
+
+
+def test_defaults_and_the_table_s_character_set_count() -> None:
+    one = SOURCE.replace("`v` varchar(40) DEFAULT NULL", "`v` varchar(40) DEFAULT 'x'")
+    assert list(drift_of(model(one), one, model(SOURCE))) == [
+        "ALTER TABLE `d`.`t` MODIFY COLUMN `v` varchar(40) DEFAULT 'x'"
+    ]
+    for ours, theirs in (("0", "'0'"), ("current_timestamp()", "CURRENT_TIMESTAMP"), ("(uuid())", "uuid()")):
+        one, other = (SOURCE.replace("unsigned DEFAULT NULL", f"unsigned DEFAULT {text}") for text in (ours, theirs))
+        assert list(drift_of(model(one), one, model(other))) == []
+    latin = SOURCE.replace("CHARSET=utf8mb4", "CHARSET=latin1").replace("varchar(40)", "varchar(40) CHARSET utf8mb4")
+    latin = latin.replace("('a','b')", "('a','b') CHARSET utf8mb4")
+    assert list(drift_of(model(SOURCE), SOURCE, model(latin))) == ["ALTER TABLE `d`.`t` DEFAULT CHARACTER SET utf8mb4"]

@@ -1,0 +1,244 @@
+"""`rplctl verify` from and into servers of each kind: a thousand faults, every type, and writers with kills and DDL."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from rplctl.verify.report_file import read_report
+from tests.command.test_clone import wait_cloned
+from tests.command.test_clone_ladder import beside, fill, writer
+from tests.command.test_verify import opened, verified
+from tests.kit.load import working
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
+from tests.kit.torture_page import count_torture
+from tests.stories.test_bulk_types import COMMON, MARIADB
+
+pytestmark = [pytest.mark.slow, pytest.mark.torture]
+KEY = "--get-master-public-key", "1"
+ROWS, TURNS, RUNS = 20_000, 100, 50
+MANY = (
+    "CREATE TABLE many (id INT PRIMARY KEY, v VARCHAR(60), n DECIMAL(12,3), g DOUBLE, m DATETIME(3), x LONGTEXT,"
+    " l VARCHAR(30) CHARACTER SET latin1, f FLOAT) DEFAULT CHARSET utf8mb4"
+)
+MINUS_ZERO = {"sqlite": "0.0001", "postgresql": "'-0'"}  # SQLite keeps none
+Found = set[tuple[str, str, tuple[str, ...]]]  # kind, key, columns
+
+
+def row(number: int) -> str:
+    """`v` is NULL of some and '' of others, `g` and `f` are 0 of some."""
+    last = number % 10
+    v = "NULL" if last == 1 else "''" if last == 2 else f"'v{number}'"
+    g, f = ("0", "0") if last == 3 else (repr(number / 7), repr(number / 8))
+    return (
+        f"({number}, {v}, {number}.5, {g}, '2024-01-01 00:00:00.{number % 1000:03}', '{document(number, 'ab')}',"
+        f" 'é{number}', {f})"
+    )
+
+
+def document(number: int, names: str) -> str:
+    return "{" + ", ".join(f'"{name}": {number}' for name in names) + "}"
+
+
+def planted(chance: random.Random, minus_zero: str) -> tuple[list[str], Found]:
+    """SQL of a target, and what is to be found."""
+    ids = [chance.sample(range(100 + last, ROWS, 10), 2 * TURNS) for last in range(10)]
+    statements: list[str] = []
+    found: Found = set()
+
+    def change(number: int, column: str, value: str) -> None:
+        statements.append(f"UPDATE {{db}}many SET {column} = {value} WHERE id = {number}")
+        found.add(("different", str(number), (column,)))
+
+    for turn in range(TURNS):
+        one, other, nulls, empty, zero, *rest = (ids[last][turn] for last in (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
+        other = ids[0][turn + TURNS]
+        change(one, "v", f"'v{other}'")
+        change(other, "v", f"'v{one}'")
+        change(nulls, "v", "''")
+        change(empty, "v", "NULL")
+        change(zero, "gf"[turn % 2], minus_zero)
+        change(rest[0], "l", f"'Ã©{rest[0]}'")
+        change(rest[1], "v", f"'w{rest[1]}'")
+        change(rest[2], "v", f"'V{rest[2]}'" if turn % 2 else f"'v{rest[2]} '")
+        change(rest[3], "m", f"'2024-01-01 00:00:00.{(rest[3] + 1) % 1000:03}'")
+        change(rest[4], "x", f"'{document(rest[4], 'ba')}'")
+        statements.append(f"DELETE FROM {{db}}many WHERE id = {rest[5]}")
+        found.add(("missing", str(rest[5]), ()))
+        statements.append(f"INSERT INTO {{db}}many (id, v) VALUES ({ROWS + turn}, 'v')")
+        found.add(("extra", str(ROWS + turn), ()))
+    return statements, found
+
+
+def from_its_server(kind: str, request: pytest.FixtureRequest) -> MariadbServer:
+    server: MariadbServer = request.getfixturevalue("mysql" if kind == "mysql" else "mariadb")
+    server.sql("DROP DATABASE IF EXISTS living; CREATE DATABASE living CHARACTER SET utf8mb4")
+    return server
+
+
+def begin(replica: Replica, source: MariadbServer, *options: str) -> None:
+    file = replica.datadir / "rplctl.toml"
+    file.write_text(f'replicate_do_db = "living"\n{file.read_text()}')
+    replica.change_master(source, *KEY, *options)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "mariadb", "postgresql", "mysql"])
+def test_all_of_a_thousand_faults_are_found(kind: str, replica: Replica, request: pytest.FixtureRequest) -> None:
+    source = from_its_server(kind, request)
+    source.sql(MANY, "living")
+    with opened(kind, replica, request) as target:
+        begin(replica, source)
+        for at in range(0, ROWS, 1000):
+            rows = ", ".join(map(row, range(at, at + 1000)))
+            source.sql(f"SET NAMES utf8mb4; INSERT INTO many VALUES {rows}", "living")
+        replica.run("clone")
+        wait_cloned(replica, 120)
+        assert verified(replica)["many"]["Equal"] == ROWS
+        statements, wanted = planted(random.Random(7), MINUS_ZERO.get(kind, "-0e0"))
+        target("; ".join(statements))
+        report = replica.datadir / "report"
+        verified(replica, "--report", str(report), expect=1)
+        found = {(d.kind, d.key["id"], d.columns) for d in read_report(report).differences()}
+        assert len(wanted) == 12 * TURNS
+        assert found == wanted, (list(found - wanted)[:5], list(wanted - found)[:5])
+    count_torture("verify", f"faults in {kind}", 0, len(wanted))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "mariadb", "postgresql", "mysql"])
+def test_every_type_that_was_copied_and_replicated_is_equal(
+    kind: str, replica: Replica, request: pytest.FixtureRequest
+) -> None:
+    source = from_its_server(kind, request)
+    types = COMMON | ({} if kind == "mysql" else MARIADB)
+    script = [f"CREATE TABLE n (id INT PRIMARY KEY); INSERT INTO n VALUES {', '.join(f'({n})' for n in range(90))}"]
+    rows = []
+    for number, (declared, (one, other)) in enumerate(types.items()):
+        script.append(f"CREATE TABLE t{number} (id INT PRIMARY KEY, v {declared}, w {declared})")
+        value = f"IF(id % 3, IF(id % 3 = 1, {one}, {other}), NULL)"
+        script.append(f"INSERT INTO t{number} SELECT id, {value}, {one} FROM n")
+        rows.append(f"UPDATE t{number} SET w = {other} WHERE id < 40")
+        rows.append(f"INSERT INTO t{number} SELECT id + 100, {value}, {other} FROM n")
+    source.sql("SET sql_mode=''; " + ";".join(script), "living")
+    with opened(kind, replica, request):
+        begin(replica, source)
+        replica.run("clone")
+        wait_cloned(replica, 120)
+        source.sql("SET sql_mode=''; " + ";".join(rows), "living")
+        replica.wait_synced(source, 120)
+        found = verified(replica)
+    assert {name: (row["Equal"], row["Note"]) for name, row in found.items()} == {
+        "n": (90, ""), **{f"t{number}": (180, "") for number in range(len(types))},
+    }  # fmt: skip
+
+
+CHANNELS = {  # source, its options, target, options of the channel, whether the target calls the database otherwise
+    "MariaDB by GTID": ("mariadb", (), "mariadb", ("--master-use-gtid", "slave_pos"), True),
+    "MySQL by GTID": ("mysql", (), "mysql", ("--master-auto-position", "1"), True),
+    "MySQL without GTIDs": ("mysql", ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"), "sqlite", (), False),
+    "MySQL into MariaDB": ("mysql", (), "mariadb", (), False),
+    "MariaDB into MySQL": ("mariadb", (), "mysql", (), False),
+}
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_copy_is_verified_at_once_and_beside_writers(
+    channel: str, replica: Replica, request: pytest.FixtureRequest
+) -> None:
+    kind, options, into, change, is_rewritten = CHANNELS[channel]
+    source: MariadbServer = request.getfixturevalue(f"{kind}_factory")(*options)
+    fill(source, "living", 3000)
+    with opened(into, replica, request) as target:
+        file = replica.datadir / "rplctl.toml"
+        rules = 'replicate_rewrite_db = "living->copy"\nreplicate_do_db = "copy"\n' if is_rewritten else ""
+        file.write_text(f'{rules}replicate_wild_ignore_table = "%.tool"\n{file.read_text()}')
+        replica.change_master(source, *KEY, *change)
+        with beside(source, "living", writer(1), writer(2)):
+            replica.run("clone")
+            wait_cloned(replica, 300)
+            for _ in range(3):
+                found = json.loads(replica.run("verify", "--json", expect=None).stdout)
+                assert differing(found) == [] and "tool" not in {row["Table_name"] for row in found}
+        replica.wait_synced(source, 120)
+        found = verified(replica)
+        assert {row["Note"] for row in found.values()} == {""}
+        name = "copy." if is_rewritten else "{db}"
+        target(f"INSERT INTO {name}plain (id, v) VALUES (99999, ''); DELETE FROM {name}swaps WHERE id = 1500")
+        if into != "sqlite":
+            target(f"ALTER TABLE {name}child ADD own INT DEFAULT 7")
+        found = verified(replica, expect=1)
+        assert differing(found.values()) == [("plain", "Extra", 1), ("swaps", "Missing", 1)]
+
+
+def differing(rows: Any) -> list[tuple[str, str, Any]]:
+    kinds = ("Missing", "Extra", "Different", "Drift")
+    return sorted((row["Table_name"], kind, row[kind]) for row in rows for kind in kinds if row[kind])
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "sqlite"])
+def test_nothing_is_told_as_different_beside_writers_kills_and_ddl(
+    kind: str, replica: Replica, request: pytest.FixtureRequest
+) -> None:
+    """Four sessions write as fast as they can; every two seconds the receiver or the applier is killed."""
+    source = from_its_server(kind, request)
+    fill(source, "living", 3000)
+    stop = threading.Event()
+    aborted: list[str] = []
+
+    def killing() -> None:
+        chance = random.Random(3)
+        while not stop.wait(2):
+            replica.kill(chance.choice(["receiver", "applier"]))
+            replica.run("start", expect=None)
+
+    def altering(cursor: Any) -> None:
+        cursor.execute("ALTER TABLE tool ADD z INT DEFAULT 3")
+        time.sleep(1)
+        cursor.execute("ALTER TABLE tool DROP z")
+        cursor.execute("TRUNCATE doomed")
+        cursor.execute("INSERT INTO doomed SELECT id, v FROM tool")
+        cursor.execute("CREATE TABLE passing (id INT PRIMARY KEY) SELECT id FROM tool")
+        time.sleep(1)
+        cursor.execute("DROP TABLE passing")
+
+    with opened(kind, replica, request):
+        begin(replica, source)
+        replica.run("clone")
+        wait_cloned(replica, 120)
+        killer = threading.Thread(target=killing)
+        killer.start()
+        before = writes(source)
+        began = time.monotonic()
+        try:
+            with (
+                beside(source, "living", *(writer(seed) for seed in range(4))),
+                working(source, "living", [altering], harmless=(1213, 1205, 1020), pause_s=0.5),
+            ):
+                done = 0
+                while done < RUNS:
+                    told = replica.run("verify", "--json", expect=None)
+                    if told.returncode not in (0, 1):
+                        aborted.append(told.stderr)
+                        assert len(aborted) < RUNS, aborted
+                        continue
+                    done += 1
+                    assert differing(json.loads(told.stdout)) == [], told.stdout
+                rate = (writes(source) - before) / (time.monotonic() - began)
+        finally:
+            stop.set()
+            killer.join()
+        replica.run("start", expect=None)
+        replica.wait_synced(source, 300)
+        assert differing(verified(replica).values()) == []
+    count_torture("verify", f"beside writers into {kind}", 0, RUNS)
+    assert rate > 1000, rate
+
+
+def writes(source: MariadbServer) -> int:
+    wanted = "('Handler_write', 'Handler_update', 'Handler_delete')"
+    return sum(int(value) for _, value in source.sql(f"SHOW GLOBAL STATUS WHERE Variable_name IN {wanted}"))
