@@ -1,7 +1,7 @@
 """What a source has to be copied, before anything is: its tables, how large it believes them to be, and what it hides.
 
 Invariant: a table that the account may not read is told with the GRANT that mends it, never left out in silence. The
-catalog is read before and behind the place `end` of the log, so a table that came or went meanwhile is in it.
+catalog is read before and behind the place `end` of the log until both are alike: tables come and go while we ask.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.result_set.columns import quote
 from rplctl.schema.plan import Catalog
-from rplctl.schema.source_catalog import SYSTEM_DATABASES, read_catalog
+from rplctl.schema.source_catalog import SYSTEM_DATABASES, read_catalog, unless_gone
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.rights import Rights, may_select, read_rights
@@ -24,6 +24,7 @@ from rplctl.source.snapshot import LogPlace, Step, settled_end, step_of
 from rplctl.source.survey import Query, survey
 
 _PATIENCE_S = 10.0  # for transactions of the source that are being committed
+_MOST_LOOKS = 3  # while tables come and go
 _REPLICATION = ("REPLICATION SLAVE", "REPLICATION CLIENT")
 
 
@@ -89,15 +90,19 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
             refused.add((database, table))
             return False
 
-        before = read_catalog(query, is_wanted=is_wanted)
         step = step_of(query)
-        end = _end(query, step)
-        catalog = read_catalog(query, is_wanted=is_wanted)
+        for _ in range(_MOST_LOOKS):
+            before = read_catalog(query, is_wanted=is_wanted)
+            end = _end(query, step)
+            catalog = read_catalog(query, is_wanted=is_wanted)
+            if before.tables.keys() == catalog.tables.keys():
+                break
         both = Catalog({**before.tables, **catalog.tables}, {**before.databases, **catalog.databases})
         sequences = {
-            name: str(query(f"SHOW CREATE SEQUENCE {quote(name[0])}.{quote(name[1])}")[0][1])
+            name: str(rows[0][1])
             for name, model in catalog.tables.items()
             if model.is_sequence
+            and (rows := unless_gone(query, f"SHOW CREATE SEQUENCE {quote(name[0])}.{quote(name[1])}"))
         }
         missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end.position))
         return SourceTables(both, end.position, end.gtids, step, _facts(query), sequences, missing)

@@ -7,12 +7,15 @@ same parser as the DDL that follows in the binary log, so both give the same mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel, load_table
 
+_Answer = TypeVar("_Answer")
 Query = Callable[[str], Sequence[tuple[Any, ...]]]
 
 # the server's own, and ours: a source may be the target of another rplctl
@@ -29,19 +32,26 @@ def read_catalog(
 ) -> Catalog:
     """Every base table (and MariaDB sequence) of these databases, by default of all but the server's own.
 
-    `is_wanted(database, table)`: others are not asked for. Raises RplError for a table that is not understood; errors
-    of `query` pass through. Read it under the lock or snapshot that the binary log position belongs to.
+    `is_wanted(database, table)`: others are not asked for. What is dropped or renamed between two questions is not in
+    it. Raises RplError for a table that is not understood; errors of `query` pass through. Read it under the lock or
+    snapshot that the binary log position belongs to.
     """
     query(_SESSION)
     version = str(query("SELECT @@version")[0][0])
-    names = list(databases) or [name for (name,) in query("SHOW DATABASES") if name.lower() not in SYSTEM_DATABASES]
+    given = list(databases)
+    names = given or [name for (name,) in query("SHOW DATABASES") if name.lower() not in SYSTEM_DATABASES]
     databases_known = _defaults(query, names)
     tables = {}
     context = DdlContext(sql_mode=0, server_version=version)
     for database in names:
-        for table, kind in query(f"SHOW FULL TABLES FROM {_quote(database)}"):
-            if kind in ("BASE TABLE", "SYSTEM VERSIONED", "SEQUENCE") and is_wanted(database, str(table)):
-                text = str(query(f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")[0][1])
+        listing = f"SHOW FULL TABLES FROM {_quote(database)}"
+        for table, kind in query(listing) if given else unless_gone(query, listing) or ():
+            if kind not in ("BASE TABLE", "SYSTEM VERSIONED", "SEQUENCE"):
+                continue
+            if unless_gone(is_wanted, database, str(table)) and (
+                found := unless_gone(query, f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")
+            ):
+                text = str(found[0][1])
                 defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
                 tables[database, str(table)] = load_table(_as_table(text, kind, table), defaults, context)
     return Catalog(tables, databases_known)
@@ -55,6 +65,16 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
     defaults = _defaults(query, [database]).get(database) or DatabaseModel(database, context.charset)
     text = str(query(f"SHOW CREATE TABLE {_quote(database)}.{_quote(table)}")[0][1])
     return load_table(text, defaults, context), defaults, text
+
+
+def unless_gone(ask: Callable[..., _Answer], *what: str) -> _Answer | None:
+    """What is asked of a table or a database; None when there is none of that name any more."""
+    try:
+        return ask(*what)
+    except RplError as error:
+        if error.errno not in (er.NO_SUCH_TABLE, er.BAD_DB_ERROR):
+            raise
+        return None
 
 
 def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:

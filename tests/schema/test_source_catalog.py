@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rplctl import mysql_errors as er
 from rplctl.command.load_schema import read_dump
 from rplctl.config import Config
+from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.source_catalog import read_catalog
@@ -66,6 +70,19 @@ def test_every_base_table_is_read_and_no_view_or_system_database() -> None:
     assert catalog.tables["d", "s"].is_sequence
     assert [column.name for column in catalog.tables["d", "h"].columns] == ["a", "row_start", "row_end"]
     assert query.asked[0].startswith("SET SESSION sql_mode=''")
+
+
+def test_what_goes_between_two_questions_is_left_out_but_not_a_database_that_was_named() -> None:
+    asked = source()
+
+    def query(sql: str) -> Sequence[tuple[Any, ...]]:
+        if "`s`" in sql or "FROM `gone`" in sql:
+            raise SourceError(sql, errno=er.BAD_DB_ERROR if "gone" in sql else er.NO_SUCH_TABLE)
+        return [("gone",), ("d",)] if sql == "SHOW DATABASES" else asked(sql)
+
+    assert list(read_catalog(query).tables) == [("d", "t`1"), ("d", "h")]
+    with pytest.raises(SourceError, match="gone"):
+        read_catalog(query, ["gone"])
 
 
 def text_rows(server: MariadbServer, sql: str) -> list[tuple[Any, ...]]:
