@@ -135,13 +135,23 @@ def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | Non
 
 
 def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
-    """Whether a group is a statement of its own, not rows, whose text may name one of these tables."""
+    """Whether a group is a statement of its own, not rows, whose text may name one of these tables. A database is named
+    there, or is the session's, which the event says, too.
+    """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
     if scan.kind[number] != GroupKind.QUERY and not is_half:
         return False
-    text = groups.data[int(scan.start[number]) : int(scan.end[number])].tobytes()
-    return any(_may_stand_in(text, name) for _, name in tables)
+    start, end = int(scan.start[number]), int(scan.end[number])
+    if EventType.QUERY_COMPRESSED in scan_events(groups.data[:end], start).type_codes:
+        return True
+    text = groups.data[start:end].tobytes()
+    return any(_may_stand_in(text, name) and _may_be_of(text, database) for database, name in tables)
+
+
+def _may_be_of(text: bytes, database: str) -> bool:
+    """Whatever stands before the name: in an event that are bytes of numbers, too."""
+    return not database.isascii() or "`" in database or database.lower().encode() in text.lower()
 
 
 def _may_stand_in(text: bytes, name: str) -> bool:

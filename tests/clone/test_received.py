@@ -84,6 +84,22 @@ def test_ddl_is_known_by_the_name_in_its_text(log: Log, sql: str, table: str, fo
     assert named_by_ddl(groups, 0, frozenset({("d", table)})) == found
 
 
+def test_ddl_of_another_database_names_no_table_of_ours_but_what_is_compressed_may(log: Log) -> None:
+    log.add(gtid(log) + log.source.query("ALTER TABLE ours ADD x INT"))
+    log.add(gtid(log) + log.source.query("ALTER TABLE elsewhere.ours ADD x INT"))
+    squeezed = gtid(log) + log.source.event(EventType.QUERY_COMPRESSED, log.source.query("?")[19:-4])
+    log.add(squeezed)
+    found = [
+        [
+            named_by_ddl(groups, number, frozenset({(database, "ours")}))
+            for database in ("d", "D", "elsewhere", "nowhere")
+        ]
+        for groups in log.received.new()
+        for number in range(len(groups.scan))
+    ]
+    assert found == [[True, True, False, False], [True, True, True, False], [True] * 4]
+
+
 def test_groups_are_counted_up_to_a_place(log: Log) -> None:
     log.add(log.source.transaction() + log.source.transaction())
     groups = log.new()
