@@ -42,6 +42,7 @@ PURGE_POINTS = (
 CLONE_POINTS = frozenset(  # they need a living source, which `crash-test` has not: tests/command/test_clone_again.py
     {
         "crash_clone_after_ledger",
+        "crash_clone_before_claim",
         "crash_clone_after_claim",
         "crash_clone_after_chunk",
         "crash_clone_before_begin",

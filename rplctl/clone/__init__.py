@@ -2,7 +2,8 @@
 
     source_tables    what the source has to be copied, and what it hides from the account
     families     which tables must be read in one snapshot: those that foreign keys link
-    cloner       the reading end, beside the receiver
+    cloner       the reading end, beside the receiver;  reading  a snapshot's tables into chunk files
+    go_on        what of a snapshot is taken over that was not read to its end;  touched  the rows of it that changed
     received     what has come into the relay log meanwhile;  last_row  a row that its last change of a family wrote
     throttle     how much of the source it may take;  report  what it says of itself
     folder       where the two ends meet: the plan, claims, chunk files

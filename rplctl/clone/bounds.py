@@ -66,11 +66,11 @@ def _key_column(column: Column) -> KeyColumn:
     return KeyColumn(name, f"CAST({name} AS CHAR)", "'", "'")  # dates, times, addresses
 
 
-def chunks(query: Query, model: TableModel, rows: int) -> Iterator[Chunk]:
-    """Chunks of `rows` rows (at least 1) as the table is when each is asked for; the last has fewer, or none. Errors
-    of `query` pass through.
+def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = None) -> Iterator[Chunk]:
+    """Chunks of `rows` rows (at least 1) behind `after` as the table is when each is asked for; the last has fewer, or
+    none. Errors of `query` pass through.
     """
-    key, after = chunk_key(model), None
+    key = chunk_key(model)
     while key and (upto := next_bound(query, model, key, after, rows)) is not None:
         yield Chunk(after, upto)
         after = upto

@@ -2,7 +2,7 @@
 
     8       magic
     4       length of the head, little-endian
-    …       head, JSON: table, epoch, chunk, bounds, digest of the definition, wire types, L
+    …       head, JSON: table, epoch, chunk, bounds, digest of the definition, wire types, L, keys that go
     …       packets of the rows, as the source sent them
     …       tail, JSON: H, rows
     4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
@@ -33,7 +33,7 @@ from rplctl.durable import replacing, write_all
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray, byte_view
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _MAGIC: Final = b"rplchunk"
 _END: Final = b"knuhclpr"
 _LENGTH: Final = struct.Struct("<I")
@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ChunkHead:
-    """`digest`: of the definition in force (`digest_of`); `low`: L."""
+    """`digest`: of the definition in force (`digest_of`); `low`: L. `gone`: keys whose rows go before these come."""
 
     database: str
     table: str
@@ -61,6 +61,7 @@ class ChunkHead:
     digest: str
     wire_types: tuple[int, ...]
     low: Place
+    gone: tuple[tuple[int | str, ...], ...] = ()
     format: int = FORMAT
 
     @classmethod
@@ -70,7 +71,8 @@ class ChunkHead:
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']}")
         bounds = {name: None if found[name] is None else tuple(found[name]) for name in ("after", "upto")}
-        return cls(**{**found, **bounds, "wire_types": tuple(found["wire_types"]), "low": Place(**found["low"])})
+        return cls(**{**found, **bounds, "wire_types": tuple(found["wire_types"]), "low": Place(**found["low"]),
+                      "gone": tuple(map(tuple, found["gone"]))})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

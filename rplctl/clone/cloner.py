@@ -10,25 +10,38 @@ is locked; between two chunks not even a DDL statement waits for us.
 from __future__ import annotations
 
 import logging
+import math
 import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
-from rplctl.clone.chunk_file import ChunkHead, Place, digest_of, write_chunk
-from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.clone.chunk_file import Place
+from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
+from rplctl.clone.go_on import taken_over
 from rplctl.clone.last_row import LastRow
+from rplctl.clone.reading import (
+    CHUNK_BYTES,
+    BeginAgain,
+    Beside,
+    Reader,
+    Source,
+    check_names,
+    names_of,
+    released,
+    transaction,
+)
 from rplctl.clone.received import Received, alike, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Throttle
+from rplctl.clone.touched import Unsure
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, file_error
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
@@ -37,22 +50,22 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info, open_relay_log_info
-from rplctl.result_set.columns import SESSION, quote, selected_columns
+from rplctl.result_set.columns import SESSION, quote
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import LogPlace, Step, gtids_at, locked_rows, orders_commits, snapshot, step_of
 from rplctl.source.snapshot import Snapshot as Opened
-from rplctl.source.survey import Query, log_end, session, survey
+from rplctl.source.survey import log_end, session, survey
 from rplctl.target import dialect_of, open_engine, target_kind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-CHUNK_BYTES: Final = 16 << 20  # of a chunk, by what the source says of a table's rows
 MOST_WAITING: Final = 2 << 30  # bytes of chunk files that are not loaded yet
 MOST_AHEAD: Final = 20  # snapshots that are not loaded yet
+KEPT_S: Final = 60.0  # the applier stands still where a snapshot is that is not read to its end
 LEFT_FREE: Final = 1 << 30  # bytes of the disk at most, or a tenth
 _POLL_S: Final = 0.5
 _SETTLE_S: Final = 0.1
@@ -72,10 +85,6 @@ _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 log = logging.getLogger("rplctl.cloner")
 
 
-class _BeginAgain(Exception):
-    """What was read of a family is no longer one snapshot of it."""
-
-
 class _Stopped(Exception): ...
 
 
@@ -87,33 +96,13 @@ class _Written(Exception):
         super().__init__(f"{shown}: written {when}; tried again when the other tables are read")
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """What a reader heeds."""
-
-    wait_for_room: Callable[[], None]
-    throttle: Throttle
-    report: CloneReport
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """One session. `applied`: what the replica has, by GTIDs of the source's vendor."""
-
-    query: Query
-    about: Query
-    select: Callable[[str], SelectedRows]
-    step: Step
-    received: Received
-    applied: LogPlace
-
-
 class Cloner:
     def __init__(self, config: Config, channel: Channel, stop: threading.Event) -> None:
         self.stop = stop
         self._config, self._channel = config, channel
         self._folder = CloneFolder(channel)
         self._report = CloneReport(channel)
+        self._failing_since = math.inf  # time.monotonic()
         self._throttle = Throttle(channel, stop, lambda text: self._report.state(text) if text else None)
 
     def run(self) -> None:
@@ -123,12 +112,16 @@ class Cloner:
                 self._read_what_is_missing()
             except _Stopped:
                 return
-            except _BeginAgain as reason:
+            except BeginAgain as reason:
                 log.info("%s: read again", reason)
             except (RplError, OSError) as error:  # a full disk, too: the receiver goes on
                 shown = file_error(error) if isinstance(error, OSError) else error
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
                 self._report.failed(shown)
+                self._failing_since = min(self._failing_since, time.monotonic())
+                if time.monotonic() - self._failing_since > KEPT_S:
+                    for family in {found.family for found in self._folder.snapshots()}:
+                        self._folder.forget_unfinished(family)
                 self.stop.wait(_PAUSE_S)
             except Exception as error:  # the thread boundary: no error ends the copy unseen
                 self._report.failed(RplError(f"the copy ended unexpectedly: {type(error).__name__}", hint=_AGAIN))
@@ -140,16 +133,18 @@ class Cloner:
         if not plan:
             return self._report.state("")
         there = {found.family for found in self._folder.snapshots()}
-        for family in plan:
-            if family not in there:
+        begun = {family for family in there if self._folder.unfinished(family) is not None}
+        for family in [*sorted(begun.intersection(plan)), *(family for family in plan if family not in there)]:
+            if family not in begun:  # else what it waits for waits for it
                 while len(self._folder.snapshots()) >= MOST_AHEAD and not self.stop.wait(_POLL_S):
                     self._report.state(_FULL)
                 self._wait_for_room()
-                try:
-                    self._read(family, plan[family])
-                except _Written as written:  # the others first
-                    log.warning("%s", written)
-                    self._report.failed(SourceError(str(written), hint=_WRITTEN_HINT))
+            try:
+                self._read(family, plan[family])
+            except _Written as written:  # the others first
+                self._folder.forget_unfinished(family)
+                log.warning("%s", written)
+                self._report.failed(SourceError(str(written), hint=_WRITTEN_HINT))
 
     def _read(self, family: int, names: list[TableName]) -> None:
         with self._session() as source:
@@ -164,12 +159,12 @@ class Cloner:
                     self._read_locked(family, names, source)
             except SourceError as error:
                 if error.errno == er.TABLE_DEF_CHANGED:
-                    raise _BeginAgain(error.message) from error
+                    raise BeginAgain(error.message) from error
                 raise
             finally:
                 self._folder.let_go()
 
-    def _last_row(self, names: list[TableName], source: _Source) -> LastRow | None:
+    def _last_row(self, names: list[TableName], source: Source) -> LastRow | None:
         """None where no row is known to be of the family's last change."""
         if not orders_commits(source.query):
             return None
@@ -177,25 +172,51 @@ class Cloner:
         last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], _about(found))
         return last if last.lock() is not None else None
 
-    def _read_snapshot(self, family: int, names: list[TableName], source: _Source, last: LastRow | None) -> None:
+    def _read_snapshot(self, family: int, names: list[TableName], source: Source, last: LastRow | None) -> None:
         with self._opened(names, source, last) as (place, tables):
-            begun = self._folder.begin(family, _epoch(), place, tables)
-            begun.claim()
-            crash_point("crash_clone_after_claim")
-            self._folder.let_go()
-            log.info("family %d at %s: %s", family, place.position, _shown(tables))
+            begun = self._folder.begin(family, _epoch(), place, tables, source.server_id)
+            reader = self._reader(begun, source)
             with _worthless_after_error(begun):
-                counts = self._reader(begun, source).read_all()
+                begun = self._go_on(begun, reader, source)
+                crash_point("crash_clone_before_claim")
+                begun.claim()
+                self._failing_since = math.inf
+                crash_point("crash_clone_after_claim")
+                self._folder.let_go()
+                log.info("family %d at %s: %s", family, place.position, names_of(tables))
+                counts = reader.read_all()
         with _worthless_after_error(begun):
             for groups in self._received(source, log_end(source.query), _RECEIVER_S):
-                _check_names(groups, begun)
+                check_names(groups, begun)
             begun.complete(counts)
 
-    def _read_locked(self, family: int, names: list[TableName], source: _Source) -> None:
+    def _go_on(self, begun: Snapshot, reader: Reader, source: Source) -> Snapshot:
+        """With what is of use of a snapshot that is not read to its end; without any that is removed."""
+        old = self._folder.unfinished(begun.family)
+        if old is None:
+            return begun
+        try:
+            since = source.received.afresh()
+            parts, touched = taken_over(old, begun, since, source.relay, self.stop.wait)
+            self._folder.hold()
+            log.info("family %d goes on: %s", begun.family, _kept(parts, begun))
+            return replace(reader.go_on(parts, touched), continues=old.epoch)
+        except Unsure as why:
+            if self.stop.is_set():
+                raise _Stopped from why
+            log.info("family %d is read from its start: %s", begun.family, why)
+        except SourceError:
+            self._folder.forget_unfinished(begun.family)
+            raise
+        self._folder.forget_unfinished(begun.family)
+        return begun
+
+    def _read_locked(self, family: int, names: list[TableName], source: Source) -> None:
         """As it is when all is read, where nothing was written meanwhile."""
         with locked_rows(source.query, source.step, _SOURCE_S) as held:
             self._pause(_SETTLE_S)  # a statement's rows of MyISAM are seen when it ends, a moment after they are logged
             tables = self._tables(names, source, is_locked=True)
+            self._folder.forget_unfinished(family)
             begun = self._folder.begin(family, _epoch(), Place(str(held.low.position)), tables)
             with _worthless_after_error(begun):
                 counts = self._reader(begun, source, held.locking).read_all()
@@ -206,11 +227,11 @@ class Cloner:
                 begun = replace(begun, low=place)
                 begun.complete(counts)
                 begun.claim()
-                log.info("family %d at %s: %s", family, place.position, _shown(tables))
+                log.info("family %d at %s: %s", family, place.position, names_of(tables))
 
     @contextmanager
     def _opened(
-        self, names: list[TableName], source: _Source, last: LastRow | None
+        self, names: list[TableName], source: Source, last: LastRow | None
     ) -> Iterator[tuple[Place, list[CopiedTable]]]:
         """A snapshot that shows the tables as they are at one place of the log. Raises _Written when it is not got."""
         self._hold()
@@ -225,7 +246,7 @@ class Cloner:
         raise _Written(names, f"each of {_MOST_TRIES} times that a snapshot was opened")
 
     def _open(
-        self, names: list[TableName], source: _Source, last: LastRow | None, opened: ExitStack
+        self, names: list[TableName], source: Source, last: LastRow | None, opened: ExitStack
     ) -> tuple[Place, list[CopiedTable]] | None:
         if last is None:
             source.received.begin()
@@ -244,7 +265,7 @@ class Cloner:
         return (place, tables) if place is not None else None
 
     def _place_of_window(
-        self, held: Opened, tables: list[CopiedTable], source: _Source, last: LastRow | None = None
+        self, held: Opened, tables: list[CopiedTable], source: Source, last: LastRow | None = None
     ) -> Place | None:
         """H, when nothing that may have changed the tables and may not be seen is logged up to there; else None."""
         high = held.high().position
@@ -265,15 +286,15 @@ class Cloner:
             return None
         return Place(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
 
-    def _received(self, source: _Source, end: BinlogPosition, patience_s: float) -> Iterator[RelayGroups]:
+    def _received(self, source: Source, end: BinlogPosition, patience_s: float) -> Iterator[RelayGroups]:
         yield from source.received.until(end, patience_s, self.stop.wait)
         if self.stop.is_set():
             raise _Stopped
 
-    def _reader(self, begun: Snapshot, source: _Source, locking: str = "") -> _Reader:
+    def _reader(self, begun: Snapshot, source: Source, locking: str = "") -> Reader:
         takes_numbers = dialect_of(target_kind(self._config.target_url)).executes_statements
-        beside = _Beside(self._wait_for_room, self._throttle, self._report)
-        return _Reader(source, begun, beside, takes_numbers=takes_numbers, locking=locking)
+        beside = Beside(self._wait_for_room, self._throttle, self._report)
+        return Reader(source, begun, beside, takes_numbers=takes_numbers, locking=locking)
 
     def _hold(self) -> None:
         self._folder.hold()
@@ -284,7 +305,7 @@ class Cloner:
             raise _Stopped
 
     @contextmanager
-    def _session(self) -> Iterator[_Source]:
+    def _session(self) -> Iterator[Source]:
         info, relay = self._records()
         password = reveal(info.user_password, self._config.datadir)
         with (
@@ -299,7 +320,7 @@ class Cloner:
             self._report.step(step.value)
             is_of_mysql = step is not Step.EXACT
             gtids = relay.gtid_executed if (":" in relay.gtid_executed) == is_of_mysql else ""
-            yield _Source(query, about, select, step, received, LogPlace(None, gtids))
+            yield Source(query, about, select, step, received, int(server_id), LogPlace(None, gtids), relay)
 
     def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
         """By a connection of our own, where they are in tables. The applier may be further on than it says."""
@@ -314,7 +335,7 @@ class Cloner:
             master = open_master_info(self._config, self._channel, engine).read()
             return master, relay.read() if relay.exists() else RelayLogInfo()
 
-    def _tables(self, names: list[TableName], source: _Source, *, is_locked: bool = False) -> list[CopiedTable]:
+    def _tables(self, names: list[TableName], source: Source, *, is_locked: bool = False) -> list[CopiedTable]:
         found = []
         for name in names:
             found.append(_table(name, source, is_locked=is_locked))
@@ -338,64 +359,7 @@ class Cloner:
         return ""
 
 
-class _Reader:
-    """Of one snapshot."""
-
-    def __init__(self, source: _Source, begun: Snapshot, beside: _Beside, *, takes_numbers: bool, locking: str) -> None:
-        self._query, self._about, self._select = source.query, source.about, source.select
-        self._received, self._begun, self._beside = source.received, begun, beside
-        self._takes_numbers, self._locking = takes_numbers, locking
-
-    def read_all(self) -> list[int]:
-        """How many chunks each table has."""
-        return [self._read(number) for number in range(len(self._begun.tables))]
-
-    def _read(self, number: int) -> int:
-        model = self._begun.tables[number].model
-        count = 0
-        for count, chunk in enumerate(chunks(self._query, model, self._rows_of_a_chunk(model.database, model.name)), 1):
-            self._beside.throttle.wait(self._about)
-            if not self._locking:  # else it is loaded when all of it is read
-                self._beside.wait_for_room()
-                if not self._begun.is_claimed:
-                    raise _BeginAgain(f"the applier was beyond {self._begun.low.position}")
-                for groups in self._received.new():
-                    _check_names(groups, self._begun)
-            self._read_chunk(number, count - 1, chunk)
-        return count
-
-    def _read_chunk(self, number: int, chunk_number: int, chunk: Chunk) -> None:
-        table = self._begun.tables[number]
-        columns = selected_columns(table.model.columns, takes_numbers=self._takes_numbers)
-        what = ", ".join(column.expression for column in columns)
-        where = condition(chunk_key(table.model), chunk)
-        name = ".".join(map(quote, table.name))
-        self._beside.report.state(f"Reading {'.'.join(table.name)}")
-        with _transaction(self._query) if self._locking else _released(self._query):
-            rows = self._select(f"SELECT {what} FROM {name}{where}{self._locking}")
-            if read_table(self._about, *table.name)[0] != table.model:
-                raise _BeginAgain(f"{'.'.join(table.name)} was altered")
-            head = ChunkHead(
-                *table.name, self._begun.epoch, chunk_number, chunk.after, chunk.upto, digest_of(table.create),
-                tuple(rows.wire_types), self._begun.low,
-            )  # fmt: skip
-            with write_chunk(self._begun.chunk_path(number, chunk_number), head) as file:
-                for piece in rows.pieces():
-                    file.add(piece)
-                file.high, file.rows = self._begun.low, rows.rows
-            self._beside.throttle.took(file.packet_bytes)
-            self._beside.report.moved()
-            crash_point("crash_clone_after_chunk")
-
-    def _rows_of_a_chunk(self, database: str, table: str) -> int:
-        names = ", ".join(f"x'{name.encode().hex()}'" for name in (database, table))
-        found = self._about(
-            f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"
-        )
-        return max(1000, CHUNK_BYTES // max(1, int(found[0][0] or 1))) if found else 1000
-
-
-def _exact_place(held: Opened, end: BinlogPosition, source: _Source) -> Place:
+def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
     """Of a snapshot, opened when the log was at `end`: that is its place, too, where no transaction lies between. A
     snapshot has the place behind its last one, and a log goes on without (a new file, a checkpoint). What the replica
     has of domains that this source has not is from before.
@@ -406,22 +370,22 @@ def _exact_place(held: Opened, end: BinlogPosition, source: _Source) -> Place:
     return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
 
 
-def _with_ours(gtids: str, source: _Source) -> str:
+def _with_ours(gtids: str, source: Source) -> str:
     there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
     return str(MariadbGtidState({**ours.domains, **there.domains}))
 
 
-def _show_snapshots(names: Sequence[TableName], source: _Source) -> bool:
+def _show_snapshots(names: Sequence[TableName], source: Source) -> bool:
     """Whether all are of an engine that does."""
     found = source.about("SELECT table_schema, table_name, engine FROM information_schema.tables")
     engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
     return all(engines.get(name, "innodb") == "innodb" for name in names)
 
 
-def _table(name: TableName, source: _Source, *, is_locked: bool) -> CopiedTable | None:
+def _table(name: TableName, source: Source, *, is_locked: bool) -> CopiedTable | None:
     """None: it is gone. It cannot be altered between the two questions. `is_locked`: no snapshot is open."""
     try:
-        with _transaction(source.query) if is_locked else _released(source.query):
+        with transaction(source.query) if is_locked else released(source.query):
             source.query(f"SELECT 1 FROM {quote(name[0])}.{quote(name[1])} LIMIT 1")
             return CopiedTable(*read_table(source.about, *name))
     except SourceError as error:
@@ -438,47 +402,29 @@ def _about(tables: Sequence[CopiedTable]) -> frozenset[TableName] | None:
     return frozenset(alike(table.name) for table in tables)
 
 
-def _check_names(groups: RelayGroups, begun: Snapshot) -> None:
-    """A name must not become another table's while it is read: the snapshot has that one, too (gh-ost's swap)."""
-    tables = frozenset(table.name for table in begun.tables)
-    for number in range(len(groups.scan)):
-        if begun.position.is_before(groups.scan.source_position(number)) and named_by_ddl(groups, number, tables):
-            raise _BeginAgain(f"DDL at {groups.scan.source_position(number)} names {_shown(begun.tables)}")
-
-
 def _epoch() -> int:
     return time.time_ns() // 1000
 
 
-def _shown(tables: Sequence[CopiedTable]) -> str:
-    return ", ".join(".".join(table.name) for table in tables)
+def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
+    return ", ".join(
+        f"{'.'.join(table.name)} behind {part.count} chunks"
+        for part, table in zip(parts, begun.tables, strict=True)
+        if part is not None
+    )
 
 
 @contextmanager
 def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
+    """But behind its claim when the operator stops it, or the source is away: another snapshot goes on with it."""
     try:
         yield
     except BaseException as error:
         is_claimed = begun.is_claimed
+        is_away = isinstance(error, SourceError) and error.errno != er.TABLE_DEF_CHANGED
+        if is_claimed and (is_away or isinstance(error, _Stopped)):
+            raise
         begun.remove()
         if isinstance(error, FileNotFoundError) and not is_claimed:  # the loader had removed it
-            raise _BeginAgain(f"the applier was beyond {begun.low.position}") from error
+            raise BeginAgain(f"the applier was beyond {begun.low.position}") from error
         raise
-
-
-@contextmanager
-def _released(query: Query) -> Iterator[None]:
-    """What the statements of the block hold of a table's definition is let go behind it, and DDL goes on."""
-    query("SAVEPOINT rplctl")
-    yield
-    query("ROLLBACK TO SAVEPOINT rplctl")
-
-
-@contextmanager
-def _transaction(query: Query) -> Iterator[None]:
-    """As `_released`, and row locks, too."""
-    query("START TRANSACTION")
-    try:
-        yield
-    finally:
-        query("ROLLBACK")

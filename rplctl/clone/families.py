@@ -12,7 +12,7 @@ from typing import Final
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
 
-_MOST_BYTES: Final = 1 << 30  # of families that share a snapshot: as much is read again when its reader is killed
+_MOST_BYTES: Final = 1 << 30  # of families that share a snapshot: the applier waits while they are read
 _MOST_TABLES: Final = 200  # the applier stands still while they are looked at
 
 

@@ -5,11 +5,16 @@
     FAMILY-EPOCH/           the reader's: one snapshot of a family (tables that foreign keys link, or a table)
         claim.json          what the tables are there, and L: the applier waits at L for their rows
         TABLE.CHUNK.rows    chunk files, numbered in the order in which they are loaded
+        read.json           how far each table is read: where another process goes on
         complete.json       how many chunks each table has: all are here, or loaded
 
-Invariant: a file has its name when it is whole, and but for chunk files durable. A snapshot is worth its claim: without
-claim.json nothing of it is loaded any more, and its family is read again. Nothing here is an authority: the ledger in
-the target says what is loaded, and all of the folder may be lost.
+One that goes on with another (`continues`) takes over its tables as far as they are read; chunks are numbered on. That
+one is loaded first, and what the log touched between the two places is among the first files of the second, which are
+there before its claim is.
+
+Invariant: a file has its name when it is whole, and but for chunk files and read.json durable. A snapshot is worth its
+claim: without claim.json nothing of it is loaded any more, and its family is read again. Nothing here is an authority:
+the ledger in the target says what is loaded, and all of the folder may be lost.
 """
 
 from __future__ import annotations
@@ -17,12 +22,13 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rplctl.channel import Channel
+from rplctl.clone.bounds import Bound
 from rplctl.clone.chunk_file import Place
 from rplctl.durable import private_folder, replace_file
 from rplctl.plain_file import parsed_json, read_plain
@@ -49,14 +55,32 @@ class CopiedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Of a table: that many chunks are read, up to and with the key `upto` (None: to the last, or none is read)."""
+
+    count: int = 0
+    upto: Bound | None = None
+    rows: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.count > 0 and self.upto is None
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One that was claimed. `tables`: those that the source has there; others of the family are gone."""
+    """One that was claimed. `tables`: those that the source has there; others of the family are gone. `counts`: how
+    many chunks of each table are those of the snapshot `continues`; 0: the table begins here.
+    """
 
     folder: Path
     family: int
     epoch: int
     low: Place
     tables: tuple[CopiedTable, ...]
+    server_id: int = 0  # of the source whose log has the place
+    continues: int = 0
+    counts: tuple[int, ...] = ()
 
     @property
     def position(self) -> BinlogPosition:
@@ -72,7 +96,21 @@ class Snapshot:
 
     def claim(self) -> None:
         stored = [{"model": t.model.to_json(), "database": asdict(t.database), "create": t.create} for t in self.tables]
-        _write(self.folder / "claim.json", {"low": asdict(self.low), "tables": stored})
+        more = {"server_id": self.server_id, "continues": self.continues, "counts": self.counts}
+        _write(self.folder / "claim.json", {"low": asdict(self.low), "tables": stored, **more})
+
+    def keeps(self, table: int) -> bool:
+        """Whether rows of it come from the snapshot that this one goes on with."""
+        return bool(self.counts and self.counts[table])
+
+    def tell_read(self, parts: Sequence[Part]) -> None:
+        text = json.dumps([[part.count, part.upto, part.rows] for part in parts])
+        replace_file(self.folder / "read.json", text.encode(), durable=False)
+
+    def parts(self) -> list[Part]:
+        """[] when it is not known."""
+        found = _read(self.folder / "read.json") or []
+        return [Part(int(count), tuple(upto) if upto is not None else None, int(rows)) for count, upto, rows in found]
 
     def complete(self, counts: list[int]) -> None:
         _write(self.folder / "complete.json", counts)
@@ -117,15 +155,27 @@ class CloneFolder:
         except FileNotFoundError:
             return False
 
-    def begin(self, family: int, epoch: int, low: Place, tables: list[CopiedTable]) -> Snapshot:
+    def begin(self, family: int, epoch: int, low: Place, tables: list[CopiedTable], server_id: int = 0) -> Snapshot:
         """One that nobody loads before it is claimed."""
         folder = private_folder(self.path / f"{family}-{epoch}")
-        return Snapshot(folder, family, epoch, low, tuple(tables))
+        return Snapshot(folder, family, epoch, low, tuple(tables), server_id)
+
+    def unfinished(self, family: int) -> Snapshot | None:
+        """The newest of a family, if it is not read to its end."""
+        found = max((one for one in self.snapshots() if one.family == family), key=lambda one: one.epoch, default=None)
+        return found if found is not None and found.chunk_counts() is None else None
+
+    def forget_unfinished(self, family: int) -> None:
+        """With all that it goes on with."""
+        if self.unfinished(family) is not None:
+            for found in self.snapshots():
+                if found.family == family and found.chunk_counts() is None:
+                    found.remove()
 
     def sweep(self) -> None:
-        """The reader's: what it had begun and not claimed, or not read to its end, when it ended."""
+        """The reader's: what it had begun and not claimed when it ended."""
         for path in self.path.glob("*/"):
-            if not (path / "claim.json").exists() or not (path / "complete.json").exists():
+            if not (path / "claim.json").exists():
                 Snapshot(path, 0, 0, Place(), ()).remove()
 
     def snapshots(self) -> list[Snapshot]:
@@ -140,7 +190,8 @@ class CloneFolder:
                     CopiedTable(TableModel.from_json(t["model"]), DatabaseModel(**t["database"]), t["create"])
                     for t in stored["tables"]
                 ]
-                yield Snapshot(path.parent, int(family), int(epoch), Place(**stored["low"]), tuple(tables))
+                more = (stored.get("server_id", 0), stored.get("continues", 0), tuple(stored.get("counts", ())))
+                yield Snapshot(path.parent, int(family), int(epoch), Place(**stored["low"]), tuple(tables), *more)
 
     def size(self) -> int:
         """Bytes that wait to be loaded."""

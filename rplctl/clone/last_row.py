@@ -19,9 +19,10 @@ from rplctl.clone.received import Received, changed
 from rplctl.errors import SourceError
 from rplctl.event.cells import cells_of, raw_cells
 from rplctl.event.column import ColumnFormat
+from rplctl.event.format_description import FormatDescription
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.images import Images, walk_images
-from rplctl.event.rows import DELETE, parse_rows_events
+from rplctl.event.rows import DELETE, RowsEvents, parse_rows_events
 from rplctl.event.scan import EventIndex, GroupKind, scan_events
 from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import PLAIN_ROWS, EventType
@@ -98,26 +99,11 @@ class LastRow:
         """Of a rows event: its table, which row, whether that is there; None where the account may not read the table,
         or it has other columns by now.
         """
-        start = int(events.offsets[at])
-        description = groups.scan.description_at(start)
-        if description is None:
-            return None
-        codes = events.type_codes[at : at + 1]
-        lengths = np.diff(events.offsets[at : at + 2])
-        rows = parse_rows_events(groups.data, events.offsets[at : at + 1], lengths, codes, description.checksum_length)
-        maps = np.flatnonzero(events.type_codes[:at] == EventType.TABLE_MAP)[::-1].tolist()
-        parsed = (
-            parse_table_map(groups.data[events.offsets[n] : events.offsets[n + 1]].tobytes(), description) for n in maps
-        )
-        table_map = next((each for each in parsed if each.table_id == rows.table_id[0]), None)
+        table_map = table_map_of(groups, events, at)
         model = self._model(table_map) if table_map is not None else None
         if table_map is None or model is None or table_map.column_count != len(model.columns):
             return None
-        formats = [
-            ColumnFormat(code, metadata, column.unsigned)
-            for code, metadata, column in zip(table_map.type_codes, table_map.metadata, model.columns, strict=True)
-        ]
-        images = walk_images(rows, formats)
+        formats, images = read_images(groups, events, at, table_map, model)
         return model, _key_condition(model, formats, images), int(images.ops[0]) != DELETE
 
     def _model(self, table_map: TableMap) -> TableModel | None:
@@ -133,6 +119,38 @@ class LastRow:
         return model if model.engine.lower() == "innodb" else None
 
 
+def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap | None:
+    """Of a rows event."""
+    description = groups.scan.description_at(int(events.offsets[at]))
+    if description is None:
+        return None
+    rows = _parsed(groups, events, at, description)
+    maps = np.flatnonzero(events.type_codes[:at] == EventType.TABLE_MAP)[::-1].tolist()
+    parsed = (
+        parse_table_map(groups.data[events.offsets[n] : events.offsets[n + 1]].tobytes(), description) for n in maps
+    )
+    return next((each for each in parsed if each.table_id == rows.table_id[0]), None)
+
+
+def read_images(
+    groups: RelayGroups, events: EventIndex, at: int, table_map: TableMap, model: TableModel
+) -> tuple[list[ColumnFormat], Images]:
+    """Of a rows event whose table has as many columns as the model. Text is bytes to these formats."""
+    description = groups.scan.description_at(int(events.offsets[at]))
+    assert description is not None
+    formats = [
+        ColumnFormat(code, metadata, column.unsigned)
+        for code, metadata, column in zip(table_map.type_codes, table_map.metadata, model.columns, strict=True)
+    ]
+    return formats, walk_images(_parsed(groups, events, at, description), formats)
+
+
+def _parsed(groups: RelayGroups, events: EventIndex, at: int, description: FormatDescription) -> RowsEvents:
+    lengths = np.diff(events.offsets[at : at + 2])
+    codes = events.type_codes[at : at + 1]
+    return parse_rows_events(groups.data, events.offsets[at : at + 1], lengths, codes, description.checksum_length)
+
+
 def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> str:
     """Of the event's first row; '' without a primary key, or where a column of it is of a kind that is not sure."""
     key = model.primary_key
@@ -141,13 +159,13 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
     numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
     for row in (int(images.after[0]), int(images.before[0])):  # MINIMAL: what has not changed is before
         found = (numbers[name.casefold()] for name in key.columns) if row >= 0 else ()
-        terms = [_term(model.columns[number], formats[number], images, row, number) for number in found]
+        terms = [key_term(model.columns[number], formats[number], images, row, number) for number in found]
         if terms and all(terms):
             return " AND ".join(terms)
     return ""
 
 
-def _term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> str:
+def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> str:
     """`name = literal`, or '': an image of MINIMAL may lack a column."""
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)

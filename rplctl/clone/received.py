@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from rplctl.channel import Channel
-from rplctl.errors import SourceError
+from rplctl.errors import RelayLogError, SourceError
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.gtid_arrays import gtids_at
 from rplctl.event.header import HEADER_LENGTH
@@ -38,6 +38,10 @@ class Received:
     def __init__(self, channel: Channel, server_id: int, *, by_gtid: bool) -> None:
         self._channel, self._server_id, self._by_gtid = channel, server_id, by_gtid
         self._reader: RelayLogReader | None = None
+
+    def afresh(self) -> Received:
+        """Of the same source, begun nowhere."""
+        return Received(self._channel, self._server_id, by_gtid=self._by_gtid)
 
     @property
     def position(self) -> BinlogPosition:
@@ -64,6 +68,18 @@ class Received:
         for _ in self.new():
             pass
         return self._reader is not None
+
+    def begin_at(self, applied: RelayLogInfo) -> bool:
+        """From where the applier is; it may be further on than it says, and what is before that gone: then from where
+        the relay logs begin. False when that is not there. Raises RelayLogError.
+        """
+        reader = RelayLogReader(self._channel, verify_checksums=False, by_gtid=self._by_gtid)
+        try:
+            is_open = reader.open(applied)
+        except RelayLogError:
+            is_open = reader.open(RelayLogInfo())
+        self._reader = reader if is_open else None
+        return is_open
 
     def new(self) -> Iterator[RelayGroups]:
         """What has come meanwhile. Raises RelayLogError."""

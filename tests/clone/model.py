@@ -29,6 +29,10 @@ A life that is `whole` copies as rplctl does today, all tables by R7: no phase i
         begin again: the snapshot may show another table that took the name (a swap)
     R11 DDL about tables that wait is left out; one that names others, too, makes those wait. What the source has no
         longer at L is dropped
+    R12 a reader that is killed leaves pieces of a snapshot at L. The next one opens a snapshot at L' and goes on: the
+        pieces are loaded at L; then, at L', rows go whose keys K the log touches in (L, L'], with before- and with
+        after-images, and come back as they are at L' as far as their keys lie in what was read; the rest is read at L'.
+        What does so is there before the claim of L' is. DDL in between, a child (cascades are not in the log): again
 
 Tables: `s` (a secondary UNIQUE key, every kind of DDL, swaps as gh-ost does them), `p` and its child `c` (ON DELETE
 CASCADE, deletes of children are not in the log), `r` (refers to itself, cascades), `m` (logged with partial images).
@@ -76,6 +80,13 @@ class Rules:
     looks_into_window: bool = True  # R7
     watches_names: bool = True  # R10
     draws_in: bool = True  # R11: else a swap moves what each table is, as R9 has it
+    takes_before_keys: bool = True  # R12
+    takes_after_keys: bool = True  # R12
+    files_before_patch: bool = True  # R12
+    patch_before_claim: bool = True  # R12
+    patch_of_what_is_read: bool = True  # R12: the rest brings rows behind it, and would bring them again
+    begins_again_after_ddl: bool = True  # R12
+    begins_again_of_children: bool = True  # R12
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,16 @@ class Copy:
     missing: int = 0  # chunks not loaded
     high: int = 0
     in_snapshot: bool = False
+    begun_by: Chunk | None = None  # whole: whose pieces the rows are
+
+
+@dataclass
+class Piece:
+    """Of a whole table: what one transaction of the target does at `low`."""
+
+    low: int
+    rows: Rows
+    gone: set[int] = field(default_factory=set)
 
 
 @dataclass(eq=False)
@@ -135,6 +156,14 @@ class Chunk:
     definition: tuple[str, ...] = ()
     opened: int = -1  # whole: where its snapshot was opened
     is_gone: bool = False
+    upto: int = -1  # whole: keys up to here are read
+    pieces: list[Piece] = field(default_factory=list)  # whole: not loaded yet
+    is_dead: bool = False  # whole: its reader was killed
+
+    @property
+    def place(self) -> int:
+        """Where its next rows are loaded."""
+        return self.pieces[0].low if self.pieces else self.low
 
 
 class Life:
@@ -330,14 +359,38 @@ class Life:
 
     def open(self, chunk: Chunk, low: int, high: int) -> None:
         """A snapshot of a whole table: of one place, or it is opened again."""
-        if chunk.opened >= 0:
-            return self.finish(chunk)
+        if chunk.opened >= 0 and not chunk.is_dead:
+            return self.read_on(chunk)
         if self.rules.looks_into_window and self.touches(chunk.table, low, high):
             return
-        chunk.opened, chunk.low, chunk.high = self.visible, high, high
+        if chunk.is_dead and not self.go_on(chunk, high):
+            return self.give_up(chunk)
+        chunk.opened, chunk.low, chunk.high, chunk.is_dead = self.visible, high, high, False
 
-    def finish(self, chunk: Chunk) -> None:
-        """All its rows, some time after: the snapshot stays, what the name stands for may not."""
+    def go_on(self, chunk: Chunk, high: int) -> bool:
+        """With what a reader has left that was killed."""
+        between, now = self.log[chunk.low : high], self.states[self.visible].get(chunk.table)
+        has_ddl = any(isinstance(what, Ddl) for what in between)
+        if now is None or chunk.upto < 0 or (has_ddl and self.rules.begins_again_after_ddl):
+            return False
+        if now.parent and self.rules.begins_again_of_children:
+            return False
+        changes = [c for what in between if not isinstance(what, Ddl) for c in what if c.table == chunk.table]
+        before = {c.old for c in changes if c.old is not None and self.rules.takes_before_keys}
+        after = {c.new for c in changes if c.new is not None and self.rules.takes_after_keys}
+        gone = before | after
+        upto = chunk.upto if self.rules.patch_of_what_is_read else KEYS
+        patch = Piece(high, {key: row for key, row in now.rows.items() if key in gone and key <= upto}, gone)
+        if not self.rules.patch_before_claim and self.chance.random() < 0.3:
+            return True  # killed between the two
+        if self.rules.files_before_patch:
+            chunk.pieces.append(patch)
+        else:
+            chunk.pieces = [patch, *(replace(piece, low=high) for piece in chunk.pieces)]
+        return True
+
+    def read_on(self, chunk: Chunk) -> None:
+        """Some rows, some time after: the snapshot stays, what the name stands for may not."""
         name, shown = chunk.table, self.states[chunk.opened]
         behind = self.log[chunk.high :]
         if any(isinstance(what, Ddl) and name in named(what) for what in behind) and self.rules.watches_names:
@@ -349,12 +402,17 @@ class Life:
         found = next((table for table in shown.values() if table.ident == ident), None)
         if name not in shown or found is None or found.definition != shown[name].definition:
             return self.give_up(chunk)
-        chunk.rows, chunk.definition = found.rows, found.definition
+        upto = self.chance.randrange(chunk.upto + 1, KEYS) if chunk.upto < KEYS - 1 else chunk.upto
+        rows = {key: row for key, row in found.rows.items() if chunk.upto < key <= upto}
+        chunk.pieces.append(Piece(chunk.low, rows))
+        chunk.upto, chunk.definition = upto, found.definition
+        if upto == KEYS - 1:
+            chunk.rows = {}
 
     def end_locked_read(self, chunk: Chunk) -> None:
         """Each row as it was at some time of the read, in key order; a metadata lock keeps DDL out."""
         high = len(self.log)
-        if any(isinstance(what, Ddl) and chunk.table in (what.table, what.other) for what in self.log[chunk.begun :]):
+        if any(isinstance(what, Ddl) and chunk.table in named(what) for what in self.log[chunk.begun :]):
             chunk.begun = -1
             return
         low = chunk.begun if self.rules.low_is_visible else high  # what is delivered and not visible has locks
@@ -378,6 +436,8 @@ class Life:
         tables = {key: self.states[seen[key]][chunk.table].rows for key in keys}
         chunk.rows = {key: rows[key] for key, rows in tables.items() if key in rows}
         chunk.low, chunk.high, chunk.definition = low, high, table.definition
+        if self.whole:
+            chunk.pieces, chunk.rows = [Piece(low, chunk.rows)], {}
 
     def touches(self, name: str, low: int, high: int) -> bool:
         """Whether the log of (low, high] may have changed the table: by cascades, too."""
@@ -386,13 +446,12 @@ class Life:
         if self.rules.snapshot_sees_parents:
             names |= {parent}
         return any(
-            {what.table, what.other} & names if isinstance(what, Ddl) else names & {change.table for change in what}
+            named(what) & names if isinstance(what, Ddl) else names & {change.table for change in what}
             for what in self.log[low:high]
         )
 
     def give_up(self, chunk: Chunk) -> None:
         self.flying.remove(chunk)
-        chunk.opened = -1
         copy = self.copies.get(chunk.table)
         if copy is not None and copy.epoch == chunk.epoch:
             copy.todo.append(chunk.bounds)
@@ -404,9 +463,11 @@ class Life:
             return self.drop(chunk)
         if self.rules.checks_epoch and chunk.bounds in copy.loaded:
             return self.drop(chunk)
-        if self.rules.checks_low and self.applied > chunk.low:
+        if self.whole and self.rules.checks_epoch and chunk in self.zombies and copy.begun_by is not chunk:
+            return self.drop(chunk)
+        if self.rules.checks_low and self.applied > chunk.place:
             return self.give_up(chunk) if chunk in self.flying else self.drop(chunk)
-        if copy.in_snapshot and self.rules.snapshot_waits and self.applied < chunk.low:
+        if copy.in_snapshot and self.rules.snapshot_waits and self.applied < chunk.place:
             return None
         if self.whole:
             return self.load_whole(chunk, copy)
@@ -426,14 +487,24 @@ class Life:
         self.drop(chunk)
 
     def load_whole(self, chunk: Chunk, copy: Copy) -> None:
-        """The table as the snapshot has it, definition and all."""
+        """The table as the snapshot has it, definition and all, a piece at a time."""
         if chunk.is_gone:
             self.copies.pop(chunk.table)
-        else:
-            copy.definition, copy.rows = chunk.definition, dict(chunk.rows or {})
+            return self.drop(chunk)
+        if copy.begun_by is not chunk:
+            copy.definition, copy.rows, copy.begun_by = chunk.definition, {}, chunk
+        if chunk.pieces:
+            piece = chunk.pieces.pop(0)
+            for key in piece.gone:
+                copy.rows.pop(key, None)
+            if any(key in copy.rows for key in piece.rows):
+                raise Wrong("a row of the copy is there already")
+            copy.rows.update(piece.rows)
+        if chunk.rows is not None and not chunk.pieces:
             copy.missing, copy.high = 0, chunk.high
             copy.loaded.append(chunk.bounds)
-        self.drop(chunk)
+            self.drop(chunk)
+        return None
 
     def drop(self, chunk: Chunk) -> None:
         (self.zombies if chunk in self.zombies else self.flying).remove(chunk)
@@ -441,7 +512,9 @@ class Life:
     def crash(self) -> None:
         """Claims are forgotten but for files that are whole; a loader may outlive the process that sent it."""
         for chunk in list(self.flying):
-            if chunk.rows is None or self.chance.random() < 0.5:
+            if chunk.rows is None and chunk.opened >= 0:
+                chunk.is_dead = True
+            elif chunk.rows is None or self.chance.random() < 0.5:
                 self.give_up(chunk)
                 if chunk.rows is not None:
                     self.zombies.append(chunk)
@@ -449,7 +522,7 @@ class Life:
     # the applier
 
     def batch(self) -> None:
-        bounds = [chunk.low for chunk in self.flying] if self.rules.holds_applier else []
+        bounds = [chunk.place for chunk in self.flying] if self.rules.holds_applier else []
         end = min([len(self.log), self.applied + self.chance.randrange(1, 8), *bounds])
         while self.applied < end:
             what = self.log[self.applied]
@@ -550,12 +623,12 @@ class Life:
                 self.claim()
             elif choice < 0.74 and (unread := [chunk for chunk in self.flying if chunk.rows is None]):
                 self.read(self.chance.choice(unread))
-            elif choice < 0.84 and (read := [chunk for chunk in self.flying + self.zombies if chunk.rows is not None]):
+            elif choice < 0.84 and (read := [c for c in self.flying + self.zombies if c.rows is not None or c.pieces]):
                 self.load(self.chance.choice(read))
                 self.become_strict()
-            elif choice < 0.85 and not late:
+            elif choice < (0.87 if self.whole else 0.85) and not late:
                 self.crash()
-            elif choice < 0.86 and not late and self.copies:
+            elif choice < (0.88 if self.whole else 0.86) and not late and self.copies:
                 self.begin_again(self.chance.choice(sorted(self.copies)))  # the operator's wish
             else:
                 self.batch()

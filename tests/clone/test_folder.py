@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import Place
-from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
 from rplctl.clone.throttle import read_limits
 from rplctl.plain_file import UnfitFile
 from rplctl.schema.dump import load_catalog
@@ -53,15 +54,26 @@ def test_without_its_claim_a_snapshot_is_nothing(tmp_path: Path) -> None:
     assert not folder.path.exists() and folder.read_plan() == {}
 
 
-def test_what_was_not_read_to_its_end_goes_with_its_reader(tmp_path: Path) -> None:
+def test_what_was_not_claimed_goes_with_its_reader_and_what_was_not_read_to_its_end_is_gone_on_with(
+    tmp_path: Path,
+) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")]})
     whole = claimed(folder, 1, Place("log.000010:4"), copied())
     whole.complete([0])
-    claimed(folder, 2, Place("log.000011:4"), copied())
+    half = claimed(folder, 2, Place("log.000011:4"), copied())
+    assert half.parts() == []
+    half.tell_read([Part(2, ("'7'",), 80)])
     folder.begin(3, 13, Place("log.000012:4"), [copied()]).complete([0])
     folder.sweep()
-    assert folder.snapshots() == [whole] and len(list(folder.path.glob("*/"))) == 1
+    assert folder.snapshots() == [whole, half] and len(list(folder.path.glob("*/"))) == 2
+    assert (folder.unfinished(1), folder.unfinished(2), folder.unfinished(3)) == (None, half, None)
+    assert half.parts() == [Part(2, ("'7'",), 80)] and not half.parts()[0].is_whole and Part(2).is_whole
+    heir = replace(folder.begin(2, 14, Place("log.000013:4"), [copied()]), continues=half.epoch, counts=(2,))
+    heir.claim()
+    assert folder.unfinished(2) == heir and heir.keeps(0) and not half.keeps(0)
+    folder.forget_unfinished(2)
+    assert folder.snapshots() == [whole]
 
 
 def test_the_applier_stands_still_for_a_while_only(tmp_path: Path) -> None:

@@ -92,6 +92,13 @@ def test_a_rule_that_is_left_out_is_missed(left_out: tuple[str, ...], families: 
         (("snapshot_waits",), "s", "exact"),
         (("watches_names",), "s", "exact"),
         (("draws_in",), "s", "exact"),
+        (("takes_before_keys",), "s", "exact"),
+        (("takes_after_keys",), "s", "exact"),
+        (("files_before_patch",), "s", "exact"),
+        (("patch_before_claim",), "s", "exact"),
+        (("patch_of_what_is_read",), "s", "exact"),
+        (("begins_again_after_ddl",), "s", "window"),
+        (("begins_again_of_children",), "r", "exact"),
     ],
 )
 def test_a_rule_of_whole_tables_that_is_left_out_is_missed(

@@ -22,7 +22,7 @@ from tests.kit.servers import MariadbServer
 __all__ = ["compare", "replica"]
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 IN_VERB = ("crash_clone_after_ledger", "crash_clone_cancel_before_ledger")
-IN_RECEIVER = ("crash_clone_after_claim", "crash_clone_after_chunk")
+IN_RECEIVER = ("crash_clone_before_claim", "crash_clone_after_claim", "crash_clone_after_chunk")
 IN_APPLIER = (
     "crash_clone_before_begin", "crash_clone_after_begin", "crash_clone_before_load", "crash_clone_after_load",
     "crash_clone_before_end", "crash_clone_after_end",

@@ -36,6 +36,7 @@ from rplctl.clone.families import parents_first
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
 from rplctl.clone.late_keys import late_keys, split_create, without
 from rplctl.clone.throttle import read_limits
+from rplctl.clone.touched import Key, key_columns
 from rplctl.commit.position_store import Ledger
 from rplctl.commit.step import taken_over
 from rplctl.config import Config
@@ -50,11 +51,21 @@ from rplctl.own_tables.models import store_models
 from rplctl.result_set.columns import SelectedColumn, quote, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.context import DdlContext
-from rplctl.schema.model import Key, TableModel
+from rplctl.schema.model import Key as TableKey
+from rplctl.schema.model import TableModel
 from rplctl.schema.plan import AddKeysStep, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
-from rplctl.target.base import BulkRows, CountMismatch, TableChunk, Target, no_such_table
+from rplctl.target.base import (
+    BulkRows,
+    ChangeKind,
+    CountMismatch,
+    RowChange,
+    RowSet,
+    TableChunk,
+    Target,
+    no_such_table,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -165,7 +176,11 @@ class CloneLoader:
     def _load_next(self, found: Snapshot, rows: list[ClonedTable]) -> bool:
         by_source = {(row.Source_database, row.Table_name): row for row in rows}
         if any(by_source[table.name].Epoch != found.epoch for table in found.tables):
-            self._begin(found, by_source)
+            if self._takes_over(found, by_source):
+                self._begin(found, by_source)
+            else:
+                log.warning("what family %d goes on with is not there; its tables are copied again", found.family)
+                found.remove()
             return True
         names = [by_source[table.name].name for table in found.tables]
         self._learn(names)
@@ -192,8 +207,31 @@ class CloneLoader:
         self._keyed.update(number for number, chunk in pieces.done if chunk == KEYS)
         return bool(pieces.done) or self._is_over(found, rows, by_source)
 
+    def _takes_over(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
+        """Whether all is loaded that the snapshot goes on with, and nothing else."""
+        rows = [by_source[table.name] for table in found.tables]
+        kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
+        return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
+
+    def _hands_over(self, found: Snapshot, heir: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
+        """All is loaded of it that another snapshot goes on with, or is lost."""
+        for number, (table, count) in enumerate(zip(found.tables, heir.counts, strict=True)):
+            row = by_source[table.name]
+            if count and row.Chunks != count:
+                path = found.chunk_path(number, row.Chunks)
+                if row.Chunks < count and path.exists():
+                    return False
+                log.warning("%s is missing; its tables are copied again", path)
+                heir.remove()
+                break
+        found.remove()
+        return True
+
     def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
         """Nothing is there to be loaded: because all is, or is not read yet."""
+        heir = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
+        if heir is not None:
+            return self._hands_over(found, heir, by_source)
         if (counts := found.chunk_counts()) is None:
             return False
         for number, table in enumerate(found.tables):
@@ -221,19 +259,23 @@ class CloneLoader:
             pieces.end(piece)
 
     def _begin(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> None:
-        """Empty tables; what an earlier snapshot had brought goes."""
-        begun = [(by_source[table.name], table) for table in found.tables]
-        if self._server is not None:
+        """Empty tables; what an earlier snapshot had brought goes, but for tables that this one takes over."""
+        every = [(by_source[table.name], table, found.keeps(number)) for number, table in enumerate(found.tables)]
+        begun = [(row, table) for row, table, is_kept in every if not is_kept]
+        if self._server is not None and begun:
             self._server.make_tables([text for _, table in begun for text in self._statements(table, found)])
         models = {row.name: moved(table.model, self._rules) for row, table in begun}
         defaults = {row.Database_name: replace(table.database, name=row.Database_name) for row, table in begun}
-        fresh = ClonedTable("", "", "", 0, COPYING, found.epoch, Position=found.low.position)
-        now = [replace(fresh, **{name: getattr(row, name) for name in _NAMES}) for row, _ in begun]
+        fresh = ClonedTable("", "", "", 0, COPYING)
+        old = [
+            row if kept else replace(fresh, **{name: getattr(row, name) for name in _NAMES}) for row, _, kept in every
+        ]
+        now = [replace(row, Epoch=found.epoch, Position=found.low.position) for row in old]
         with self._transaction(self._target) as connection:
-            if self._server is None:
+            if self._server is None and begun:
                 self._make(models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
-            for (row, _), new in zip(begun, now, strict=True):
+            for (row, _, _), new in zip(every, now, strict=True):
                 move_clone(connection, self._channel.name, row, new)
             crash_point("crash_clone_before_begin")
         crash_point("crash_clone_after_begin")
@@ -302,6 +344,7 @@ class CloneLoader:
             raise RelayLogError(f"{path} holds another chunk than its name says")
         model = self._models[name]
         with self._transaction(target) as connection:
+            gone = _delete(target, model, file.head.gone)
             for chunk in _chunks(file, table, model, target):
                 try:
                     target.apply_chunks([chunk], {name: model})
@@ -309,7 +352,7 @@ class CloneLoader:
                     raise _has_other_rows(name) from error
             pieces.await_turn(piece)
             row = self._waiting[name]
-            more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows,
+            more = replace(row, Chunks=row.Chunks + 1, Row_count=row.Row_count + file.rows - gone,
                            Byte_count=row.Byte_count + len(file.packets))  # fmt: skip
             move_clone(connection, self._channel.name, row, more)
             crash_point("crash_clone_before_load")
@@ -401,12 +444,26 @@ def _events(images: Images) -> RowsEvents:
     )
 
 
+def _delete(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
+    """Rows with these keys, as far as they are there; how many were."""
+    columns, count = key_columns(model), 0
+    for key in keys:
+        try:
+            target.apply_change(RowChange(ChangeKind.DELETE, RowSet(columns, [key]), None), model)
+        except TargetError as error:
+            if error.errno != er.KEY_NOT_FOUND:
+                raise
+        else:
+            count += 1
+    return count
+
+
 def _keeps_half(model: TableModel) -> bool:
     """Of a server's table: rows of a chunk that was cut stay, and another snapshot begins it again empty."""
     return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
 
 
-def _late(table: CopiedTable, found: Snapshot) -> tuple[Key, ...]:
+def _late(table: CopiedTable, found: Snapshot) -> tuple[TableKey, ...]:
     return late_keys(table.model, [other.model for other in found.tables])
 
 

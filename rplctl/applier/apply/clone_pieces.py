@@ -67,6 +67,9 @@ class Pieces:
 
     def _is_read(self, number: int) -> bool:
         """Whether it has all its chunk files, or had."""
+        if self._counts is None and self._found.counts:
+            parts = self._found.parts()
+            return number < len(parts) and parts[number].is_whole
         if self._counts is None and number + 1 < len(self._given):
             return self._given[number + 1] > 0 or self._found.chunk_path(number + 1, 0).exists()
         self._counts = self._counts or self._found.chunk_counts()

@@ -1,0 +1,182 @@
+"""Reading the tables of one snapshot into chunk files, a chunk at a time: from the first key on, or from where another
+process ended.
+
+What the log touched between the two places comes first then, as a chunk of each table that is gone on with: keys that
+go, and the rows that the snapshot has of them. Invariant: `read.json` names a chunk when its file is there; between two
+chunks not even a DDL statement waits for us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
+from rplctl.clone.chunk_file import ChunkHead, digest_of, write_chunk
+from rplctl.clone.folder import CopiedTable, Part, Snapshot
+from rplctl.clone.received import Received, named_by_ddl
+from rplctl.clone.report import CloneReport
+from rplctl.clone.throttle import Throttle
+from rplctl.clone.touched import Key, Touched
+from rplctl.failpoint import crash_point
+from rplctl.info import RelayLogInfo
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.result_set.columns import quote, selected_columns
+from rplctl.schema.source_catalog import read_table
+from rplctl.source.select import SelectedRows
+from rplctl.source.snapshot import LogPlace, Step
+from rplctl.source.survey import Query
+
+CHUNK_BYTES: Final = 16 << 20  # of a chunk, by what the source says of a table's rows
+_KEYS_AT_ONCE: Final = 500
+
+
+class BeginAgain(Exception):
+    """What was read of a family is no longer one snapshot of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a reader heeds."""
+
+    wait_for_room: Callable[[], None]
+    throttle: Throttle
+    report: CloneReport
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One session. `applied`: what the replica has, by GTIDs of the source's vendor; `relay`: where its applier was."""
+
+    query: Query
+    about: Query
+    select: Callable[[str], SelectedRows]
+    step: Step
+    received: Received
+    server_id: int
+    applied: LogPlace
+    relay: RelayLogInfo
+
+
+class Reader:
+    """Of one snapshot."""
+
+    def __init__(self, source: Source, begun: Snapshot, beside: Beside, *, takes_numbers: bool, locking: str) -> None:
+        self._query, self._about, self._select = source.query, source.about, source.select
+        self._received, self._begun, self._beside = source.received, begun, beside
+        self._takes_numbers, self._locking = takes_numbers, locking
+        self._parts = [Part() for _ in begun.tables]
+
+    def go_on(self, parts: Sequence[Part | None], touched: Sequence[Touched]) -> Snapshot:
+        """Take over so much of each table, None: nothing; and read what was touched of it. Before the snapshot is
+        claimed: its claim says so.
+        """
+        for number, part in enumerate(parts):
+            if part is not None:
+                rows = self._read_touched(number, part, touched[number])
+                self._parts[number] = replace(part, count=part.count + 1, rows=part.rows + rows)
+        self._begun.tell_read(self._parts)
+        return replace(self._begun, counts=tuple(part.count if part is not None else 0 for part in parts))
+
+    def read_all(self) -> list[int]:
+        """How many chunks each table has."""
+        return [self._read(number) for number in range(len(self._begun.tables))]
+
+    def _read(self, number: int) -> int:
+        model, part = self._begun.tables[number].model, self._parts[number]
+        if part.is_whole:
+            return part.count
+        rows_of_a_chunk = self._rows_of_a_chunk(model.database, model.name)
+        for chunk in chunks(self._query, model, rows_of_a_chunk, part.upto):
+            self._beside.throttle.wait(self._about)
+            if not self._locking:  # else it is loaded when all of it is read
+                self._beside.wait_for_room()
+                if not self._begun.is_claimed:
+                    raise BeginAgain(f"the applier was beyond {self._begun.low.position}")
+                for groups in self._received.new():
+                    check_names(groups, self._begun)
+            part = self._parts[number]
+            rows = self._read_chunk(number, part.count, chunk, [condition(chunk_key(model), chunk)])
+            self._parts[number] = Part(part.count + 1, chunk.upto, part.rows + rows)
+            self._begun.tell_read(self._parts)
+            crash_point("crash_clone_after_chunk")
+        return self._parts[number].count
+
+    def _read_touched(self, number: int, part: Part, touched: Touched) -> int:
+        """Those that lie in what is taken over; the others come with the rest."""
+        chunk = Chunk(None, part.upto)
+        begin = condition(chunk_key(self._begun.tables[number].model), chunk)
+        found = list(touched.values())
+        word = "AND" if begin else "WHERE"
+        conditions = [
+            f"{begin} {word} ({' OR '.join(f'({one})' for one in found[at : at + _KEYS_AT_ONCE])})"
+            for at in range(0, len(found), _KEYS_AT_ONCE)
+        ]
+        nothing = [" WHERE 1 = 0"]  # the columns' types are asked for in any case
+        return self._read_chunk(number, part.count, chunk, conditions or nothing, tuple(touched))
+
+    def _read_chunk(
+        self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[str], gone: tuple[Key, ...] = ()
+    ) -> int:
+        """How many rows it has."""
+        table = self._begun.tables[number]
+        columns = selected_columns(table.model.columns, takes_numbers=self._takes_numbers)
+        select = f"SELECT {', '.join(c.expression for c in columns)} FROM {'.'.join(map(quote, table.name))}"
+        self._beside.report.state(f"Reading {'.'.join(table.name)}")
+        with transaction(self._query) if self._locking else released(self._query):
+            rows = self._select(select + conditions[0] + self._locking)
+            if read_table(self._about, *table.name)[0] != table.model:
+                raise BeginAgain(f"{'.'.join(table.name)} was altered")
+            head = ChunkHead(
+                *table.name, self._begun.epoch, chunk_number, chunk.after, chunk.upto, digest_of(table.create),
+                tuple(rows.wire_types), self._begun.low, gone,
+            )  # fmt: skip
+            with write_chunk(self._begun.chunk_path(number, chunk_number), head) as file:
+                for more in (None, *conditions[1:]):
+                    rows = rows if more is None else self._select(select + more + self._locking)
+                    for piece in rows.pieces():
+                        file.add(piece)
+                    file.rows += rows.rows
+                file.high = self._begun.low
+            self._beside.throttle.took(file.packet_bytes)
+            self._beside.report.moved()
+        return file.rows
+
+    def _rows_of_a_chunk(self, database: str, table: str) -> int:
+        names = ", ".join(f"x'{name.encode().hex()}'" for name in (database, table))
+        found = self._about(
+            f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"
+        )
+        return max(1000, CHUNK_BYTES // max(1, int(found[0][0] or 1))) if found else 1000
+
+
+def check_names(groups: RelayGroups, begun: Snapshot) -> None:
+    """A name must not become another table's while it is read: the snapshot has that one, too (gh-ost's swap)."""
+    tables = frozenset(table.name for table in begun.tables)
+    for number in range(len(groups.scan)):
+        if begun.position.is_before(groups.scan.source_position(number)) and named_by_ddl(groups, number, tables):
+            raise BeginAgain(f"DDL at {groups.scan.source_position(number)} names {names_of(begun.tables)}")
+
+
+def names_of(tables: Sequence[CopiedTable]) -> str:
+    return ", ".join(".".join(table.name) for table in tables)
+
+
+@contextmanager
+def released(query: Query) -> Iterator[None]:
+    """What the statements of the block hold of a table's definition is let go behind it, and DDL goes on."""
+    query("SAVEPOINT rplctl")
+    yield
+    query("ROLLBACK TO SAVEPOINT rplctl")
+
+
+@contextmanager
+def transaction(query: Query) -> Iterator[None]:
+    """As `released`, and row locks, too."""
+    query("START TRANSACTION")
+    try:
+        yield
+    finally:
+        query("ROLLBACK")

@@ -1,0 +1,99 @@
+"""A copy whose reading end was killed goes on behind the last chunk that was read, whatever was written meanwhile."""
+
+from __future__ import annotations
+
+import random
+import re
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.command.test_clone import Compare, compare, only, replica, wait_cloned
+from tests.command.test_clone_again import on
+from tests.kit.load import working
+from tests.kit.replica import Replica, wait_until
+from tests.kit.servers import MariadbServer
+
+__all__ = ["compare", "replica"]
+pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
+ROWS = 60_000
+TABLE = (
+    "CREATE TABLE t (w VARCHAR(20) COLLATE utf8mb4_general_ci, id BIGINT UNSIGNED, u INT NULL, v VARCHAR(1100),"
+    " PRIMARY KEY (w, id), UNIQUE (u))"
+)
+
+
+def fill(source: MariadbServer) -> None:
+    """Some 70 MB: five chunks; and a table of numbers."""
+    numbers = "SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d, 0 FROM d a, d b, d c, d e, d f"
+    source.sql(
+        f"DROP DATABASE IF EXISTS afar; CREATE DATABASE afar; USE afar; {TABLE};"
+        "CREATE TABLE n (id INT PRIMARY KEY, v INT);"
+        "CREATE TABLE d (d INT PRIMARY KEY); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9);"
+        f"INSERT INTO n {numbers} WHERE f.d < {ROWS // 10000}; DROP TABLE d;"
+        "INSERT INTO t SELECT CONCAT('é', id % 97), id, id, REPEAT(MD5(id), 34) FROM n; ANALYZE TABLE t"
+    )
+
+
+def write(chance: random.Random, cursor: Any) -> None:
+    """Rows that move from what is read to what is not, and back; that come, go, and trade their unique value."""
+    a, b = chance.sample(range(ROWS), 2)
+    cursor.execute(f"SET SESSION binlog_row_image={chance.choice(('FULL', 'MINIMAL'))}")
+    for statement in chance.choice(
+        [
+            ["BEGIN", f"UPDATE t SET u = NULL WHERE id = {a} AND w = CONCAT('é', {a} % 97)",
+             f"UPDATE t SET u = {a} WHERE w = CONCAT('É', {b} % 97) AND id = {b}", "COMMIT"],
+            [f"UPDATE t SET w = CONCAT('É', {b} % 97) WHERE w = CONCAT('é', {a} % 97) AND id = {a}"],
+            [f"DELETE FROM t WHERE w = CONCAT('é', {a} % 97) AND id = {a}"],
+            [f"REPLACE INTO t VALUES (CONCAT('e', {a} % 97), {b}, NULL, 'new')"],
+            [f"UPDATE n SET v = v + 1, id = -id WHERE id = {a}", f"DELETE FROM n WHERE id = {b}"],
+        ]
+    ):  # fmt: skip
+        cursor.execute(statement)
+
+
+def is_read(replica: Replica, chunks: int) -> bool:
+    """That many chunks of the table, and it has more."""
+    found = [path.parent for path in replica.channel.clone_folder.glob("*/read.json")]
+    texts = [(folder / "read.json").read_text() for folder in found if not (folder / "complete.json").exists()]
+    return any(int(count) >= chunks for text in texts for count in re.findall(r"\[(\d+), \[", text))
+
+
+def goes_on(source: MariadbServer, replica: Replica) -> list[str]:
+    """Killed at either end, and when the table is altered meanwhile; what is said of it."""
+    only(replica, "afar")
+    log = replica.channel.log_path("receiver")
+
+    def said() -> list[str]:
+        return re.findall(r"goes on: (.*)", log.read_text())
+
+    works = [partial(write, random.Random(number)) for number in range(2)]
+    with working(source, "afar", works, harmless=(1213, 1062, 1205, 1020), pause_s=0.02):
+        replica.run("clone", "--max-rate", "15")
+        for number, roles in enumerate((["receiver"], ["receiver", "applier"], ["applier", "receiver"]), 1):
+            wait_until(lambda number=number: is_read(replica, number), 120)  # type: ignore[misc]
+            for role in roles:
+                replica.kill(role)
+            replica.run("start")
+            wait_until(lambda number=number: len(said()) >= number, 60)  # type: ignore[misc]
+        replica.run("clone", "--max-rate", "0")
+        wait_cloned(replica)
+    replica.wait_synced(source, 120)
+    return said()
+
+
+@on(suite="sqlite")
+def test_it_goes_on_behind_the_last_chunk_that_was_read(
+    mariadb: MariadbServer, replica: Replica, compare: Compare
+) -> None:
+    fill(mariadb)
+    replica.change_master(mariadb)
+    found = goes_on(mariadb, replica)
+    counts = [int(re.findall(r"afar\.t behind (\d+) chunks", text)[0]) for text in found]
+    assert len(counts) == 3 and counts[0] >= 1 and counts == sorted(counts)
+    compare(mariadb, "afar")
+    mariadb.sql("USE afar; UPDATE t SET v = 'last'; DELETE FROM n; ALTER TABLE t ADD z INT DEFAULT 3")
+    replica.wait_synced(mariadb, 120)
+    compare(mariadb, "afar")
+    assert replica.status()["Passed_Over_Errors"] == 0
