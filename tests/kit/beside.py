@@ -166,7 +166,8 @@ class Beside:
         if native.kind == "mysql":
             native.sql("STOP REPLICA; RESET REPLICA ALL; RESET BINARY LOGS AND GTIDS")
             native.sql(
-                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{source.host}', SOURCE_PORT={source.port},"
+                f"CHANGE REPLICATION SOURCE TO SOURCE_CONNECT_RETRY=1, "
+                f"SOURCE_HOST='{source.host}', SOURCE_PORT={source.port},"
                 " SOURCE_USER='rpl', SOURCE_PASSWORD='rpl',"
                 f" SOURCE_LOG_FILE='{log}', SOURCE_LOG_POS=4, GET_SOURCE_PUBLIC_KEY=1"
             )
@@ -174,7 +175,8 @@ class Beside:
         else:
             native.sql("STOP SLAVE; RESET SLAVE ALL")
             native.sql(
-                f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
+                f"CHANGE MASTER TO MASTER_CONNECT_RETRY=1, "
+                f"MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
                 f" MASTER_PASSWORD='rpl', MASTER_LOG_FILE='{log}', MASTER_LOG_POS=4, MASTER_USE_GTID=no,"
                 " MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0"
             )

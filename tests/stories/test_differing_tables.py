@@ -139,7 +139,8 @@ def beside(mariadb_factory: Callable[..., MariadbServer], tmp_path_factory: pyte
     source, server, target = (mariadb_factory() for _ in range(3))
     target.sql("CREATE DATABASE rplctl")
     server.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
+        f"CHANGE MASTER TO MASTER_CONNECT_RETRY=1, "
+        f"MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
         " MASTER_PASSWORD='rpl', MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
     )
     source.sql("CREATE DATABASE d")

@@ -60,7 +60,8 @@ def server_side(server: MariadbServer, source: MariadbServer) -> dict[str, int]:
         server.sql(f"CREATE DATABASE {name}")
     log, position = source.master_status()
     server.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
+        f"CHANGE MASTER TO MASTER_CONNECT_RETRY=1, "
+        f"MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
         " MASTER_PASSWORD='rpl', MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4; START SLAVE"
     )
     assert server.sql(f"SELECT MASTER_POS_WAIT('{log}', {position}, 280)")[0][0] >= 0, server.sql("SHOW SLAVE STATUS")

@@ -51,7 +51,8 @@ def test_a_mariadb_replica_moves_to_rplctl_and_back(
     source.sql("RESET MASTER; " + SCHEMA)
     write(source, 1, 20)
     replica.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl', "
+        f"CHANGE MASTER TO MASTER_CONNECT_RETRY=1, "
+        f"MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl', "
         "MASTER_PASSWORD='rpl', MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no, "
         "MASTER_CONNECT_RETRY=1; START SLAVE"
     )
@@ -110,7 +111,8 @@ def test_a_mysql_9_replicas_tables_move_to_rplctl_and_back(
     write(source, 1, 20)
     replica.sql(SCHEMA + "; RESET BINARY LOGS AND GTIDS")
     replica.sql(
-        f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{source.host}', SOURCE_PORT={source.port}, SOURCE_USER='rpl', "
+        f"CHANGE REPLICATION SOURCE TO SOURCE_CONNECT_RETRY=1, "
+        f"SOURCE_HOST='{source.host}', SOURCE_PORT={source.port}, SOURCE_USER='rpl', "
         f"SOURCE_PASSWORD='rpl', SOURCE_LOG_FILE='{name}', SOURCE_LOG_POS={position}, GET_SOURCE_PUBLIC_KEY=1, "
         "SOURCE_AUTO_POSITION=0; START REPLICA"
     )

@@ -88,7 +88,8 @@ def servers(
             server.sql("SET GLOBAL gtid_slave_pos=''")
         third.sql("DROP DATABASE IF EXISTS m; RESET BINARY LOGS AND GTIDS")
         standby.sql(
-            f"FLUSH BINARY LOGS; FLUSH BINARY LOGS; CHANGE MASTER TO MASTER_HOST='{first.host}', "
+            f"FLUSH BINARY LOGS; FLUSH BINARY LOGS; CHANGE MASTER TO MASTER_CONNECT_RETRY=1, "
+            f"MASTER_HOST='{first.host}', "
             f"MASTER_PORT={first.port}, MASTER_USER='rpl', MASTER_PASSWORD='rpl', MASTER_USE_GTID=slave_pos; "
             "START SLAVE"
         )

@@ -105,7 +105,8 @@ def replicas(
     source.sql("RESET MASTER")
     source.sql(SCHEMA)
     server.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
+        f"CHANGE MASTER TO MASTER_CONNECT_RETRY=1, "
+        f"MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='rpl',"
         " MASTER_PASSWORD='rpl', MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
     )
     into_server, into_sqlite = Replica(folder / "server"), Replica(folder / "sqlite")
