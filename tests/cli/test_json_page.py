@@ -125,6 +125,8 @@ RUNS: dict[str, Prepare] = {
     "wait": ["wait", "--state", "stopped"],
     "check": ["check"],
     "doctor": ["doctor"],
+    "top": ["top"],
+    "metrics": ["metrics"],
     "crash-test --arm": applying,
 }
 SLOW: dict[str, Prepare] = {
@@ -133,13 +135,14 @@ SLOW: dict[str, Prepare] = {
     "fsync-report": ["fsync-report", "--transactions", "1"],
     "crash-test": ["crash-test", "--points", "switch_after_write"],
 }
+SERVES = {"serve"}  # tests/command/test_serve.py
 WITH_A_SOURCE = {"clone", "clone --cancel", "show-clone", "verify"}  # test_clone(_again), test_verify in tests/command
 EXIT_CODES = {"check": 2, "doctor": 2}  # nothing runs here
 
 
 def test_every_verb_has_its_entry_and_the_reverse() -> None:
     assert {name.split(" ")[0] for name in PAGE} == set(VERBS)
-    assert {*RUNS, *SLOW, *WITH_A_SOURCE} == set(PAGE)
+    assert {*RUNS, *SLOW, *WITH_A_SOURCE, *SERVES} == set(PAGE)
 
 
 @pytest.fixture

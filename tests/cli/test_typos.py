@@ -28,6 +28,7 @@ NEEDED = {
     "import-info": ["--yes"],
     "crash-test": ["--points", "none", "--kinds", "none"],
     "start": ["--channel", "none"],  # nothing is to start
+    "serve": ["--listen", "none"],  # else it goes on for ever
     "show-status": ["--channel", "none"],
 }
 NOT_HERE = {"demo", "restore"}  # a new folder is all they take; tests/cli/test_backup.py

@@ -1,0 +1,45 @@
+"""`metrics`: for Prometheus, on standard output or in a file that node_exporter reads."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelNames, end, names_of, option, options_of
+from rplctl.cli.output import report, write
+from rplctl.cli.text import to_json
+
+
+def metrics(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    textfile: Annotated[
+        Path | None, option("--textfile", "FILE.prom", "Replace this file at once instead of printing.")
+    ] = None,
+) -> None:
+    """Print the state of every channel for Prometheus."""
+    from rplctl.command.channel.context import one_engine
+    from rplctl.command.metrics import metrics as run
+    from rplctl.command.metrics import samples, write_textfile
+    from rplctl.command.watching.seen import seen
+
+    options = options_of(context)
+    names = names_of(options, channel)
+    with one_engine():
+        found = [seen(options.config(name), name) for name in names]
+    errors = [(each.channel, each.error) for each in found if each.error]
+    if len(errors) == len(found) and not textfile:
+        raise errors[0][1]
+    now = time.time()
+    if textfile:
+        write_textfile(textfile, run(found, now))
+    elif options.format == "json":
+        write(to_json(samples(found, now)))
+    else:
+        write(run(found, now).decode())
+    for name, error in errors:
+        report(error, name if len(names) > 1 else None)
+    end(errors[0][1].exit_code if errors else 0)

@@ -1,0 +1,47 @@
+"""`serve`: until Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rplctl.cli.options import ChannelNames, each_channel, option, options_of
+from rplctl.cli.output import say_notes
+from rplctl.command.channel.context import Note
+from rplctl.secret import read_secret_file
+
+
+def serve(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    listen: Annotated[str, option("--listen", "HOST:PORT", "Where to answer.")] = "127.0.0.1:9104",
+    token_file: Annotated[
+        Path | None, option("--token-file", "FILE", "Readers must show the token in it, which only you can read.")
+    ] = None,
+    tls_cert: Annotated[Path | None, option("--tls-cert", "FILE", "Answer with TLS: the certificate, PEM.")] = None,
+    tls_key: Annotated[Path | None, option("--tls-key", "FILE", "Its key, when that is another file.")] = None,
+) -> None:
+    """Serve metrics, health and a page over HTTP."""
+    from rplctl.command.serve import Request, is_local
+    from rplctl.command.serve import serve as run
+    from rplctl.command.watching.watch import Watch
+
+    options = options_of(context)
+    each_channel(options, channel)  # what is mistyped is told before anything is begun
+    token = read_secret_file(token_file) if token_file else ""
+    if not token and not is_local(listen):
+        say_notes(
+            options,
+            [Note(0, f"whoever reaches {listen} reads the state of the channels: --token-file asks for a token")],
+        )
+    with run(
+        Request(listen, token, tls_cert, tls_key), Watch(lambda: each_channel(options, channel), checks=True)
+    ) as server:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        if not options.quiet:
+            sys.stderr.write(f"rplctl serves {server.url}\n")
+        signal.pause()

@@ -1,0 +1,207 @@
+"""`top`: all channels on the whole terminal until q or Ctrl-C; elsewhere one picture of them."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rplctl.cli.color import has_color, is_dumb
+from rplctl.cli.options import ChannelNames, each_channel, option, options_of, seconds
+from rplctl.cli.output import write
+from rplctl.cli.text import clean, to_json
+from rplctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from rplctl.command.top import Line
+    from rplctl.command.watching.watch import Moment
+
+_KEYS = {"s": "state", "l": "lag", "r": "rows", "b": "relay log", "n": "name"}
+_STYLES = {"running": "green", "connecting": "yellow", "stopped": "yellow"}  # the others are bad
+_LEVELS = ("green", "yellow", "bold red", "bold red")
+_BARS = "▁▂▃▄▅▆▇█"
+_SPARK = 10  # characters
+_COLUMNS = (("RECEIVER", 10), ("APPLIER", 10), ("LAG", 5), ("LAST HOUR", _SPARK), ("ROWS/S", 6), ("RELAY", 5))
+_NUMBERS = {"LAG", "ROWS/S", "RELAY"}
+_UNITS = ("", "k", "M", "G", "T")
+
+
+def top(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    interval: Annotated[str, option("--interval", "SECONDS", "Draw again so often.")] = "1",
+    sort: Annotated[str, option("--sort", "state|lag|rows|name", "What comes first.")] = "state",
+) -> None:
+    """Watch all channels: s, l, r, b, n sort, q quits."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from rplctl.command.top import ORDERS, lines
+    from rplctl.command.watching.watch import Watch
+
+    options = options_of(context)
+    pause = seconds(interval, "--interval") or 0.1
+    if sort not in ORDERS:
+        raise UsageError(f"--sort {sort}: write one of {', '.join(ORDERS)}")
+    each_channel(options, channel)  # what is mistyped is told before the terminal is taken
+    color = has_color(sys.stdout)
+    console = Console(markup=False, highlight=False, emoji=False, force_terminal=color or None, no_color=not color)
+    watch = Watch(lambda: each_channel(options, channel), checks=True)
+    if options.format == "json":
+        watch.look()
+        return write(to_json([_row(line) for line in lines(watch.latest, sort)]))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_dumb():
+        watch.look()
+        return console.print(picture(watch.latest, sort, console, None))
+    with watch.running(), _keys(), Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(picture(watch.latest, sort, console, console.height), refresh=True)
+            key = _key(pause)
+            if key in ("q", "\x1b"):
+                return None
+            sort = _KEYS.get(key, sort)
+
+
+def _row(line: Line) -> dict[str, object]:
+    from rplctl.command.check.verb import WORDS
+
+    return {
+        "Channel_Name": line.channel,
+        "Level": WORDS[line.level],
+        "Receiver": line.receiver,
+        "Applier": line.applier,
+        "Seconds_Behind_Master": line.lag_s,
+        "Rows_Per_Second": round(line.rows_per_s, 1),
+        "Relay_Log_Space": line.relay_log_bytes,
+        "State": line.doing,
+        "Trouble": line.trouble,
+    }
+
+
+@contextmanager
+def _keys() -> Iterator[None]:
+    """Each key is read as it is pressed and not shown; the terminal is as it was behind the block."""
+    before = termios.tcgetattr(sys.stdin)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # a shell under a picture of channels helps nobody
+    try:
+        tty.setcbreak(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _key(patience: float) -> str:
+    """The key that was pressed; '' for none, and for those that send more than one character."""
+    if not select.select([sys.stdin], [], [], patience)[0]:
+        return ""
+    pressed = os.read(sys.stdin.fileno(), 64).decode(errors="replace")
+    return pressed if len(pressed) == 1 else "q" if not pressed else ""
+
+
+def picture(moment: Moment, sort: str, console: Console, height: int | None) -> RenderableType:
+    """As many channels as there are lines; without `height` all of them."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from rplctl.command.check.verb import WORDS
+    from rplctl.command.top import lines
+
+    found = lines(moment, sort)
+    room = None if height is None else height - 4
+    fitting = _fitting(found, room)
+    counts = [f"{count} {word}" for word in WORDS if (count := sum(WORDS[line.level] == word for line in found))]
+    head = f"rplctl  {time.strftime('%H:%M:%S', time.localtime(moment.at))}  {len(found)} channels: {', '.join(counts)}"
+    if moment.error:
+        head = f"rplctl  {moment.error.message}"
+    left = len(found) - len(fitting)
+    foot = f"by {sort}{f'; {left} more below' if left else ''}" + (
+        "" if height is None else "   s l r b n: sort   q: quit"
+    )
+    return Group(
+        Text(clean(head), style="bold", no_wrap=True, overflow="ellipsis"),
+        *_rows(fitting, console.width),
+        Text(foot, style="dim", no_wrap=True, overflow="ellipsis"),
+    )
+
+
+def _fitting(found: Sequence[Line], room: int | None) -> Sequence[Line]:
+    if room is None:
+        return found
+    for count, line in enumerate(found):
+        room -= 2 if line.trouble else 1
+        if room < 0:
+            return found[:count]
+    return found
+
+
+def _rows(found: Sequence[Line], width: int) -> Iterator[RenderableType]:
+    """A heading, and for each channel its line, with a second one where something is wrong."""
+    from rich.cells import set_cell_size
+    from rich.text import Text
+
+    doing = width - 100 if width >= 120 else 0
+    name = max(8, width - sum(size + 2 for _, size in _COLUMNS) - doing)
+    titles = [set_cell_size("CHANNEL", name), *(_cell(title, title, size) for title, size in _COLUMNS)]
+    yield Text("  ".join([*titles, *(["DOING"] if doing else [])]).ljust(width)[:width], style="bold reverse")
+    for line in found:
+        values = (
+            line.receiver,
+            line.applier,
+            "?" if line.lag_s is None else _duration(line.lag_s),
+            spark(line.lags),
+            _short(line.rows_per_s),
+            _short(line.relay_log_bytes),
+        )
+        cells = [_cell(value, title, size) for (title, size), value in zip(_COLUMNS, values, strict=True)]
+        styles = [_STYLES.get(line.receiver, "bold red"), _STYLES.get(line.applier, "bold red"), "", "cyan", "", ""]
+        row = Text(set_cell_size(clean(line.channel or "(default)"), name), style=_LEVELS[line.level])
+        for cell, style in zip(cells, styles, strict=True):
+            row.append("  ").append(cell, style=style or "none")
+        if doing:
+            row.append("  ").append(set_cell_size(clean(line.doing), doing - 2), style="dim")
+        yield row
+        if line.trouble:
+            style = "red" if line.level > 1 else "yellow"
+            yield Text(f"  {clean(line.trouble)}", style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _cell(value: str, title: str, size: int) -> str:
+    return value.rjust(size) if title in _NUMBERS else value.ljust(size)
+
+
+def spark(values: Sequence[int | None]) -> str:
+    """The last values in so many characters, each the highest of its part; a blank where none was known."""
+    parts = [values[len(values) * at // _SPARK : len(values) * (at + 1) // _SPARK] for at in range(_SPARK)]
+    known = [[value for value in part if value is not None] for part in parts]
+    most = max((value for part in known for value in part), default=0)
+    return "".join(_BARS[max(part) * (len(_BARS) - 1) // max(most, 1)] if part else " " for part in known)
+
+
+def _duration(count: int) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if count >= 2 * size:
+            return f"{count // size}{unit}"
+    return f"{count}s"
+
+
+def _short(count: float) -> str:
+    for unit in _UNITS:
+        if count < 1000 or unit == _UNITS[-1]:
+            return f"{count:.1f}{unit}" if unit and count < 10 else f"{count:.0f}{unit}"
+        count /= 1000
+    raise AssertionError

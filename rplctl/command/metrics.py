@@ -1,0 +1,172 @@
+"""`metrics`: the state of every channel as Prometheus samples.
+
+mysql_*    what mysqld_exporter makes of SHOW SLAVE STATUS, names and values, so that its dashboards and the alerts of
+           mysqld-mixin work unchanged
+rplctl_*   what a server has no column for
+
+Invariant: a value that is not known has no sample. A channel that stops has no lag, not the last one that was known:
+alerts ask for `absent()`, or for mysql_slave_status_slave_sql_running.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, UntypedMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from rplctl import __version__
+from rplctl.command.process.thread_report import ThreadReport
+from rplctl.command.show_status import WORKLOG_COLUMNS, SlaveStatus
+from rplctl.command.watching.seen import STATES, Seen, state_of
+from rplctl.durable import replacing, write_all
+from rplctl.errors import UsageError
+
+_SERVER_LABELS = ("master_host", "master_uuid", "channel_name", "connection_name")
+_WORDS = {"yes": 1.0, "on": 1.0, "no": 0.0, "off": 0.0, "disabled": 0.0, "connecting": 0.0}
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+_SUFFIX = ".prom"
+_OTHERS_MAY_READ = 0o644
+
+
+def metrics(channels: Sequence[Seen], at: float) -> bytes:
+    """Of all channels, as they were seen at that time (Unix seconds), in the text format that Prometheus reads."""
+    return generate_latest(_registry(channels, at))
+
+
+def samples(channels: Sequence[Seen], at: float) -> list[dict[str, object]]:
+    """The same as rows: Name, Labels (a mapping), Value."""
+    families = _registry(channels, at).collect()
+    return [{"Name": s.name, "Labels": s.labels, "Value": s.value} for family in families for s in family.samples]
+
+
+def _registry(channels: Sequence[Seen], at: float) -> CollectorRegistry:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(channels, at))
+    return registry
+
+
+def write_textfile(path: Path, text: bytes) -> None:
+    """For node_exporter's textfile collector: whole or not at all, readable by everyone. Raises UsageError, OSError."""
+    if path.suffix != _SUFFIX:
+        raise UsageError(
+            f"--textfile {path}: node_exporter reads files that end in {_SUFFIX} only",
+            hint=f"--textfile {path}{_SUFFIX}",
+        )
+    with replacing(path) as descriptor:
+        os.fchmod(descriptor, _OTHERS_MAY_READ)
+        write_all(descriptor, text)
+
+
+class _Collector:
+    def __init__(self, channels: Sequence[Seen], at: float) -> None:
+        self._channels, self._at = channels, at
+
+    def collect(self) -> Iterator[Metric]:
+        there = [each for each in self._channels if each.status and each.threads]
+        yield GaugeMetricFamily("mysql_up", "Whether every channel's state could be read.", self._is_up())
+        for column in WORKLOG_COLUMNS:
+            yield from _server_family(column, there)
+        info = GaugeMetricFamily("rplctl_info", "The program.", labels=["version"])
+        info.add_metric([__version__], 1)
+        yield info
+        yield GaugeMetricFamily("rplctl_seen_timestamp_seconds", "When the channels were looked at.", self._at)
+        up = GaugeMetricFamily("rplctl_channel_up", "Whether the channel's state could be read.", labels=[_CHANNEL])
+        for each in self._channels:
+            up.add_metric([each.channel], float(each.status is not None))
+        yield up
+        for name, help, value in _COUNTERS:
+            yield _filled(CounterMetricFamily(name, help, labels=[_CHANNEL]), there, value)
+        for name, help, gauge in _GAUGES:
+            yield _filled(GaugeMetricFamily(name, help, labels=[_CHANNEL]), there, gauge)
+        yield from _thread_families([(each, thread) for each in there for thread in _threads(each)])
+
+    def _is_up(self) -> float:
+        return float(bool(self._channels) and all(each.status is not None for each in self._channels))
+
+
+_CHANNEL = "channel_name"
+_Value = Callable[[Seen, SlaveStatus], float | None]
+_COUNTERS: tuple[tuple[str, str, _Value], ...] = (
+    ("rplctl_transactions_applied", "Since the applier's start.", lambda _, s: s.Transactions_Applied),
+    ("rplctl_row_changes_applied", "Since the applier's start.", lambda _, s: s.Row_Changes_Applied),
+    ("rplctl_retried_transactions", "After deadlocks and lock waits.", lambda _, s: s.Retried_transactions),
+    ("rplctl_passed_over_errors", "By replica_exec_mode and its like.", lambda _, s: s.Passed_Over_Errors),
+)
+_GAUGES: tuple[tuple[str, str, _Value], ...] = (
+    ("rplctl_last_synced_timestamp_seconds", "Of the last good start --until-synced.", lambda seen, _: seen.synced_at),
+    ("rplctl_clone_tables", "Tables that rplctl clone copies and has copied.", lambda _, s: s.Clone_Tables),
+    ("rplctl_clone_tables_done", "Of these, the copied ones.", lambda _, s: s.Clone_Tables_Done),
+    ("rplctl_clone_rows_per_second", "Of a copy that goes on.", lambda _, s: s.Clone_Rows_Per_Second),
+    ("rplctl_clone_seconds_left", "Of a copy, as far as it can be told.", lambda _, s: s.Clone_Seconds_Left),
+    ("rplctl_verify_timestamp_seconds", "When the last whole verify began.", lambda _, s: _moment(s.Verify_Timestamp)),
+    ("rplctl_verify_differences", "Rows that it found to differ.", lambda _, s: _of_verify(s, s.Verify_Differences)),
+    (
+        "rplctl_verify_tables_not_compared",
+        "Tables that it could not compare.",
+        lambda _, s: _of_verify(s, s.Verify_Tables_Not_Compared),
+    ),
+)
+
+
+def _filled(family: Metric, there: Iterable[Seen], value: _Value) -> Metric:
+    for each in there:
+        assert each.status
+        if (found := value(each, each.status)) is not None:
+            family.add_metric([each.channel], found)  # type: ignore[attr-defined]
+    return family
+
+
+def _moment(text: str) -> float | None:
+    return time.mktime(time.strptime(text, "%y%m%d %H:%M:%S")) if text else None
+
+
+def _of_verify(status: SlaveStatus, value: int) -> float | None:
+    return value if status.Verify_Timestamp else None
+
+
+def _server_family(column: str, there: Iterable[Seen]) -> Iterator[Metric]:
+    name = f"mysql_slave_status_{column.lower()}"
+    family = UntypedMetricFamily(name, "Generic metric from SHOW SLAVE STATUS.", labels=_SERVER_LABELS)
+    for each in there:
+        status = each.status
+        assert status
+        value = as_number(getattr(status, column))
+        if value is not None:
+            family.add_metric([status.Master_Host, status.Master_UUID, status.Channel_Name, ""], value)
+    if family.samples:
+        yield family
+
+
+def as_number(value: object) -> float | None:
+    """Of a column, as mysqld_exporter has it: words that mean yes or no, else what is a number, else none."""
+    text = "" if value is None else str(value)
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _threads(each: Seen) -> tuple[ThreadReport, ThreadReport]:
+    assert each.threads
+    return each.threads.receiver, each.threads.applier
+
+
+def _thread_families(threads: Sequence[tuple[Seen, ThreadReport]]) -> Iterator[Metric]:
+    state = GaugeMetricFamily("rplctl_thread_state", "1 for the state it is in.", labels=[_CHANNEL, "thread", "state"])
+    errno = GaugeMetricFamily("rplctl_thread_last_errno", "0 without an error.", labels=[_CHANNEL, "thread"])
+    heard = GaugeMetricFamily(
+        "rplctl_thread_heard_seconds", "Since its last sign of life.", labels=[_CHANNEL, "thread"]
+    )
+    for each, thread in threads:
+        labels = [each.channel, thread.role]
+        for name in STATES:
+            state.add_metric([*labels, name], float(name == state_of(thread)))
+        errno.add_metric(labels, thread.status.last_errno)
+        if thread.runs:
+            heard.add_metric(labels, max(0.0, each.at - thread.status.updated))
+    yield from (state, errno, heard)

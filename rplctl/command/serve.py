@@ -1,0 +1,283 @@
+"""`serve`: the state of every channel over HTTP, for Prometheus, load balancers, scripts and people. It reads only.
+
+/metrics        as `rplctl metrics` prints them
+/health/live    200 while the program looks at its channels
+/health/ready   200 while both threads of every channel run, and none is behind by more than ?lag=SECONDS; else 503
+                (patroni's habit; ?channel=NAME asks for one)
+/status.json    per channel `show-status`, what `check` found, and the last hour
+/               a page that draws /status.json
+
+Invariants: without a token it is asked under names of this machine only, so that no page of somebody else can read it
+through a browser; a token is compared in constant time; nothing that it answers holds a secret (rplctl.mask).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from rplctl import __version__
+from rplctl.command.metrics import metrics
+from rplctl.command.watching.document import document
+from rplctl.command.watching.seen import Seen, state_of
+from rplctl.command.watching.watch import LOOK_S, Moment, Watch
+from rplctl.errors import RplError, UsageError, file_error
+
+DEFAULT_LISTEN: Final = "127.0.0.1:9104"  # mysqld_exporter's port
+OLD_S: Final = 10 * LOOK_S  # a moment so old is not told as the present
+_TIMEOUT_S = 10.0
+_MOST_CONNECTIONS = 64
+_TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What `serve` is asked for."""
+
+    listen: str = DEFAULT_LISTEN
+    token: str = ""  # what a reader must show; '' is none
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+
+class Server(ThreadingHTTPServer):
+    """One thread a connection, at most _MOST_CONNECTIONS at the same time; a slow reader is cut off."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, request: Request, watch: Watch) -> None:
+        host, port = _address(request.listen)
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.watch, self.token = watch, request.token
+        self.names = {"localhost", host}
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._tls = _tls(request)
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            raise RplError(
+                f"cannot listen on {request.listen}: {error.strerror or error}", hint="--listen HOST:PORT"
+            ) from error
+
+    @property
+    def url(self) -> str:
+        host, port = self.server_address[:2]
+        shown = f"[{host!s}]" if ":" in str(host) else str(host)
+        return f"http{'s' if self._tls else ''}://{shown}:{port}/"
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        connection.settimeout(_TIMEOUT_S)
+        if self._tls:  # the handshake is made by the connection's own thread, at its first read
+            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A reader that goes away, is slow, or speaks no TLS: nobody need hear of it."""
+
+
+@contextmanager
+def serve(request: Request, watch: Watch) -> Iterator[Server]:
+    """Answers for the block. Raises RplError where the address is taken, UsageError."""
+    with Server(request, watch) as server, watch.running():
+        answering = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+        answering.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            answering.join()
+
+
+def is_local(listen: str) -> bool:
+    """Whether only this machine can ask there. Raises UsageError."""
+    host, _ = _address(listen)
+    return host == "localhost" or _is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+def _address(listen: str) -> tuple[str, int]:
+    host, colon, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--listen {listen}: write HOST:PORT", hint=f"--listen {DEFAULT_LISTEN}")
+    return host, int(port)
+
+
+def _tls(request: Request) -> ssl.SSLContext | None:
+    if not request.tls_cert:
+        if request.tls_key:
+            raise UsageError("--tls-key is of no use without --tls-cert")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(request.tls_cert, request.tls_key, password=lambda: "")
+    except ssl.SSLError as error:
+        raise UsageError(
+            f"--tls-cert {request.tls_cert}: no certificate with its key in PEM: {error.reason}"
+        ) from error
+    except OSError as error:
+        raise file_error(error) from error
+    return context
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+
+    def version_string(self) -> str:
+        return "rplctl"
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        if not self.server.token and not self._is_asked_by_our_name():
+            return self._answer(HTTPStatus.MISDIRECTED_REQUEST, _TEXT, b"ask by an address, or give --token-file\n")
+        route = _ROUTES.get(asked.path)
+        if route is None:
+            return self._answer(HTTPStatus.NOT_FOUND, _TEXT, b"not found\n")
+        if not asked.path.startswith("/health/") and not self._may_read():
+            return self._answer(HTTPStatus.UNAUTHORIZED, _TEXT, b"show the token\n")
+        return self._answer(*route(self.server.watch.latest, parse_qs(asked.query, keep_blank_values=True)))
+
+    do_HEAD = do_GET
+
+    def _is_asked_by_our_name(self) -> bool:
+        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+        return _is_address(host) or host in self.server.names
+
+    def _may_read(self) -> bool:
+        if not self.server.token:
+            return True
+        kind, _, shown = self.headers.get("Authorization", "").partition(" ")
+        if kind.lower() == "basic":  # what a browser can show: any user, the token as password
+            try:
+                shown = base64.b64decode(shown).decode("latin-1").partition(":")[2]
+            except ValueError:
+                return False
+        elif kind.lower() != "bearer":
+            return False
+        return hmac.compare_digest(shown.encode(), self.server.token.encode())
+
+    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        headers = {
+            "Content-Type": kind,
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": _policy() if kind.startswith("text/html") else "default-src 'none'",
+        }
+        if status == HTTPStatus.UNAUTHORIZED:
+            headers["WWW-Authenticate"] = 'Basic realm="rplctl"'
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """A log of who asks is the business of what stands in front of it."""
+
+
+_Query = dict[str, list[str]]
+_Answer = tuple[HTTPStatus, str, bytes]
+
+
+def _metrics(moment: Moment, query: _Query) -> _Answer:
+    return HTTPStatus.OK, "text/plain; version=0.0.4; charset=utf-8", metrics(moment.channels, moment.at)
+
+
+def _live(moment: Moment, query: _Query) -> _Answer:
+    return _health("" if _is_fresh(moment) else "nothing was seen for a while")
+
+
+def _ready(moment: Moment, query: _Query) -> _Answer:
+    wanted, lag = query.get("channel"), query.get("lag", [""])[0]
+    if lag and not (lag.isascii() and lag.isdecimal()):
+        return HTTPStatus.BAD_REQUEST, _TEXT, b"lag is a number of seconds\n"
+    channels = [each for each in moment.channels if not wanted or each.channel in wanted]
+    if not _is_fresh(moment) or not channels:
+        return _health("nothing was seen")
+    return _health("" if all(_is_ready(each, int(lag) if lag else None) for each in channels) else "not ready")
+
+
+def _health(trouble: str) -> _Answer:
+    status = HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK
+    return status, _TEXT, f"{trouble or 'ok'}\n".encode()
+
+
+def _is_ready(each: Seen, most_lag_s: int | None) -> bool:
+    if not each.status or not each.threads:
+        return False
+    if {state_of(each.threads.receiver), state_of(each.threads.applier)} != {"running"}:
+        return False
+    lag = each.status.Seconds_Behind_Master
+    return most_lag_s is None or lag is not None and lag <= most_lag_s
+
+
+def _is_fresh(moment: Moment) -> bool:
+    return moment.error is None and abs(time.time() - moment.at) < OLD_S
+
+
+def _status(moment: Moment, query: _Query) -> _Answer:
+    return HTTPStatus.OK, "application/json", json.dumps(document(moment, __version__)).encode()
+
+
+def _page(moment: Moment, query: _Query) -> _Answer:
+    return HTTPStatus.OK, "text/html; charset=utf-8", _PAGE
+
+
+_PAGE: Final = files("rplctl.command.watching").joinpath("page.html").read_bytes()
+_ROUTES: Final[dict[str, Callable[[Moment, _Query], _Answer]]] = {
+    "/": _page,
+    "/metrics": _metrics,
+    "/health/live": _live,
+    "/health/ready": _ready,
+    "/status.json": _status,
+}
+
+
+def _policy() -> str:
+    """Only the script and the style of the page itself, and only our own answers."""
+    script, style = (_PAGE.split(f"<{tag}>".encode())[1].split(f"</{tag}>".encode())[0] for tag in ("script", "style"))
+    digests = [base64.b64encode(hashlib.sha256(part).digest()).decode() for part in (script, style)]
+    return (
+        f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )

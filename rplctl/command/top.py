@@ -1,0 +1,85 @@
+"""`top`: of each channel the line that an operator reads at a glance, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rplctl.command.check.verb import WORDS, Verdict, worst
+from rplctl.command.watching.seen import Seen, state_of
+from rplctl.command.watching.watch import Moment, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`lags`: of the last hour, None where it was not known. `trouble` says what is wrong and what repairs it."""
+
+    channel: str
+    level: int  # index of check's WORDS
+    receiver: str
+    applier: str
+    lag_s: int | None
+    lags: tuple[int | None, ...]
+    rows_per_s: float
+    relay_log_bytes: int
+    doing: str
+    trouble: str
+
+
+_Order = Callable[[Line], tuple[object, ...]]
+ORDERS: Final[dict[str, _Order]] = {
+    "state": lambda line: (-worst_first(line.level), -(line.lag_s or 0), line.channel),
+    "lag": lambda line: (-(float("inf") if line.lag_s is None else line.lag_s), line.channel),
+    "rows": lambda line: (-line.rows_per_s, line.channel),
+    "relay log": lambda line: (-line.relay_log_bytes, line.channel),
+    "name": lambda line: (line.channel,),
+}
+
+
+def worst_first(level: int) -> int:
+    """The higher, the worse: CRITICAL is worse than UNKNOWN."""
+    return sum(worst((level, other)) == level for other in range(len(WORDS)))
+
+
+def lines(moment: Moment, order: str = "state") -> list[Line]:
+    """`order`: of ORDERS."""
+    found = [
+        _line(each, moment.verdicts.get(each.channel), moment.history.get(each.channel, ())) for each in moment.channels
+    ]
+    return sorted(found, key=ORDERS[order])
+
+
+def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line:
+    level = verdict.level if verdict else WORDS.index("UNKNOWN")
+    status, threads = each.status, each.threads
+    if status is None or threads is None:
+        assert each.error
+        return Line(
+            each.channel, level, "unknown", "unknown", None, (), 0.0, 0, "", _said(each.error.message, each.error.hint)
+        )
+    return Line(
+        each.channel,
+        level,
+        state_of(threads.receiver),
+        state_of(threads.applier),
+        status.Seconds_Behind_Master,
+        tuple(point.lag_s for point in history),
+        history[-1].rows_per_s if history else 0.0,
+        status.Relay_Log_Space,
+        status.Slave_SQL_Running_State or status.Slave_IO_State,
+        _trouble(status.Last_SQL_Error or status.Last_IO_Error, verdict),
+    )
+
+
+def _trouble(error: str, verdict: Verdict | None) -> str:
+    """A thread's own error, else the worst that check found; '' where nothing is wrong."""
+    if error:
+        return error
+    serious = [each for each in verdict.findings if each.level] if verdict else []
+    serious.sort(key=lambda each: -worst_first(each.level))
+    return _said(serious[0].text, serious[0].repair) if serious else ""
+
+
+def _said(text: str, repair: str) -> str:
+    return f"{text}: {repair}" if repair else text

@@ -1,0 +1,6 @@
+"""Channels that are looked at again and again: what `metrics`, `serve` and `top` show.
+
+seen      a channel at one moment
+watch     every channel, each few seconds: the moment, what `check` says, and the last hour
+web       what `serve` answers: paths, rights, the page
+"""

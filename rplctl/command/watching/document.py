@@ -1,0 +1,42 @@
+"""A watched moment as one JSON document, for /status.json of `serve` and its page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rplctl.command.check.verb import WORDS, Verdict
+from rplctl.command.watching.seen import Seen, state_of
+from rplctl.command.watching.watch import Moment, Point
+
+
+def document(moment: Moment, version: str) -> dict[str, Any]:
+    """`history` rows are [Unix seconds, lag in seconds or null, row changes a second, bytes of relay logs]."""
+    error = moment.error
+    return {
+        "schema_version": 1,
+        "version": version,
+        "time": moment.at,
+        "error": {"text": error.message, "hint": error.hint} if error else None,
+        "channels": [
+            _channel(each, moment.verdicts.get(each.channel), moment.history.get(each.channel, ()))
+            for each in moment.channels
+        ],
+    }
+
+
+def _channel(each: Seen, verdict: Verdict | None, history: tuple[Point, ...]) -> dict[str, Any]:
+    threads = each.threads
+    return {
+        "channel": each.channel,
+        "level": WORDS[verdict.level] if verdict else "UNKNOWN",
+        "text": verdict.text if verdict else each.error.message if each.error else "",
+        "findings": [{**asdict(f), "level": WORDS[f.level]} for f in verdict.findings] if verdict else [],
+        "receiver": state_of(threads.receiver) if threads else "unknown",
+        "applier": state_of(threads.applier) if threads else "unknown",
+        "status": asdict(each.status) if each.status else None,
+        "error": {"errno": each.error.errno, "text": each.error.message, "hint": each.error.hint}
+        if each.error
+        else None,
+        "history": [[round(p.at), p.lag_s, round(p.rows_per_s, 1), p.relay_log_bytes] for p in history],
+    }

@@ -1,0 +1,47 @@
+"""A channel at one moment, as who watches it needs it; what cannot be read is part of what is seen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from rplctl.channel import Channel
+from rplctl.command.check.sync_record import read_sync_record
+from rplctl.command.process.thread_report import ThreadReport, Threads
+from rplctl.command.show_status import SlaveStatus, status_and_threads
+from rplctl.config import Config
+from rplctl.errors import RplError, told
+
+STATES: Final = ("running", "connecting", "silent", "stopped", "failed", "killed")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A channel at one moment; `error` stands for what cannot be read."""
+
+    channel: str
+    at: float  # Unix seconds
+    status: SlaveStatus | None = None
+    threads: Threads | None = None
+    synced_at: float | None = None
+    error: RplError | None = None
+
+
+def seen(config: Config, channel: str) -> Seen:
+    now = time.time()
+    try:
+        status, threads = status_and_threads(config, channel, now)
+        record = read_sync_record(Channel(channel, config.datadir))
+    except (RplError, OSError) as error:
+        return Seen(channel, now, error=told(error))
+    return Seen(channel, now, status, threads, record.at if record else None)
+
+
+def state_of(thread: ThreadReport) -> str:
+    """One of STATES."""
+    if not thread.runs:
+        return "killed" if thread.killed_at else "failed" if thread.status.last_errno else "stopped"
+    if thread.silent_since is not None:
+        return "silent"
+    return "running" if thread.role != "receiver" or thread.status.connected else "connecting"
