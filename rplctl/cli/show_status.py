@@ -24,7 +24,7 @@ from rplctl.cli.options import (
     switch,
 )
 from rplctl.cli.output import show_rows, write
-from rplctl.cli.text import shown
+from rplctl.cli.text import clean, short, shown
 from rplctl.errors import NotRunning, UsageError
 
 _WORDS = (("Master", "Source"), ("master", "source"), ("MASTER", "SOURCE"))
@@ -39,6 +39,7 @@ def show_status(
     terminology: Terminology = "master",
     field: Annotated[str | None, option("--field", "COLUMN", "Print the bare value of one column per channel.")] = None,
     exit_code: Annotated[bool, switch("--exit-code", "Exit 3 unless both threads of every channel run.")] = False,
+    brief: Annotated[bool, switch("--brief", "Three lines a channel.")] = False,
     watch: Annotated[str | None, option("--watch", "SECONDS", "Show again every so many seconds until Ctrl-C.")] = None,
 ) -> None:
     """Show the state of each channel (SHOW SLAVE STATUS)."""
@@ -50,6 +51,8 @@ def show_status(
         rows, columns, failed = _status_rows(options, channel, terminology, every=every)
         if field is not None:
             _show_field(rows, field)
+        elif brief and options.format != "json":
+            write("".join(_brief(row, terminology) for row in rows))
         else:
             shown = rows if options.format == "json" else [{name: row[name] for name in columns} for row in rows]
             show_rows(options, columns, shown, prefer_vertical=True)
@@ -76,6 +79,32 @@ def _status_rows(
         return rows, COLUMNS if options.verbose else WORKLOG_COLUMNS, failed
     new = [{to_source(name): to_source_text(name, value) for name, value in row.items()} for row in rows]
     return new, tuple(to_source(name) for name in (COLUMNS if options.verbose else SOURCE_COLUMNS)), failed
+
+
+def _brief(row: dict[str, object], terminology: str) -> str:
+    """How it goes, how far it is, and what is wrong or being done."""
+    names = (
+        ("Slave_IO_Running", "Slave_SQL_Running", "Seconds_Behind_Master", "Master_Log_File", "Read_Master_Log_Pos",
+         "Relay_Master_Log_File", "Exec_Master_Log_Pos", "Slave_IO_State", "Slave_SQL_Running_State")
+    )  # fmt: skip
+    io, sql, lag, *at, io_state, sql_state = (
+        row[to_source(name) if terminology == "source" else name] for name in names
+    )
+    behind = "lag unknown" if lag is None else f"{lag} s behind"
+    errors = [f"{row[f'Last_{thread}_Errno']}: {row[f'Last_{thread}_Error']}" for thread in ("IO", "SQL")
+              if row[f"Last_{thread}_Error"]]  # fmt: skip
+    doing = f"ERROR {'; ERROR '.join(errors)}" if errors else sql_state or io_state or "no thread runs"
+    space = short(int(str(row["Relay_Log_Space"])), "B")
+    lines = (
+        f"channel '{row['Channel_Name']}': receiver {io}, applier {sql}, {behind}",
+        f"  read {_place(at[0], at[1])}, applied {_place(at[2], at[3])}, relay logs {space}",
+        f"  {doing}",
+    )
+    return "".join(clean(line) + "\n" for line in lines)
+
+
+def _place(name: object, offset: object) -> str:
+    return f"{name}:{offset}" if name else "nothing yet"
 
 
 def _show_field(rows: list[dict[str, object]], field: str) -> None:

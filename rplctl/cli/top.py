@@ -18,7 +18,7 @@ import typer
 from rplctl.cli.color import has_color, is_dumb
 from rplctl.cli.options import ChannelNames, each_channel, option, options_of, seconds
 from rplctl.cli.output import write
-from rplctl.cli.text import clean, to_json
+from rplctl.cli.text import clean, short, to_json
 from rplctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 10  # characters
 _COLUMNS = (("RECEIVER", 10), ("APPLIER", 10), ("LAG", 5), ("LAST HOUR", _SPARK), ("ROWS/S", 6), ("RELAY", 5))
 _NUMBERS = {"LAG", "ROWS/S", "RELAY"}
-_UNITS = ("", "k", "M", "G", "T")
 
 
 def top(
@@ -164,8 +163,8 @@ def _rows(found: Sequence[Line], width: int) -> Iterator[RenderableType]:
             line.applier,
             "?" if line.lag_s is None else _duration(line.lag_s),
             spark(line.lags),
-            _short(line.rows_per_s),
-            _short(line.relay_log_bytes),
+            _figure(line.rows_per_s),
+            _figure(line.relay_log_bytes),
         )
         cells = [_cell(value, title, size) for (title, size), value in zip(_COLUMNS, values, strict=True)]
         styles = [_STYLES.get(line.receiver, "bold red"), _STYLES.get(line.applier, "bold red"), "", "cyan", "", ""]
@@ -199,9 +198,5 @@ def _duration(count: int) -> str:
     return f"{count}s"
 
 
-def _short(count: float) -> str:
-    for unit in _UNITS:
-        if count < 1000 or unit == _UNITS[-1]:
-            return f"{count:.1f}{unit}" if unit and count < 10 else f"{count:.0f}{unit}"
-        count /= 1000
-    raise AssertionError
+def _figure(count: float) -> str:
+    return short(count).replace(" ", "")

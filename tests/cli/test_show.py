@@ -198,3 +198,16 @@ def test_doctor_lists_findings_and_exits_by_the_worst(configured: Program, tmp_p
     assert rows["python"]["Result"] == "OK" and rows["packages"]["Result"] == "OK"
     (configured.datadir / "rplctl.key").chmod(0o644)
     assert "others can read" in configured("doctor").out
+
+
+@pytest.mark.parametrize("terminology", ["master", "source"])
+def test_brief_is_three_lines_a_channel(configured: Program, terminology: str) -> None:
+    configured("change-master", "--channel", "east", "--master-host", "db2")
+    lines = configured("show-status", "--brief", "--terminology", terminology).out.splitlines()
+    assert [line.startswith("channel '") for line in lines] == [True, False, False] * 2
+    assert lines[:3] == [
+        "channel '': receiver No, applier No, lag unknown",
+        "  read binlog.000003:1170, applied binlog.000003:1170, relay logs 0 B",
+        "  no thread runs",
+    ]
+    assert lines[4] == "  read nothing yet, applied nothing yet, relay logs 0 B"
