@@ -18,6 +18,7 @@ from tests.kit.servers import MariadbServer, MysqlServer
 __all__ = ["compare", "replica"]
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 ROWS = 60_000
+BIG = (1 << 64) - ROWS  # SQLite has no such integers
 TABLE = (
     "CREATE TABLE t (w VARCHAR(20) COLLATE utf8mb4_general_ci, id BIGINT UNSIGNED, u INT NULL, v VARCHAR(1100),"
     " PRIMARY KEY (w, id), UNIQUE (u))"
@@ -32,7 +33,8 @@ def fill(source: MariadbServer) -> None:
         "CREATE TABLE n (id INT PRIMARY KEY, v INT);"
         "CREATE TABLE d (d INT PRIMARY KEY); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9);"
         f"INSERT INTO n {numbers} WHERE f.d < {ROWS // 10000}; DROP TABLE d;"
-        "INSERT INTO t SELECT CONCAT('é', id % 97), id, id, RPAD(id, 1088, HEX(id * 7919)) FROM n; ANALYZE TABLE t"
+        f"INSERT INTO t SELECT CONCAT('é', id % 97), {BIG} + id, id, RPAD(id, 1088, HEX(id * 7919)) FROM n;"
+        "ANALYZE TABLE t"
     )
 
 
@@ -42,11 +44,11 @@ def write(chance: random.Random, cursor: Any) -> None:
     cursor.execute(f"SET SESSION binlog_row_image={chance.choice(('FULL', 'MINIMAL'))}")
     for statement in chance.choice(
         [
-            ["BEGIN", f"UPDATE t SET u = NULL WHERE id = {a} AND w = CONCAT('é', {a} % 97)",
-             f"UPDATE t SET u = {a} WHERE w = CONCAT('É', {b} % 97) AND id = {b}", "COMMIT"],
-            [f"UPDATE t SET w = CONCAT('É', {b} % 97) WHERE w = CONCAT('é', {a} % 97) AND id = {a}"],
-            [f"DELETE FROM t WHERE w = CONCAT('é', {a} % 97) AND id = {a}"],
-            [f"REPLACE INTO t VALUES (CONCAT('e', {a} % 97), {b}, NULL, 'new')"],
+            ["BEGIN", f"UPDATE t SET u = NULL WHERE id = {BIG + a} AND w = CONCAT('é', {a} % 97)",
+             f"UPDATE t SET u = {a} WHERE w = CONCAT('É', {b} % 97) AND id = {BIG + b}", "COMMIT"],
+            [f"UPDATE t SET w = CONCAT('É', {b} % 97) WHERE w = CONCAT('é', {a} % 97) AND id = {BIG + a}"],
+            [f"DELETE FROM t WHERE w = CONCAT('é', {a} % 97) AND id = {BIG + a}"],
+            [f"REPLACE INTO t VALUES (CONCAT('e', {a} % 97), {BIG + b}, NULL, 'new')"],
             [f"UPDATE n SET v = v + 1, id = -id WHERE id = {a}", f"DELETE FROM n WHERE id = {b}"],
         ]
     ):  # fmt: skip

@@ -66,6 +66,7 @@ from rplctl.target.base import (
     Target,
     no_such_table,
 )
+from rplctl.target.registry import value_form
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -446,10 +447,11 @@ def _events(images: Images) -> RowsEvents:
 
 def _delete(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
     """Rows with these keys, as far as they are there; how many were."""
-    columns, count = key_columns(model), 0
+    columns, form, count = key_columns(model), value_form(target.kind), 0
     for key in keys:
+        before = RowSet(columns, [tuple(form.stored([value])[0] for value in key)])
         try:
-            target.apply_change(RowChange(ChangeKind.DELETE, RowSet(columns, [key]), None), model)
+            target.apply_change(RowChange(ChangeKind.DELETE, before, None), model)
         except TargetError as error:
             if error.errno != er.KEY_NOT_FOUND:
                 raise
