@@ -92,6 +92,11 @@ class Channel:
         """The last whole report (verify/report_file.py)."""
         return self.run_folder / "verify.report"
 
+    @property
+    def undo_folder(self) -> Path:
+        """What `rplctl repair` changed, as SQL that takes it back (verify/undo.py); the operator's to remove."""
+        return self.run_folder / "undo"
+
     def lock_path(self, role: str) -> Path:
         """`receiver`, `applier` or `admin`: one holder each."""
         return self.run_folder / f"{role}.lock"

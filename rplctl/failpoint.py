@@ -54,6 +54,13 @@ CLONE_POINTS = frozenset(  # they need a living source, which `crash-test` has n
         "crash_clone_cancel_before_ledger",
     }
 )
+REPAIR_POINTS = frozenset(  # as those: tests/command/test_repair.py
+    {
+        "crash_repair_after_undo",
+        "crash_repair_before_commit",
+        "crash_repair_after_commit",
+    }
+)
 CRASH_POINTS = frozenset(
     {
         # commit (WL#3970), and its recovery
@@ -78,6 +85,7 @@ CRASH_POINTS = frozenset(
     }
 )
 
+_KNOWN = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS
 _armed: dict[str, int] | None = None  # point → passes left until it kills
 _watched: tuple[Path, ...] = ()  # what may arm more while we run
 _seen: tuple[int | None, ...] = ()  # their times of change when they were last read
@@ -118,7 +126,7 @@ def arm(run_folder: Path, text: str) -> None:
 
 def crash_point(name: str) -> None:
     """Kill this process here if the point is armed and its count is reached."""
-    assert name in CRASH_POINTS or name in CLONE_POINTS, name
+    assert name in _KNOWN, name
     armed = _armed_now()
     if name in armed:
         armed[name] -= 1
@@ -134,8 +142,8 @@ def parse_failpoints(text: str) -> dict[str, int]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, action = part.partition("=")
         verb, _, count = action.partition("@")
-        if name not in CRASH_POINTS | CLONE_POINTS:
-            known = ", ".join(sorted(CRASH_POINTS | CLONE_POINTS))
+        if name not in _KNOWN:
+            known = ", ".join(sorted(_KNOWN))
             raise ConfigError(f"'{name}' is not a crash point", hint=f"known are {known}")
         if verb != "kill" or not (count or "1").isdecimal() or count == "0":
             raise ConfigError(f"crash points: '{part}' says nothing to do", hint="write NAME=kill or NAME=kill@N")

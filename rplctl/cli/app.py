@@ -49,6 +49,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "clone": (),
     "show-clone": (),
     "verify": (),
+    "repair": (),
     "log-status": ("show-log-status",),
     "lock-instance": ("lock-instance-for-backup",),
     "unlock-instance": (),

@@ -139,7 +139,7 @@ class _Verify:
         self._rules = ReplicationFilter.from_config(config)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._rows = self._expected = 0
-        self._applied = _Applied(channel, repositories)
+        self._applied = Applied(channel, repositories)
 
     def run(self) -> VerifyResult:
         request, channel = self._request, self._channel
@@ -261,7 +261,7 @@ class _Verify:
                     return replace(totals, not_comparable="the target has no such table")
                 settler.side.target.check_table(known)
                 pair = Pair.of(model, known, settler.side.target.kind)
-                if why := _why_not(pair):
+                if why := why_not(pair):
                     return replace(totals, not_comparable=why)
                 with self._progress.table(name) as write:
                     spool = self._progress.spool(number)
@@ -292,7 +292,7 @@ class _Verify:
         model, _, create = read_table(about, model.database, model.name)
 
         def compared() -> tuple[TableModel | None, tuple[str, ...]]:
-            known = self._known(side, name)
+            known = self._applied.model(side, name)
             if known is None:
                 return None, (create.replace("CREATE TABLE ", f"CREATE TABLE {quote(name[0])}.", 1),)
             return known, side.drift(model, create, known)
@@ -305,15 +305,6 @@ class _Verify:
                 raise Altered
         return model, known, drift
 
-    def _known(self, side: TargetSide, name: TableName) -> TableModel | None:
-        """The model that the applier has of it."""
-        server = statement_target(side.target)
-        if server is not None:
-            return server.table_model(*name)
-        with mapped_errors(side.target.kind), self._repositories.engine().connect() as connection:
-            here = self._applied.executed()
-            return load_models(connection, self._channel.name, here).tables.get(name)
-
     def _moved(self, rows: int) -> None:
         with self._lock:
             self._rows += rows
@@ -324,7 +315,7 @@ class _Verify:
         self._says(VerifyProgress(len(self._names), done, self._rows, max(self._rows, self._expected), totals))
 
 
-def _why_not(pair: Pair) -> str:
+def why_not(pair: Pair) -> str:
     """Why two tables cannot be compared; ''."""
     if pair.is_of_servers:
         return ""
@@ -332,7 +323,7 @@ def _why_not(pair: Pair) -> str:
     return "" if theirs == ours else f"its columns are ({', '.join(theirs)}) on the source, ({', '.join(ours)}) here"
 
 
-class _Applied:
+class Applied:
     """See settle.Applied."""
 
     def __init__(self, channel: Channel, repositories: Repositories) -> None:
@@ -357,6 +348,19 @@ class _Applied:
         if APPLIER in running(self._channel):
             self._ran_at = now
         return now - self._ran_at < _RESTART_S
+
+    def model(self, side: TargetSide, name: TableName) -> TableModel | None:
+        """The one that the applier has of the target's table."""
+        server = statement_target(side.target)
+        if server is not None:
+            return server.table_model(*name)
+        return self.models().get(name)
+
+    def models(self) -> Mapping[TableName, TableModel]:
+        """All, where the target is no server."""
+        engine = self._repositories.engine()
+        with mapped_errors(engine.dialect.name), engine.connect() as connection:
+            return load_models(connection, self._channel.name, self.executed()).tables
 
 
 def first_differences(result: VerifyResult, count: int) -> Iterator[str]:

@@ -14,10 +14,11 @@ Recovery of mode marker: see marker.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Protocol
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, update
 
 from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
@@ -27,11 +28,15 @@ from rplctl.commit.resolve import open_two_phase
 from rplctl.commit.step import CommitMode, taken_over
 from rplctl.config import Config
 from rplctl.durable import Guard
+from rplctl.errors import LockBusy
 from rplctl.info import RelayLogInfo
 from rplctl.locks import gtid_map
+from rplctl.own_tables.tables import commit_marker
 from rplctl.repository import open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
+from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.table import compare_and_swap, stored_relay_log_info
+from rplctl.repository.tables import KEY, info_tables
 from rplctl.source.replica_id import replica_server_id
 from rplctl.target import mapped_errors
 
@@ -69,6 +74,27 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     if (files := binary_log_files(config, channel)) is not None:
         ledger.log = BinaryLog(files, config, replica_server_id(config, channel))
     return ledger
+
+
+def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
+    """For who writes beside the applier that runs: keeps the position where it is until the connection's transaction
+    ends, for a commit moves it first. None where no row of the target is the position (mode xa). Raises TargetError.
+    """
+    repository = open_relay_log_info(config, channel, lambda: engine)
+    table = info_tables(engine.dialect.name)[RELAY_LOG_INFO.table]
+    if repository.kind is not RepositoryKind.TABLE or not repository.is_transactional():
+        table = commit_marker(engine.dialect.name)
+        with mapped_errors(engine.dialect.name), engine.connect() as connection:
+            if read_marker(connection, channel.name)[0] is None:
+                return None
+    hold = update(table).where(table.c[KEY] == channel.name).values({KEY: channel.name})
+
+    def holds(connection: Connection) -> None:
+        with mapped_errors(engine.dialect.name):
+            if connection.execute(hold).rowcount != 1:
+                raise LockBusy("the position has just been taken away", channel=channel.name, hint="rplctl show-status")
+
+    return holds
 
 
 class TableLedger:

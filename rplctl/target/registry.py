@@ -3,6 +3,7 @@
     dialect    how to open it, what it says of errors, its logs, two phases and own tables (`dialect.Dialect`)
     form       in which form it wants its values (`value_form.ValueForm`); pure: Spark's tasks load it and no driver
     compared   its rows as `rplctl verify` compares them (`compared.ComparedRows`)
+    undo       its rows as SQL text, for `rplctl repair` (`undo.UndoSql`)
 
 Names are those of a URL's scheme and of SQLAlchemy's dialect. Invariant: a name that no line has is an error, never
 taken for another kind.
@@ -20,6 +21,7 @@ from rplctl.errors import ConfigError
 if TYPE_CHECKING:
     from rplctl.target.compared import ComparedRows
     from rplctl.target.dialect import Dialect
+    from rplctl.target.undo import UndoSql
     from rplctl.target.value_form import ValueForm
 
 
@@ -29,16 +31,25 @@ class Kind:
     form: str  # module with FORM
     also: tuple[str, ...] = ()  # other names
     compared: str = ""  # module with COMPARED; '' where rows come as they come from a source
+    undo: str = ""  # module with UNDO
 
 
 KINDS: dict[str, Kind] = {
-    "sqlite": Kind("rplctl.target.sqlite.dialect", "rplctl.target.sqlite.form", (), "rplctl.target.sqlite.compared"),
-    "mysql": Kind("rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",)),
+    "sqlite": Kind(
+        "rplctl.target.sqlite.dialect",
+        "rplctl.target.sqlite.form",
+        compared="rplctl.target.sqlite.compared",
+        undo="rplctl.target.sqlite.undo",
+    ),
+    "mysql": Kind(
+        "rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",), undo="rplctl.target.mysql.undo"
+    ),
     "postgresql": Kind(
         "rplctl.target.postgresql.dialect",
         "rplctl.target.postgresql.form",
         ("postgres",),
         "rplctl.target.postgresql.compared",
+        "rplctl.target.postgresql.undo",
     ),
 }
 
@@ -75,6 +86,13 @@ def compared_rows(name: str) -> ComparedRows | None:
     module = _kind(name).compared
     found: ComparedRows | None = import_module(module).COMPARED if module else None
     return found
+
+
+@cache
+def undo_sql(name: str) -> UndoSql:
+    """Raises ConfigError for a name that is no kind's."""
+    sql: UndoSql = import_module(_kind(name).undo).UNDO
+    return sql
 
 
 def _kind(name: str) -> Kind:

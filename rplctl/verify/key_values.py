@@ -7,10 +7,11 @@ which that is not sure nothing is looked up (`why_no_key`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from rplctl.result_set.columns import quote
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column
+from rplctl.target.registry import value_form
 from rplctl.verify.report_file import KeyValue
 
 Plain = int | float | str | bytes | None
@@ -40,12 +41,15 @@ def to_json(value: Plain) -> KeyValue:
     return text
 
 
-def from_json(value: KeyValue, column: Column) -> Plain:
-    """Back again. Raises ValueError."""
+def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
+    """Back again, as that kind of target has it. Raises ValueError."""
     if isinstance(value, dict):
         raw = bytes.fromhex(value["hex"])
         return raw if column.type in _BYTES else raw.decode("utf-8", "surrogateescape")
-    return int(value) if column.type in _NUMBERS and not column.is_unsigned_64 else value
+    if column.type not in _NUMBERS:
+        return value
+    plain: Any = value_form(kind).stored([int(value)])[0]
+    return plain  # type: ignore[no-any-return]
 
 
 def literal(value: Plain, column: Column) -> str:

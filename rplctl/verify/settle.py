@@ -74,9 +74,9 @@ class Settler:
         for _ in range(MOST_ROUNDS):
             if not keys:
                 break
-            with self._staged(pair, partial(rows_of_keys, self.source, pair, keys)) as touched:
+            with self.staged(pair, partial(rows_of_keys, self.source, pair, keys)) as touched:
                 staged, rows = self.side.read(pair, keys)
-                self._look(touched)
+                self.look(touched)
             found += _compared(pair, staged, rows, keys, touched)
             keys = [key for key in keys if key in touched]
         return Settlement(found, keys)
@@ -84,18 +84,18 @@ class Settler:
     def settle_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
         """Of a table without a key: how many rows are missing, how many extra, and whether it was in motion."""
         for _ in range(MOST_ROUNDS):
-            with self._staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as touched:
+            with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as touched:
                 staged, rows = self.side.count(pair, hashes)
-                self._look(touched)
+                self.look(touched)
             if not touched.is_all:
                 return (staged - rows).total(), (rows - staged).total(), False
         return 0, 0, True
 
-    def _look(self, touched: TouchedKeys) -> None:
+    def look(self, touched: TouchedKeys) -> None:
         touched.look_until(self.applied.executed(), _SOURCE_S, self.stopped)
 
     @contextmanager
-    def _staged(self, pair: Pair, rows: Callable[[str], Iterator[Images]]) -> Iterator[TouchedKeys]:
+    def staged(self, pair: Pair, rows: Callable[[str], Iterator[Images]]) -> Iterator[TouchedKeys]:
         """The source's rows are staged, and the target has all up to their place."""
         while not self.received.begin():
             if self.stopped(_POLL_S) or not self.applied.runs():
@@ -138,14 +138,14 @@ class Settler:
 
 
 def _not_running(why: str) -> NotRunning:
-    return NotRunning(f"the channel's threads do not run: {why}", hint="rplctl start, then rplctl verify")
+    return NotRunning(f"the channel's threads do not run: {why}", hint="rplctl start, then this again")
 
 
 def _compared(
     pair: Pair, staged: Sequence[Row], rows: Sequence[Row], keys: Iterable[Key], touched: TouchedKeys
 ) -> Iterator[Difference]:
     """A key may stand for several rows where only the source has it unique."""
-    wanted, found = _by_key(staged), _by_key(rows)
+    wanted, found = by_key(staged), by_key(rows)
     for key in dict.fromkeys([*keys, *wanted]):
         ours, theirs = wanted.get(key, []), found.get(key, [])
         if key in touched or Counter(ours) == Counter(theirs):
@@ -160,7 +160,7 @@ def _compared(
         yield Difference(pair.target.database, pair.target.name, kind, shown, columns)
 
 
-def _by_key(rows: Iterable[Row]) -> dict[Key, list[tuple[Any, ...]]]:
+def by_key(rows: Iterable[Row]) -> dict[Key, list[tuple[Any, ...]]]:
     found: dict[Key, list[tuple[Any, ...]]] = {}
     for key, cells in rows:
         found.setdefault(key, []).append(cells)

@@ -85,9 +85,9 @@ def _sum(buckets: Buckets, batches: Iterable[Batch]) -> None:
 def _settled(
     settler: Settler, pair: Pair, keys: list[Key], totals: Totals, write: Callable[[Iterable[Difference]], None]
 ) -> Totals:
-    at_once = _at_once(settler, pair)
-    for at in range(0, len(keys), at_once):
-        found = settler.settle(pair, keys[at : at + at_once])
+    count = at_once(settler, pair)
+    for at in range(0, len(keys), count):
+        found = settler.settle(pair, keys[at : at + count])
         write(found.differences)
         kinds = [difference.kind for difference in found.differences]
         totals = replace(
@@ -100,7 +100,7 @@ def _settled(
     return totals
 
 
-def _at_once(settler: Settler, pair: Pair) -> int:
+def at_once(settler: Settler, pair: Pair) -> int:
     names = ", ".join(f"x'{name.encode().hex()}'" for name in (pair.source.database, pair.source.name))
     found = settler.source.about(
         f"SELECT avg_row_length FROM information_schema.tables WHERE (table_schema, table_name) = ({names})"

@@ -45,6 +45,8 @@ BAD: list[tuple[str, int, str]] = [
     ("show-clone --channel nope", 4, "ERROR 3074"),
     ("verify --channel nope", 4, "ERROR 3074"),
     ("verify --threads 0", 2, "--threads 0"),
+    ("repair --channel nope", 4, "ERROR 3074"),
+    ("repair", 2, "rplctl verify writes one"),
     # CHANGE MASTER: nothing, or values out of range (MySQL manual)
     (CM, 2, "needs something to change"),
     (f"{CM} --master-host=", 2, "ERROR 1210: Incorrect arguments to MASTER_HOST"),

@@ -136,7 +136,7 @@ SLOW: dict[str, Prepare] = {
     "crash-test": ["crash-test", "--points", "switch_after_write"],
 }
 SERVES = {"serve"}  # tests/command/test_serve.py
-WITH_A_SOURCE = {"clone", "clone --cancel", "show-clone", "verify"}  # test_clone(_again), test_verify in tests/command
+WITH_A_SOURCE = {"clone", "clone --cancel", "show-clone", "verify", "repair"}  # in tests/command
 EXIT_CODES = {"check": 2, "doctor": 2}  # nothing runs here
 
 

@@ -486,6 +486,12 @@ def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: Tabl
     return replace(chunk, bulk=BulkRows(*parts))
 
 
+def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
+    """As `chunk_of_rows`, as that kind of target takes one by one."""
+    rows = TableRows(model, tuple(c.format for c in columns), images, _events(images), kind)
+    return inserted_chunk(rows, 0, framed=False).inserts[0]
+
+
 def _has_other_rows(name: TableName) -> TargetError:
     return TargetError(
         f"{'.'.join(name)} holds rows that the copy did not bring: somebody else writes into it",

@@ -11,7 +11,7 @@ import rplctl
 from rplctl.command.selftest.crash_cases import MODES, all_cases, check_names, outcomes
 from rplctl.demo.crash_log import KINDS
 from rplctl.errors import UsageError
-from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS
+from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS, REPAIR_POINTS
 
 TARGETS = ("sqlite", "mysql", "postgresql")
 
@@ -24,7 +24,7 @@ def test_a_server_is_walked_through_every_point(target: str) -> None:
 def test_the_registry_holds_exactly_the_points_that_the_program_passes() -> None:
     sources = (path.read_text() for path in Path(rplctl.__file__).parent.rglob("*.py"))
     passed = {name for text in sources for name in re.findall(r'crash_point\("(\w+)"\)', text)}
-    assert passed == CRASH_POINTS | CLONE_POINTS
+    assert passed == CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,0 +1,252 @@
+"""`repair`: the keys that a verify's report says differ are mended, while the channel runs (man rplctl-design).
+
+Which of its tables, and whether mending is the way, is decided here; `rplctl.verify.mend` does it. Invariant: of the
+target nothing is written but rows that differ now, and what they were is in the undo SQL before.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.channel import Channel, hold_lock
+from rplctl.clone.received import Received
+from rplctl.command.channel.context import one_engine, open_repositories, read_master_info
+from rplctl.command.show_clone import cloned
+from rplctl.command.verify import Applied, why_not
+from rplctl.commit.position_store import position_holder
+from rplctl.config import Config
+from rplctl.errors import NotRunning, SourceError, TargetError, UsageError
+from rplctl.locks import read_lock
+from rplctl.own_tables.clones import LEFT_OUT
+from rplctl.schema.source_catalog import read_table
+from rplctl.schema.statement import TableName
+from rplctl.target import open_target, statement_target
+from rplctl.target.base import ForeignKeyTarget
+from rplctl.verify.key_values import Key, from_json
+from rplctl.verify.mend import AT_ONCE, Mender, Outcome
+from rplctl.verify.pair import Pair
+from rplctl.verify.report_file import Difference, Kind, Report, Totals, read_report
+from rplctl.verify.settle import Altered, Settler
+from rplctl.verify.source_side import open_source
+from rplctl.verify.table import at_once
+from rplctl.verify.target_side import open_side
+from rplctl.verify.undo import UndoFolder
+
+MOST_DIFFERING: Final = 0.2  # of a table's rows; beyond, a copy is the shorter way
+_GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.BAD_FIELD_ERROR, er.SLAVE_CONVERSION_FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedTable:
+    """Keys: `Reported` ones, `Equal` by now, rows that were written, `Left_over` ones and why; of a dry run what would
+    be.
+    """
+
+    Database_name: str
+    Table_name: str
+    Reported: int
+    Equal: int = 0
+    Inserted: int = 0
+    Deleted: int = 0
+    Updated: int = 0
+    Left_over: int = 0
+    Note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult:
+    """`undo`: the folder of the SQL that takes it back; None when nothing was written."""
+
+    channel: str
+    tables: tuple[RepairedTable, ...]
+    undo: Path | None
+
+    @property
+    def is_whole(self) -> bool:
+        return not any(table.Left_over for table in self.tables)
+
+
+Says = Callable[[int, int], None]  # keys done, of so many
+
+
+@one_engine()
+def repair(
+    config: Config,
+    channel_name: str,
+    report: Path | None = None,
+    *,
+    dry_run: bool = False,
+    says: Says = lambda *_: None,
+) -> RepairResult:
+    """`report`: without, the last verify's. Raises UsageError, SourceError, TargetError, NotRunning, LockBusy;
+    WaitTimeout for an applier that stands still.
+    """
+    channel = Channel(channel_name, config.datadir)
+    repositories = open_repositories(config, channel_name)
+    master = read_master_info(repositories, channel_name)
+    if master.master_binlog_dir:
+        raise UsageError("a folder of binary logs has no rows to repair from")
+    with hold_lock(channel, "verify"), ExitStack() as opened:
+        found = _report_of(channel, report)
+        applied = Applied(channel, repositories)
+        if not applied.runs():
+            raise NotRunning("rows are mended where the applier is, and it does not run", hint="rplctl start")
+        rows = cloned(repositories, channel_name)
+        away = {row.name for row in rows if row.is_open or row.State == LEFT_OUT}
+        try:
+            source = opened.enter_context(open_source(config, master))
+        except SourceError as error:
+            error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl repair"
+            raise
+        side = opened.enter_context(closing(open_side(config.target_url)))
+        target = opened.enter_context(closing(open_target(config.target_url)))
+        lock = opened.enter_context(closing(read_lock(config.datadir)))
+        received = Received(channel, source.server_id, by_gtid=master.uses_gtid)
+        settler = Settler(source, side, received, applied, _wait)
+        undo = UndoFolder(channel.undo_folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+        mender = Mender(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
+        work = _Repair(mender, applied, ReplicationFilter.from_config(config), away, says)
+        tables = tuple(work.tables(found))
+        return RepairResult(channel_name, tables, undo.path if undo.is_used else None)
+
+
+def _report_of(channel: Channel, path: Path | None) -> Report:
+    """Raises UsageError."""
+    try:
+        found = read_report(path or channel.verify_report_path)
+    except FileNotFoundError:
+        text = f"there is no report {path}" if path else "there is no report of a verify"
+        raise UsageError(text, hint="rplctl verify writes one") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", hint="rplctl verify writes one") from error
+    if found.header.channel != channel.name:
+        raise UsageError(f"{found.path} is a report of channel '{found.header.channel}'")
+    return found
+
+
+def _wait(seconds: float) -> bool:
+    """See Settler.stopped: a signal ends us as it is."""
+    time.sleep(seconds)
+    return False
+
+
+class _Repair:
+    def __init__(
+        self, mender: Mender, applied: Applied, rules: ReplicationFilter, away: set[TableName], says: Says
+    ) -> None:
+        self._mender, self._applied, self._rules, self._away, self._says = mender, applied, rules, away, says
+        self._done = self._reported = 0
+        self._rests: bool | None = None  # of foreign keys
+
+    def tables(self, report: Report) -> Iterator[RepairedTable]:
+        totals = {(found.database, found.table): found for found in report.totals if found.differences}
+        self._reported = sum(found.differences for found in totals.values())
+        differing = groupby(report.differences(), lambda found: (found.database, found.table))
+        for name, found in differing:
+            yield self._table(totals.pop(name), found)
+        for name, left in totals.items():
+            yield _left(left, f"it has no key: {_clone(name)}")
+
+    def _table(self, totals: Totals, found: Iterator[Difference]) -> RepairedTable:
+        name, out = (totals.database, totals.table), Outcome()
+        if why := self._why_not(totals):
+            return _left(totals, why)
+        try:
+            pair = self._pair(name)
+            if isinstance(pair, str):
+                return _left(totals, pair)
+            self._mend(pair, found, out)
+        except (Altered, SourceError, TargetError) as error:
+            if not isinstance(error, Altered) and error.errno not in _GONE:
+                raise
+            done = out.equal + out.inserted + out.deleted + out.updated + out.left.total()
+            out.left["not mended, for the table was altered: rplctl verify"] += totals.differences - done
+        note = "; ".join(f"{count} {why}" for why, count in out.left.items())
+        return RepairedTable(
+            *name, totals.differences, out.equal, out.inserted, out.deleted, out.updated, out.left.total(), note
+        )
+
+    def _why_not(self, totals: Totals) -> str:
+        name = totals.database, totals.table
+        if totals.differences > MOST_DIFFERING * totals.rows:
+            return f"more than {MOST_DIFFERING:.0%} of it differ: {_clone(name)}"
+        if name in self._away or not self._rules.accepts_rows(*name):
+            return "its rows are not replicated now: rplctl show-clone"
+        return ""
+
+    def _pair(self, name: TableName) -> Pair | str:
+        """Or why it cannot be mended."""
+        settler = self._mender.settler
+        model, _, _ = read_table(settler.source.about, self._rules.original(name[0]), name[1])
+        known = self._applied.model(settler.side, name)
+        if known is None:
+            return "the target has no such table: rplctl clone"
+        settler.side.target.check_table(known)
+        server = statement_target(settler.side.target)
+        if server is None and self._acts_on_others(name):
+            return (
+                "foreign keys act on what hangs on its rows: GRANT SET ON PARAMETER session_replication_role TO the "
+                "target's user"
+            )
+        if server is not None and server.wants_replay(known):
+            return "triggers, or a history of its own, would act on what is mended"
+        if server is not None and not server.is_transactional(known):
+            return f"its engine takes nothing back: {_clone(name)}"
+        pair = Pair.of(model, known, settler.side.target.kind)
+        if not pair.key:
+            return f"{pair.why_keyless or 'it has no key'}: {_clone(name)}"
+        return why_not(pair) or pair
+
+    def _acts_on_others(self, name: TableName) -> bool:
+        """Whether foreign keys of others may not rest when its rows go."""
+        target = self._mender.target
+        if self._rests is None:
+            target.begin(foreign_keys=False)
+            self._rests = not isinstance(target, ForeignKeyTarget) or target.follow_foreign_keys(False, {})
+            target.rollback()
+        keys = (key for model in self._applied.models().values() for key in model.foreign_keys if key.acts)
+        return not self._rests and any((key.ref_database, key.ref_table) == name for key in keys)
+
+    def _mend(self, pair: Pair, found: Iterator[Difference], out: Outcome) -> None:
+        mender = self._mender
+        count = min(AT_ONCE, at_once(mender.settler, pair))
+        while some := list(islice(found, count)):
+            keys: dict[Key, Kind] = {}
+            for difference in some:
+                if (key := _key(pair, difference)) is not None:
+                    keys[key] = difference.kind
+            if len(keys) < len(some):
+                out.left["of another key than the table has: rplctl verify"] += len(some) - len(keys)
+            mender.mend(pair, keys, out)
+            self._done += len(some)
+            self._says(self._done, self._reported)
+        mender.finish(pair, out)
+
+
+def _key(pair: Pair, found: Difference) -> Key | None:
+    """None where the report has another key of the table."""
+    names = [pair.names[c] for c in pair.key]
+    if {*found.key} != {*names}:
+        return None
+    columns = zip(names, pair.key_columns, strict=True)
+    try:
+        return tuple(from_json(found.key[name], column, pair.kind) for name, column in columns)
+    except ValueError:
+        return None
+
+
+def _left(totals: Totals, why: str) -> RepairedTable:
+    return RepairedTable(totals.database, totals.table, totals.differences, Left_over=totals.differences, Note=why)
+
+
+def _clone(name: TableName) -> str:
+    return f"rplctl clone --tables {'.'.join(name)} --replace"

@@ -1,0 +1,46 @@
+"""PostgreSQL's rows as SQL text: what each type prints, quoted, is what it reads."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import Target
+from rplctl.target.ddl_parts import quote
+from rplctl.target.postgresql.connection import mapped_errors
+from rplctl.target.postgresql.ddl_type import table
+from rplctl.target.postgresql.values import parameter
+
+
+class PostgresqlUndo:
+    """See target.undo.UndoSql."""
+
+    begin = "BEGIN;\nSET LOCAL standard_conforming_strings = on;\nSET CONSTRAINTS ALL DEFERRED;\n"
+    end = "COMMIT;\n"
+
+    def table(self, model: TableModel) -> str:
+        return table(model)
+
+    def column(self, column: Column) -> str:
+        return quote(column.name)
+
+    def literal(self, value: Any, column: Column) -> str:
+        return "'" + (parameter(value, column) or "").replace("'", "''") + "'"
+
+    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+        name = table(model).replace("'", "''")
+        found = self.rows(
+            target,
+            f"SELECT attname FROM pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0"
+            " AND NOT attisdropped AND attgenerated = '' ORDER BY attnum",
+        )
+        return {quote(column): f"quote_nullable({quote(column)}::text)" for (column,) in found}
+
+    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
+        driver: Any = target.connection.connection.driver_connection
+        with mapped_errors():
+            found: list[tuple[Any, ...]] = driver.execute(sql.encode()).fetchall()
+        return found
+
+
+UNDO: Final = PostgresqlUndo()

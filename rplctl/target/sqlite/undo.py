@@ -1,0 +1,52 @@
+"""SQLite's rows as SQL text, as its own shell writes them: by the type that a value has, not its column."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rplctl.schema.model import Column, TableModel
+from rplctl.target.base import Target
+from rplctl.target.ddl_parts import quote
+from rplctl.target.sqlite.ddl import table
+from rplctl.target.sqlite.errors import mapped_errors
+
+
+class SqliteUndo:
+    """See target.undo.UndoSql."""
+
+    begin = "PRAGMA foreign_keys=OFF;\nBEGIN;\n"
+    end = "COMMIT;\n"
+
+    def table(self, model: TableModel) -> str:
+        return table(model)
+
+    def column(self, column: Column) -> str:
+        return quote(column.name)
+
+    def literal(self, value: Any, column: Column) -> str:
+        if isinstance(value, bytes):
+            return f"x'{value.hex()}'"
+        if not isinstance(value, str):
+            return repr(value)
+        raw = value.encode("utf-8", "surrogateescape")
+        return "'" + value.replace("'", "''") + "'" if value.isprintable() else f"CAST(x'{raw.hex()}' AS TEXT)"
+
+    def literals(self, target: Target, model: TableModel) -> dict[str, str]:
+        """Text with what is no printable ASCII in it goes as bytes: quote() ends at a NUL."""
+        found = self.rows(target, f"PRAGMA main.table_xinfo({table(model)})")
+        names = [quote(name) for _, name, *_, hidden in found if not hidden]
+        as_bytes = "typeof({0}) = 'text' AND ({0} GLOB '*[^ -~]*' OR length({0}) <> length(CAST({0} AS BLOB)))"
+        text = (
+            f"CASE WHEN {as_bytes} THEN 'CAST(x''' || hex({{0}}) || ''' AS TEXT)'"
+            " WHEN {0} IN (9e999, -9e999) THEN replace(CAST({0} AS TEXT), 'Inf', '9e999') ELSE quote({0}) END"
+        )
+        return {name: text.format(name) for name in names}
+
+    def rows(self, target: Target, sql: str) -> list[tuple[Any, ...]]:
+        driver: Any = target.connection.connection.driver_connection
+        with mapped_errors():
+            found: list[tuple[Any, ...]] = driver.execute(sql).fetchall()
+        return found
+
+
+UNDO: Final = SqliteUndo()

@@ -1,0 +1,298 @@
+"""Keys that differ are mended: the target's rows become the source's, a transaction at a time, while the channel runs.
+
+The source's rows are read at a place L of its log, and staged, as a verify does it (`settle`). Then, of the target:
+
+    1  the position's row is written as it is: the applier, whose commits move it first, waits for our end (design D4)
+    2  keys that the relay log touches behind L go round again; rows that are equal are left alone: the target decides
+    3  the undo SQL is written, durable
+    4  what is extra is deleted, what differs updated in the columns that do, what is missing inserted: strictly
+    5  keys that were touched meanwhile take all of it back (mode xa: its position lies outside and holds nobody)
+    6  COMMIT
+
+Invariant: a row is written only while the source's row at L is the source's row at the target's position, and is the
+same row then. So the applier need not stand still, and a repair that is killed anywhere has done some of its
+transactions whole. Foreign keys rest, for what they did on the source is in its rows; where they may not, the caller
+keeps away from tables whose rows take others along.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.applier.apply.clone_load import rows_of_images
+from rplctl.errors import LockBusy, RplError, TargetError
+from rplctl.event.images import Images
+from rplctl.failpoint import crash_point
+from rplctl.locks import RwLock
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Target
+from rplctl.target.registry import undo_sql
+from rplctl.verify.key_values import Key
+from rplctl.verify.log_keys import TouchedKeys
+from rplctl.verify.pair import Pair, keys_of_images
+from rplctl.verify.report_file import Kind
+from rplctl.verify.settle import MOST_ROUNDS, Settler, by_key
+from rplctl.verify.source_side import rows_of_keys
+from rplctl.verify.undo import NoUndo, UndoFolder, UndoText
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+AT_ONCE: Final = 1000
+_MOST_REFUSED: Final = 20  # rows that a transaction loses one by one; then what is left of it is put off
+_MOST_TRIES: Final = 50
+_BETWEEN_TRIES_S: Final = 0.05
+_IN_MOTION: Final = "written to each time they were looked at: rplctl repair"
+_BLOCKED: Final = "a row that is not in the report has their place in a unique key: rplctl verify"
+_OTHER: Final = "no longer as the report says: rplctl verify"
+_OF_PARENTS: Final = frozenset({er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2})
+Suspects = Mapping[Key, Kind]
+Cells = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`row`: the source's; None where the target's is extra. `columns`: that differ."""
+
+    key: Key
+    kind: Kind
+    row: Row | None
+    columns: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Of one table, in keys. `equal`: left alone. `blocked`: by rows that others hold; why. `left`: why not mended."""
+
+    equal: int = 0
+    inserted: int = 0
+    deleted: int = 0
+    updated: int = 0
+    blocked: dict[Key, Kind] = field(default_factory=dict)
+    left: Counter[str] = field(default_factory=Counter)
+
+    def add(self, faults: Sequence[Fault]) -> None:
+        kinds = Counter(fault.kind for fault in faults)
+        self.inserted += kinds["missing"]
+        self.deleted += kinds["extra"]
+        self.updated += kinds["different"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """`rows`: the source's, as the target takes them. `apart`: what differs is deleted and inserted, not updated."""
+
+    pair: Pair
+    rows: Mapping[Key, Row]
+    touched: TouchedKeys
+    apart: bool
+
+
+class _Refused(Exception):
+    """A row, by the target."""
+
+    def __init__(self, key: Key, error: TargetError) -> None:
+        super().__init__(error.message)
+        self.key, self.error = key, error
+
+
+class _Touched(Exception):
+    """A row that is written already, by the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mender:
+    """`target`: a connection of our own, without the fence. `hold`: see commit.position_store.position_holder. `lock`:
+    held for as long as a transaction takes. `dry_run`: all but the writing.
+    """
+
+    settler: Settler
+    target: Target
+    hold: Callable[[Connection], None] | None
+    undo: UndoFolder
+    lock: RwLock
+    dry_run: bool
+
+    def mend(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool = False) -> None:
+        """Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning."""
+        for _ in range(MOST_ROUNDS):
+            if not keys:
+                return
+            keys = self._round(pair, keys, out, apart=apart)
+        out.left[_IN_MOTION] += len(keys)
+
+    def finish(self, pair: Pair, out: Outcome) -> None:
+        """Rows that stood in each other's way: what differs is deleted first, and then inserted. Raises as `mend`."""
+        while out.blocked:
+            before, out.blocked = out.blocked, {}
+            names = list(before)
+            for at in range(0, len(names), AT_ONCE):
+                self.mend(pair, {key: before[key] for key in names[at : at + AT_ONCE]}, out, apart=True)
+            if len(out.blocked) >= len(before):
+                out.left[_BLOCKED] += len(out.blocked)
+                out.blocked = {}
+
+    def _round(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool) -> Suspects:
+        """The keys that were touched meanwhile."""
+        images: list[Images] = []
+
+        def rows(locking: str) -> Iterator[Images]:
+            for some in rows_of_keys(self.settler.source, pair, list(keys), locking):
+                images.append(some)
+                yield some
+
+        with self.settler.staged(pair, rows) as touched:
+            staged = _Staged(pair, _rows(pair, images, self.target.kind), touched, apart)
+            return self._mended(staged, dict(keys), out)
+
+    def _mended(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:
+        tries = 0
+        while left:
+            try:
+                return self._transact(staged, left, out)
+            except _Refused as refused:
+                _leave(left, refused, out, puts_off=not staged.apart)
+            except _Touched:
+                pass
+            except (LockBusy, TargetError) as error:
+                if error.errno in _OF_PARENTS and not error.transient:
+                    return self._halves(staged, left, out, error)
+                tries += 1
+                if not (error.transient or isinstance(error, LockBusy)) or tries > _MOST_TRIES:
+                    raise
+                self.target.reconnect()
+                self.settler.stopped(_BETWEEN_TRIES_S)
+        return {}
+
+    def _halves(self, staged: _Staged, left: dict[Key, Kind], out: Outcome, error: RplError) -> Suspects:
+        """Of what a COMMIT refused, where foreign keys may not rest."""
+        if len(left) == 1:
+            out.left[f"{error.message} {error.hint}".strip()] += 1
+            return {}
+        names = list(left.items())
+        middle = len(names) // 2
+        parts = dict(names[:middle]), dict(names[middle:])
+        return {key: kind for part in parts for key, kind in self._mended(staged, part, out).items()}
+
+    def _transact(self, staged: _Staged, keys: Suspects, out: Outcome) -> Suspects:
+        """All that is mended in one; the keys that were touched before."""
+        touched = staged.touched
+        with self.lock.shared():
+            try:
+                if not self.dry_run:
+                    self._begin()
+                ours, theirs = self.settler.side.read(staged.pair, list(keys))
+                self.settler.look(touched)
+                again = {key: kind for key, kind in keys.items() if key in touched}
+                judged = {key: kind for key, kind in keys.items() if key not in again}
+                faults, odd = _faults(staged, judged, by_key(ours), by_key(theirs))
+                if faults and not self.dry_run:
+                    self._write(staged, faults)
+                    self.target.commit()
+                    crash_point("crash_repair_after_commit")
+            finally:
+                self.target.rollback()
+        out.add(faults)
+        out.equal += len(judged) - len(faults) - odd
+        if odd:
+            out.left[_OTHER] += odd
+        return again
+
+    def _begin(self) -> None:
+        """At a position that stays as it is until we end."""
+        self.target.begin(foreign_keys=False)
+        if self.hold is not None:
+            self.hold(self.target.connection)
+
+    def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
+        """Not committed. Raises _Refused, _Touched; then the undo SQL is gone, too."""
+        inserted, deleted, updated = (
+            [fault for fault in faults if fault.kind == kind] for kind in ("missing", "extra", "different")
+        )
+        pair = staged.pair
+        undo = UndoText(undo_sql(self.target.kind), self.target, pair)
+        replaced, updated = (updated, []) if staged.apart else ([], updated)
+        try:
+            text = undo.of(_keys(inserted), _keys([*deleted, *replaced]), _keys(updated))
+        except NoUndo as error:
+            raise _Refused(error.key, TargetError(error.why)) from error
+        path = self.undo.write(text)
+        crash_point("crash_repair_after_undo")
+        try:
+            for fault in (*deleted, *replaced):
+                self._change(pair, fault, ChangeKind.DELETE, ())
+            for fault in updated:
+                self._change(pair, fault, ChangeKind.UPDATE, fault.columns)
+            for fault in (*replaced, *inserted):
+                self._change(pair, fault, ChangeKind.INSERT, tuple(range(pair.width)))
+            staged.touched.look()
+            if any(fault.key in staged.touched for fault in faults):
+                raise _Touched
+        except BaseException:
+            self.undo.drop(path)
+            raise
+        crash_point("crash_repair_before_commit")
+
+    def _change(self, pair: Pair, fault: Fault, kind: ChangeKind, columns: tuple[int, ...]) -> None:
+        before = RowSet(pair.key, [fault.key]) if kind is not ChangeKind.INSERT else None
+        after = None
+        if fault.row is not None and columns:
+            after = RowSet(columns, [tuple(fault.row[c] for c in columns)])
+        try:
+            self.target.apply_change(RowChange(kind, before, after), pair.target)
+        except TargetError as error:
+            if error.transient:
+                raise
+            raise _Refused(fault.key, error) from error
+
+
+def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: bool) -> None:
+    """What was refused; many of them put off all that is left of the transaction."""
+    kind = left.pop(refused.key)
+    if refused.error.errno != er.DUP_ENTRY:
+        out.left[refused.error.message] += 1
+        return
+    out.blocked[refused.key] = kind
+    if puts_off and len(out.blocked) % _MOST_REFUSED == 0:
+        out.blocked.update(left)
+        left.clear()
+
+
+def _faults(
+    staged: _Staged, keys: Suspects, wanted: Mapping[Key, list[Cells]], found: Mapping[Key, list[Cells]]
+) -> tuple[list[Fault], int]:
+    """How many keys are no fault of the kind that the report says: nothing is deleted that it does not call extra."""
+    faults, odd = [], 0
+    for key, kind in keys.items():
+        one, other = wanted.get(key, []), found.get(key, [])
+        if Counter(one) == Counter(other):
+            continue
+        if len(one) > 1 or len(other) > 1 or (key not in staged.rows if one else kind != "extra"):
+            odd += 1
+        elif not one:
+            faults.append(Fault(key, "extra", None))
+        elif not other:
+            faults.append(Fault(key, "missing", staged.rows[key]))
+        else:
+            columns = tuple(c for c in range(staged.pair.width) if one[0][c] != other[0][c])
+            faults.append(Fault(key, "different", staged.rows[key], columns))
+    return faults, odd
+
+
+def _rows(pair: Pair, images: Sequence[Images], kind: str) -> dict[Key, Row]:
+    """The source's, as the target takes them."""
+    columns = pair.selected()
+    formats, found = [column.format for column in columns], dict[Key, Row]()
+    for some in images:
+        keys = keys_of_images(some, formats, pair, np.arange(len(some.cell_start)))
+        found.update(zip(keys, rows_of_images(some, columns, pair.target, kind).rows, strict=True))
+    return found
+
+
+def _keys(faults: Sequence[Fault]) -> list[Key]:
+    return [fault.key for fault in faults]

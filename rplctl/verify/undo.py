@@ -1,0 +1,94 @@
+"""What a repair changes is first written as the SQL that takes it back: a file a transaction, by name the last first.
+
+Invariant: a file is whole, durable and for its owner alone before the first row is changed; it may be run again, and of
+a transaction that was cut off it changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rplctl.durable import private_folder, remove_file, replace_file
+from rplctl.target.base import Target
+from rplctl.target.undo import UndoSql
+from rplctl.verify.key_values import Key
+from rplctl.verify.pair import Pair
+
+_MOST: Final = 999_999_999
+
+
+class NoUndo(Exception):
+    """Of the row with that key, and why."""
+
+    def __init__(self, key: Key, why: str) -> None:
+        super().__init__(why)
+        self.key, self.why = key, why
+
+
+class UndoFolder:
+    """`path` is made with the first file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._count = path, 0
+
+    @property
+    def is_used(self) -> bool:
+        return self._count > 0
+
+    def write(self, text: str) -> Path:
+        """Raises OSError."""
+        self._count += 1
+        path = private_folder(self.path) / f"{_MOST - self._count}.sql"
+        replace_file(path, text.encode())
+        return path
+
+    def drop(self, path: Path) -> None:
+        """Of a transaction that was rolled back."""
+        remove_file(path)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoText:
+    """Of one transaction of a table, in whose rows the target's key values are those of `Pair.key`."""
+
+    sql: UndoSql
+    target: Target
+    pair: Pair
+
+    def of(self, inserted: Iterable[Key], deleted: Iterable[Key], updated: Iterable[Key]) -> str:
+        """Rows that will be inserted, deleted (also to be inserted anew) or updated. Raises NoUndo, TargetError."""
+        name = self.sql.table(self.pair.target)
+        literals = self.sql.literals(self.target, self.pair.target)
+        gone = [f"DELETE FROM {name} WHERE {self._where(key)};\n" for key in inserted]
+        back, changed = [], []
+        for keys, is_deleted in ((deleted, True), (updated, False)):
+            for key in keys:
+                row = self._row(key, literals)
+                if is_deleted:
+                    gone.append(f"DELETE FROM {name} WHERE {self._where(key)};\n")
+                    back.append(f"INSERT INTO {name} ({', '.join(row)}) VALUES ({', '.join(row.values())});\n")
+                else:
+                    sets = ", ".join(f"{column} = {value}" for column, value in row.items())
+                    changed.append(f"UPDATE {name} SET {sets} WHERE {self._where(key)};\n")
+        return "".join((self.sql.begin, *gone, *changed, *back, self.sql.end))
+
+    def _where(self, key: Key) -> str:
+        columns = [self.pair.target.columns[c] for c in self.pair.key]
+        return " AND ".join(
+            f"{self.sql.column(column)} = {self.sql.literal(value, column)}"
+            for column, value in zip(columns, key, strict=True)
+        )
+
+    def _row(self, key: Key, literals: Mapping[str, str]) -> dict[str, str]:
+        name = self.sql.table(self.pair.target)
+        found = self.sql.rows(
+            self.target, f"SELECT {', '.join(literals.values())} FROM {name} WHERE {self._where(key)}"
+        )
+        if len(found) != 1:
+            raise NoUndo(key, "its key stands for several rows")
+        if None in found[0]:  # what no packet holds
+            raise NoUndo(key, "too large to be written down before")
+        return dict(zip(literals, found[0], strict=True))

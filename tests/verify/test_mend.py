@@ -1,0 +1,137 @@
+"""What is mended, what is put off, what is left: on a SQLite file, with a source that is a dictionary."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rplctl.channel import Channel
+from rplctl.locks import read_lock
+from rplctl.schema.model import Column, Key, KeyPart, TableModel
+from rplctl.target import open_target
+from rplctl.verify import mend
+from rplctl.verify.mend import Mender, Outcome
+from rplctl.verify.pair import Pair
+from rplctl.verify.undo import UndoFolder
+
+COLUMNS = (Column("id", "int", nullable=False), Column("u", "varchar", 9), Column("v", "int"))
+KEYS = (Key("PRIMARY", "primary", (KeyPart("id"),)), Key("u", "unique", (KeyPart("u"),)))
+MODEL = TableModel("d", "t", COLUMNS, KEYS)
+PAIR = Pair.of(MODEL, MODEL, "sqlite")
+
+
+class Stage:
+    """A source's rows, a target, and between them what a settlement does. `touches`: keys that the source changes once
+    the look of that number is taken.
+    """
+
+    source = None
+
+    def __init__(self, path: Path, ours: dict[int, tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
+        self.ours, self.touches = ours, dict[int, set[tuple[int]]]()
+        self.side, self.touched, self.looks = self, set[tuple[int]](), 0
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection.execute("PRAGMA journal_mode=WAL")
+        self.connection.execute("CREATE TABLE d__t (id INT PRIMARY KEY, u TEXT UNIQUE, v INT, own INT DEFAULT 7)")
+        self.connection.executemany("INSERT INTO d__t (id, u, v) VALUES (?, ?, ?)", theirs)
+
+    @contextmanager
+    def staged(self, pair: Pair, rows: object) -> Iterator[Stage]:
+        self.touched = set()
+        yield self
+
+    def read(self, pair: Pair, keys: list[tuple[int]]) -> tuple[list[Any], list[Any]]:
+        return [((n,), self.ours[n]) for (n,) in keys if n in self.ours], [
+            (key, row) for key in keys for row in self.connection.execute("SELECT id, u, v FROM d__t WHERE id = ?", key)
+        ]
+
+    def look(self, touched: object = None) -> None:
+        self.looks += 1
+        self.touched |= self.touches.pop(self.looks, set())
+
+    def __contains__(self, key: tuple[int]) -> bool:
+        return key in self.touched
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return self.connection.execute("SELECT id, u, v FROM d__t ORDER BY id").fetchall()
+
+    def stopped(self, _: float) -> bool:
+        return False
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    opened: list[Any] = []
+
+    def make(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> tuple[Stage, Mender]:
+        path = tmp_path / "t.db"
+        stage = Stage(path, {row[0]: row for row in ours}, theirs)
+        monkeypatch.setattr(mend, "_rows", lambda *_: {(n,): row for n, row in stage.ours.items()})
+        target, lock = open_target(f"sqlite:///{path}"), read_lock(Channel("", tmp_path).datadir)
+        opened.extend((stage.connection, target, lock))
+        return stage, Mender(stage, target, None, UndoFolder(tmp_path / "undo"), lock, False)  # type: ignore[arg-type]
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+def back(stage: Stage, mender: Mender) -> list[tuple[Any, ...]]:
+    for path in sorted(mender.undo.path.iterdir()):
+        stage.connection.executescript(path.read_text())
+    return stage.rows()
+
+
+def test_rows_that_traded_a_unique_value_are_mended_from_batches_apart(made: Any) -> None:
+    ours = [(1, "a", 1), (2, "b", 2), (3, "c", 3), (4, "d", 4)]
+    theirs = [(1, "b", 1), (2, "a", 2), (3, "c", 0), (9, "d", 9)]
+    stage, mender = made(ours, theirs)
+    stage.connection.execute("UPDATE d__t SET own = id")
+    out = Outcome()
+    for key, kind in ((1, "different"), (2, "different"), (3, "different"), (4, "missing"), (9, "extra")):
+        mender.mend(PAIR, {(key,): kind}, out)
+    assert set(out.blocked) == {(1,), (2,), (4,)}
+    mender.finish(PAIR, out)
+    assert (out.inserted, out.deleted, out.updated, out.left.total()) == (1, 1, 3, 0)
+    assert stage.rows() == ours
+    assert stage.connection.execute("SELECT own FROM d__t WHERE id = 3").fetchall() == [(3,)]
+    assert back(stage, mender) == theirs
+    assert stage.connection.execute("SELECT own FROM d__t ORDER BY id").fetchall() == [(1,), (2,), (3,), (9,)]
+    assert back(stage, mender) == theirs  # again
+
+
+def test_what_the_source_touches_goes_round_again_and_is_taken_back(made: Any) -> None:
+    stage, mender = made([(1, "a", 1), (2, "b", 2)], [(1, "a", 0), (2, "b", 0)])
+    stage.touches = {1: {(1,)}, 2: {(2,)}}  # the second look is behind the writing
+    out = Outcome()
+    mender.mend(PAIR, {(1,): "different", (2,): "different"}, out)
+    assert (out.updated, out.equal, out.left.total()) == (2, 0, 0)
+    assert len(list(mender.undo.path.iterdir())) == 1
+    stage.connection.execute("UPDATE d__t SET v = 0 WHERE id = 2")
+    stage.touches = {number: {(2,)} for number in range(stage.looks, stage.looks + 20)}
+    mender.mend(PAIR, {(1,): "different", (2,): "different"}, out)
+    assert (out.updated, out.equal) == (2, 1) and [*out.left.values()] == [1]
+    assert stage.rows()[1] == (2, "b", 0)
+
+
+def test_nothing_is_deleted_that_the_report_does_not_call_extra(made: Any) -> None:
+    stage, mender = made([(2, "x", 2)], [(1, "a", 0), (3, "x", 3)])
+    out = Outcome()
+    mender.mend(PAIR, {(1,): "different", (2,): "missing"}, out)
+    mender.finish(PAIR, out)
+    assert stage.rows() == [(1, "a", 0), (3, "x", 3)]
+    assert out.left.total() == 2 and not out.inserted + out.deleted + out.updated
+    assert not list(mender.undo.path.iterdir())
+
+
+def test_a_dry_run_counts(made: Any) -> None:
+    stage, mender = made([(1, "a", 1)], [(1, "a", 0)])
+    out = Outcome()
+    dry = Mender(stage, mender.target, None, mender.undo, mender.lock, True)
+    dry.mend(PAIR, {(1,): "different"}, out)
+    assert out.updated == 1 and stage.rows() == [(1, "a", 0)] and not mender.undo.is_used
