@@ -27,7 +27,7 @@ MANY = (
     "CREATE TABLE many (id INT PRIMARY KEY, v VARCHAR(60), n DECIMAL(12,3), g DOUBLE, m DATETIME(3), x LONGTEXT,"
     " l VARCHAR(30) CHARACTER SET latin1, f FLOAT) DEFAULT CHARSET utf8mb4"
 )
-MINUS_ZERO = {"sqlite": "0.0001", "postgresql": "'-0'"}  # SQLite keeps none
+MINUS_ZERO = {"sqlite": "0.0001", "mariadb": "0.0001", "postgresql": "'-0'"}  # the first two make it 0
 Found = set[tuple[str, str, tuple[str, ...]]]  # kind, key, columns
 
 
@@ -116,6 +116,8 @@ def test_every_type_that_was_copied_and_replicated_is_equal(
 ) -> None:
     source = from_its_server(kind, request)
     types = COMMON | ({} if kind == "mysql" else MARIADB)
+    if kind == "postgresql":  # its text holds no NUL
+        types = {declared: values for declared, values in types.items() if "\\0" not in values[0]}
     script = [f"CREATE TABLE n (id INT PRIMARY KEY); INSERT INTO n VALUES {', '.join(f'({n})' for n in range(90))}"]
     rows = []
     for number, (declared, (one, other)) in enumerate(types.items()):

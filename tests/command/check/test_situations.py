@@ -285,6 +285,8 @@ ROWS = [
         "left out: d.second", {"Clone_Tables": 0, "Slave_SQL_Running_State": "Slave has read"}),
     Row("verified, and rows differ", lambda s: verified(s, Totals("d", "t", 9, 7, missing=2)), CRITICAL,
         ("verify_differs",), "2 rows that differ, in d.t"),
+    Row("never verified", lambda s: s.run_both(behind=0), WARNING, ("verify_old",), "it was never verified",
+        options=("--max-verify-age", "10m"), doctor=0),
     Row("verified long ago", lambda s: verified(s), WARNING, ("verify_old",), "it was verified at",
         options=("--max-verify-age", "10m"), doctor=0),
     Row("held by FLUSH TABLES WITH READ LOCK", lambda s: (s.run_both(behind=70), s.says("applier", state=LOCKED,

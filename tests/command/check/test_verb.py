@@ -36,7 +36,9 @@ from tests.kit.servers import MariadbServer
 from tests.relay_log.stream import FakeSource, new_writer, write_relay_log
 
 OF_SITUATIONS = {"disk_full", "cannot_look", "tables_newer", "skip_pending"} | {  # tested in test_situations.py
-    code for code in LEVELS if code.startswith(("receiver_", "applier_", "lag_", "sync_", "never_", "source_ahead"))
+    code
+    for code in LEVELS
+    if code.startswith(("receiver_", "applier_", "lag_", "sync_", "never_", "source_ahead", "clon", "verify_"))
 }
 COVERED: set[str] = set()  # codes that a test below has seen; the last test compares with LEVELS
 STRAY = "relay-bin.000009"
