@@ -52,6 +52,7 @@ def test_keys_sort_and_quit_and_the_terminal_is_as_it_was(configured: Program, e
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
     process = subprocess.Popen(
         command, stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
     )  # fmt: skip
     try:
         shown = until(ours, "by state")

@@ -193,11 +193,19 @@ def test_a_port_that_is_taken_is_said(configured: Program) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_by_a_signal_without_a_word(configured: Program, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "rplctl", "--datadir", str(configured.datadir), "serve", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        assert "rplctl serves http://127.0.0.1:" in process.stderr.readline()
-        os.kill(process.pid, number)
-        assert process.wait(10) == (0 if number == signal.SIGTERM else 130) and not process.stderr.read()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=ctrl_c_acts) as process:
+        try:
+            assert process.stderr
+            assert "rplctl serves http://127.0.0.1:" in process.stderr.readline()
+            os.kill(process.pid, number)
+            assert process.wait(10) == (0 if number == signal.SIGTERM else 130) and not process.stderr.read()
+        finally:
+            process.kill()
+
+
+def ctrl_c_acts() -> None:
+    """Also where the tests run in the background of a shell, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.slow
