@@ -23,7 +23,7 @@ def repair(
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Mend the rows that verify found to differ, while the channel runs.
+    """Mend the rows that verify found to differ.
 
     Exit code 0 when all are mended, 1 when some are left.
     """
