@@ -134,6 +134,7 @@ def test_a_disk_that_fails_in_recovery_is_an_error_that_names_the_file(
         recover_relay_log(channel, MASTER, NOTHING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checksum", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_torn_at_every_byte(channel: Channel, checksum: int) -> None:
     """Cut anywhere from the first byte on: the next event is the end of the last whole transaction, no other."""

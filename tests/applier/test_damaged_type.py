@@ -55,6 +55,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flips",
     [

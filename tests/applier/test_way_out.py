@@ -30,6 +30,8 @@ from rplctl.status import read_status
 from rplctl.target.mysql import connection as mysql_connection
 from rplctl.target.postgresql import connection as postgresql_connection
 
+pytestmark = pytest.mark.slow
+
 SOURCES = sorted((Path(__file__).resolve().parents[2] / "rplctl").rglob("*.py"))
 ENDS = re.compile(
     r"[;,)(`'|…]|\.(?:\s|$)|\s(?:or|and|then|with|for|by|if|to|without|again|until|ends|takes|names|in)\b"

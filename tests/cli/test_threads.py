@@ -16,6 +16,8 @@ from rplctl.command.process.start_request import StartRequest
 from rplctl.errors import StoppedEarly, WaitTimeout
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow
+
 ALREADY = "Note 3083: Replication thread(s) for channel '' are already running.\n"
 
 

@@ -13,6 +13,8 @@ import pytest
 from tests.clone.model import ALL_RULES, Ladder, Wrong, run
 from tests.kit.torture_page import count_torture
 
+pytestmark = pytest.mark.slow
+
 IN_THE_SUITE, TORTURE, LOOKED_AT = 500, 100_000, 1500
 
 

@@ -6,8 +6,12 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from rplctl.channel import Channel
 from rplctl.clone.throttle import Limits, Throttle, orders_seen, read_limits, write_limits
+
+pytestmark = pytest.mark.slow
 
 
 def test_limits_stay_until_they_are_given_again_and_each_order_is_seen(tmp_path: Path) -> None:

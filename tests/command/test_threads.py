@@ -30,6 +30,8 @@ from rplctl.errors import NotConfigured, NotRunning, SourceError, UsageError, Wa
 from rplctl.position import BinlogPosition
 from rplctl.repository import list_channels
 
+pytestmark = pytest.mark.slow
+
 RECEIVER = StartRequest(roles=("receiver",))
 END = BinlogPosition(demo.source_state().end_log, demo.source_state().end_position)
 

@@ -33,6 +33,8 @@ from rplctl.receiver.reporter import WAITING as RECEIVING
 from rplctl.status import AWAY, ThreadStatus
 from tests.kit.replica import wait_until
 
+pytestmark = pytest.mark.slow
+
 AT, LATER = BinlogPosition("bin.000001", 500), BinlogPosition("bin.000001", 900)
 UNREACHED = BinlogPosition("bin.000002", 4)
 ERROR = {"last_errno": 1062, "last_error": "Duplicate entry (hint: rplctl skip, …)", "last_error_timestamp": 1.0}

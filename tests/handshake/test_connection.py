@@ -127,6 +127,7 @@ def target(port: int) -> None:
         engine.dispose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "how"), CASES, ids=[f"{where}-{how.__name__}" for where, how in CASES])
 @pytest.mark.parametrize("visit", [source, survey, target])
 def test_no_answer_takes_more_memory_or_time_than_allowed(

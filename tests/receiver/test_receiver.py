@@ -32,6 +32,8 @@ from tests.receiver.running import RunningReceiver, log_events
 from tests.source.binlogs import FIRST_EVENT, event, rotate, statements, write_log
 from tests.source.fake_server import FakeServer, frame, frame_error
 
+pytestmark = pytest.mark.slow
+
 
 def archive(folder: Path, transactions: int = 50) -> Path:
     folder.mkdir()

@@ -69,6 +69,7 @@ def test_the_worklogs_sequence_runs(config: Config) -> None:
     assert (is_locked(config), is_read_locked(config)) == (False, False)
 
 
+@pytest.mark.slow
 def test_a_locked_instance_refuses_commands_that_change_files_and_lets_stop_through(config: Config) -> None:
     before = (config.datadir / "master.info").read_bytes()
     lock_detached(config, INSTANCE, 60)
