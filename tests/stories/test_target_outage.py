@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.status import AWAY, read_status
 from rplctl.target import open_engine, open_target
+from rplctl.target.sqlite.target import SqliteTarget
 from tests.applier.demo_log import groups_of
 from tests.kit.no_spark import without_spark
 from tests.kit.replica import Replica, new_log, slowness, wait_until
@@ -428,18 +430,25 @@ def test_an_account_that_is_refused_is_waited_for_as_a_receiver_waits(
 
 @pytest.mark.parametrize("moment", ["at start", "in the middle"])
 def test_a_sqlite_file_whose_file_system_is_away_is_waited_for_and_never_made_anew(
-    recorded: Path, tmp_path: Path, moment: str
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     mount, gone = tmp_path / "mount", tmp_path / "gone"
     mount.mkdir()
     run = Run(tmp_path / "run", recorded, f"sqlite:///{mount}/target.db", "marker", commit_group_transactions=1)
     if moment == "at start":
         mount.rename(gone)
+    else:
+        commits = count()
+        commit = SqliteTarget.commit
+
+        def commit_and_unmount(target: SqliteTarget) -> None:
+            commit(target)
+            if next(commits) == TRANSACTIONS // 2:
+                mount.rename(gone)
+                mount.mkdir()  # what is left of a mount point
+
+        monkeypatch.setattr(SqliteTarget, "commit", commit_and_unmount)
     with run:
-        if moment != "at start":
-            wait_until(lambda: run.status.transactions, 240)
-            mount.rename(gone)
-            mount.mkdir()  # what is left of a mount point
         wait_until(lambda: run.status.state == AWAY, 240)
         assert run.status.last_errno == 1017, run.status.last_error
         assert not (mount / "target.db").exists()
