@@ -1,6 +1,8 @@
 """`check`, relay log: do index, files and both stored positions agree? Reads only.
 
-Nearly all of it heals at the next start (WL#4621): the sentences say what that will do.
+Nearly all of it heals at the next start (WL#4621): the sentences say what that will do. What a running thread holds is
+its own business: it was looked at when that began, and is written over. So of a channel that runs no relay log is read,
+and what reads them is not loaded.
 """
 
 from __future__ import annotations
@@ -8,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import RECEIVER, running
+from rplctl.command.channel.context import APPLIER, RECEIVER, running
 from rplctl.command.check.findings import Finding, found
 from rplctl.errors import BinlogFormatError, RelayLogError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.recovery import plan_recovery
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import boundary_at
-from rplctl.relay_log.log_file import intact_end, mapped_file, read_start, start_of
 
 _FETCHES = "rplctl start (fetches it again)"
 
@@ -27,15 +26,16 @@ def check_relay_log(
     """`deep`: every event's checksum too, which reads every byte."""
     index = RelayLogIndex(channel)
     names, files = index.names(), index.files()
+    threads = running(channel)
     yield from _index(index, names, files)
-    if relay is not None and relay.relay_log_name:
+    if relay is not None and relay.relay_log_name and (deep or APPLIER not in threads):
         yield from _position(index, names, relay, by_gtid=master.uses_gtid)
     if relay is not None and not master.uses_gtid:  # positions of two sources say nothing about each other
         read, executed = master.read_position, relay.exec_position
         if read.log_name and executed.log_name and read.is_before(executed):
             text = f"Read_Master_Log_Pos {read} is before Exec_Master_Log_Pos {executed}"
             yield found("read_behind_executed", text, "rplctl start (reads on from the executed position)")
-    if RECEIVER not in running(channel):
+    if RECEIVER not in threads:
         yield from _tail(channel, master, relay or RelayLogInfo(channel_name=channel.name), thorough=deep)
     if deep:
         for name in [name for name in names if name in files][:-1]:
@@ -58,6 +58,9 @@ def _index(index: RelayLogIndex, names: list[str], files: list[str]) -> Iterator
 
 
 def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by_gtid: bool) -> Iterator[Finding]:
+    from rplctl.relay_log.locate import boundary_at
+    from rplctl.relay_log.log_file import start_of
+
     position, executed = relay.relay_log_position, relay.exec_position
     if relay.relay_log_name not in names:
         if names:
@@ -83,6 +86,8 @@ def _position(index: RelayLogIndex, names: list[str], relay: RelayLogInfo, *, by
 
 
 def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough: bool) -> Iterator[Finding]:
+    from rplctl.recovery import plan_recovery
+
     try:
         plan = plan_recovery(channel, master, relay, thorough=thorough)
     except RelayLogError as error:
@@ -94,6 +99,8 @@ def _tail(channel: Channel, master: MasterInfo, relay: RelayLogInfo, *, thorough
 
 
 def _intact(index: RelayLogIndex, name: str, relay: RelayLogInfo | None) -> Iterator[Finding]:
+    from rplctl.relay_log.log_file import intact_end, mapped_file, read_start
+
     with mapped_file(index.path(name)) as data:
         try:
             start = read_start(data)

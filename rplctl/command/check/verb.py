@@ -20,6 +20,7 @@ from rplctl.channel import Channel
 from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.progress import check_progress
+from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
 from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips
@@ -112,8 +113,6 @@ def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Ite
     stored = Stored()
     yield from _told(lambda: check_repositories(config, channel, stored))
     if stored.master is not None:
-        from rplctl.command.check.relay_log import check_relay_log
-
         master = stored.master
         yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=scope is not Scope.LOCAL))
     if may_have_table(config):
