@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -11,6 +12,11 @@ from rplctl.cli.options import ChannelNames, each_channel, option, options_of, s
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.errors import RplError, UsageError, told
+
+if TYPE_CHECKING:
+    from rplctl.command.check.verb import Verdict
+
+_MOST_NAMED: Final = 5  # channels that are in order
 
 
 def check(
@@ -34,7 +40,7 @@ def check(
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
     from rplctl.command.channel.context import one_engine
-    from rplctl.command.check.verb import WORDS, Limits, Scope, worst
+    from rplctl.command.check.verb import WORDS, Limits, Scope, worst, worst_first
     from rplctl.command.check.verb import check as run
 
     options = options_of(context)
@@ -69,7 +75,8 @@ def check(
         ]
         show_rows(options, tuple(rows[0]), rows)
         raise typer.Exit(level)
-    details = "; ".join(f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts)
+    verdicts.sort(key=lambda v: -worst_first(v.level))
+    details = _details(verdicts)
     data = " ".join(
         f"'lag{f'_{v.channel}' if v.channel else ''}'={v.lag_s}s;{low + v.delay_s};{high + v.delay_s};0"
         for v in verdicts
@@ -84,6 +91,18 @@ def check(
             lines.append(f"{where}{WORDS[f.level]} {f.code}: {f.text}{repair}")
     write("".join(clean(line.replace("|", "/") if number else line) + "\n" for number, line in enumerate(lines)))
     raise typer.Exit(level)
+
+
+def _details(verdicts: Sequence[Verdict]) -> str:
+    """The worst first; of many, those in order are counted only: who is woken looks for the others."""
+    counted = [v for v in verdicts if not v.level] if len(verdicts) > _MOST_NAMED else []
+    told = [f"'{v.channel}' {v.text}" if len(verdicts) > 1 or v.channel else v.text for v in verdicts]
+    shown = told[: len(told) - len(counted)]
+    if counted:
+        lags = [v.lag_s for v in counted if v.lag_s is not None]
+        behind = f", at most {max(lags)} s behind" if lags else ""
+        shown.append(f"{len(counted)} of {len(verdicts)} channels OK{behind}")
+    return "; ".join(shown)
 
 
 def _sync_age(channel: str, seconds: int | None) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, end, names_of, option, options_of
+from rplctl.cli.options import ChannelNames, end, names_of, option, options_of, switch
 from rplctl.cli.output import report, write
 from rplctl.cli.text import to_json
 
@@ -19,14 +19,17 @@ def metrics(
     textfile: Annotated[
         Path | None, option("--textfile", "FILE.prom", "Replace this file at once instead of printing.")
     ] = None,
+    alerts: Annotated[bool, switch("--alerts", "Print rules that alert on these metrics instead.")] = False,
 ) -> None:
     """Print the state of every channel for Prometheus."""
     from rplctl.command.channel.context import one_engine
+    from rplctl.command.metrics import alert_rules, samples, write_textfile
     from rplctl.command.metrics import metrics as run
-    from rplctl.command.metrics import samples, write_textfile
     from rplctl.command.watching.seen import seen
 
     options = options_of(context)
+    if alerts:
+        return write(alert_rules())
     names = names_of(options, channel)
     with one_engine():
         found = [seen(options.config(name), name) for name in names]

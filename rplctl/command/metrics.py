@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -43,6 +44,11 @@ def samples(channels: Sequence[Seen], at: float) -> list[dict[str, object]]:
     """The same as rows: Name, Labels (a mapping), Value."""
     families = _registry(channels, at).collect()
     return [{"Name": s.name, "Labels": s.labels, "Value": s.value} for family in families for s in family.samples]
+
+
+def alert_rules() -> str:
+    """Rules for Prometheus over these samples, as YAML."""
+    return files("rplctl.command.watching").joinpath("alerts.yml").read_text()
 
 
 def _registry(channels: Sequence[Seen], at: float) -> CollectorRegistry:
@@ -100,6 +106,7 @@ _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
 )
 _GAUGES: tuple[tuple[str, str, _Value], ...] = (
     ("rplctl_last_synced_timestamp_seconds", "Of the last good start --until-synced.", lambda seen, _: seen.synced_at),
+    ("rplctl_from_cron", "1 when it runs from cron: no thread is missed.", lambda seen, _: seen.is_from_cron),
     ("rplctl_clone_tables", "Tables that rplctl clone copies and has copied.", lambda _, s: s.Clone_Tables),
     ("rplctl_clone_tables_done", "Of these, the copied ones.", lambda _, s: s.Clone_Tables_Done),
     ("rplctl_clone_rows_per_second", "Of a copy that goes on.", lambda _, s: s.Clone_Rows_Per_Second),

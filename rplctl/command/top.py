@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rplctl.command.check.verb import WORDS, Verdict, worst
+from rplctl.command.check.verb import WORDS, Verdict, worst_first
 from rplctl.command.watching.seen import Seen, state_of
 from rplctl.command.watching.watch import Moment, Point
 
@@ -35,11 +35,6 @@ ORDERS: Final[dict[str, _Order]] = {
     "relay log": lambda line: (-line.relay_log_bytes, line.channel),
     "name": lambda line: (line.channel,),
 }
-
-
-def worst_first(level: int) -> int:
-    """The higher, the worse: CRITICAL is worse than UNKNOWN."""
-    return sum(worst((level, other)) == level for other in range(len(WORDS)))
 
 
 def lines(moment: Moment, order: str = "state") -> list[Line]:

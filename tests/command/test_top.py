@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rplctl.command.check.findings import Finding
-from rplctl.command.check.verb import Verdict
-from rplctl.command.top import ORDERS, lines, worst_first
+from rplctl.command.check.verb import Verdict, worst_first
+from rplctl.command.top import ORDERS, lines
 from rplctl.command.watching.seen import Seen
 from rplctl.command.watching.watch import Moment
 from rplctl.errors import RplError

@@ -30,7 +30,7 @@ from rplctl.config import Config
 from rplctl.errors import RplError, told
 from rplctl.repository.switch import may_have_table
 
-__all__ = ["Limits", "Scope", "Verdict", "check", "worst"]
+__all__ = ["Limits", "Scope", "Verdict", "check", "worst", "worst_first"]
 
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
@@ -106,6 +106,11 @@ def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verd
 def worst(levels: Iterable[int]) -> int:
     """CRITICAL is worse than UNKNOWN, as monitoring plugins have it."""
     return max(levels, key=lambda level: (0, 1, 3, 2)[level], default=0)
+
+
+def worst_first(level: int) -> int:
+    """The higher, the worse: CRITICAL is worse than UNKNOWN."""
+    return sum(worst((level, other)) == level for other in range(len(WORDS)))
 
 
 def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Iterator[Finding]:

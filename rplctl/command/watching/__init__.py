@@ -2,5 +2,7 @@
 
 seen      a channel at one moment
 watch     every channel, each few seconds: the moment, what `check` says, and the last hour
-web       what `serve` answers: paths, rights, the page
+document  a watched moment as JSON
+
+page.html draws that; alerts.yml are rules for Prometheus over `metrics`.
 """

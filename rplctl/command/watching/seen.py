@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rplctl.channel import Channel
-from rplctl.command.check.sync_record import read_sync_record
+from rplctl.command.check.sync_record import read_sync_record, runs_from_cron
 from rplctl.command.process.thread_report import ThreadReport, Threads
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
@@ -25,6 +25,7 @@ class Seen:
     status: SlaveStatus | None = None
     threads: Threads | None = None
     synced_at: float | None = None
+    is_from_cron: bool = False
     error: RplError | None = None
 
 
@@ -35,7 +36,7 @@ def seen(config: Config, channel: str) -> Seen:
         record = read_sync_record(Channel(channel, config.datadir))
     except (RplError, OSError) as error:
         return Seen(channel, now, error=told(error))
-    return Seen(channel, now, status, threads, record.at if record else None)
+    return Seen(channel, now, status, threads, record.at if record else None, runs_from_cron(config, record))
 
 
 def state_of(thread: ThreadReport) -> str:

@@ -1,0 +1,171 @@
+"""Fifty channels, three stopped: `check`, `top`, the page and the metrics each show which and why at one look.
+
+The alert rules and the expressions of dashboards that were made for mysqld_exporter work on what is served then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from rplctl.command.metrics import alert_rules
+from tests.command.test_serve import BROWSERS, ask, drawn, served
+from tests.kit.fifty_channels import FINE, STOPPED, fifty_channels
+from tests.kit.private_server import free_port
+from tests.kit.replica import run_here, wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+HERE = '{instance=~".+"}'
+# What dashboards ask of mysqld_exporter about a replica: mysqld-mixin's records and alerts, Percona's panels
+EXPRESSIONS = (
+    f"min(min_over_time(mysql_slave_status_slave_io_running{HERE}[1m]))",
+    f"min(min_over_time(mysql_slave_status_slave_sql_running{HERE}[1m]))",
+    f"max(max_over_time(mysql_slave_status_last_errno{HERE}[1m]))",
+    f"max_over_time(mysql_slave_status_seconds_behind_master{HERE}[1m])",
+    f"max_over_time(mysql_slave_status_relay_log_space{HERE}[1m])",
+    "mysql_slave_status_seconds_behind_master - mysql_slave_status_sql_delay",
+    "mysql_slave_status_slave_io_running == 0 or mysql_slave_status_slave_sql_running == 0",
+    "mysql_slave_status_read_master_log_pos - mysql_slave_status_exec_master_log_pos",
+    "predict_linear(mysql_slave_status_seconds_behind_master[1m], 120)",
+    "sum by (channel_name, master_host) (mysql_slave_status_slave_sql_running)",
+    "mysql_slave_status_master_server_id",
+    "mysql_up",
+    "rate(rplctl_row_changes_applied_total[1m])",
+    "time() - rplctl_seen_timestamp_seconds",
+)
+
+
+@pytest.fixture(scope="module")
+def datadir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with fifty_channels(tmp_path_factory.mktemp("fifty")) as made:
+        wait_until(
+            lambda: sum(shard in run_here(["--datadir", str(made), "metrics"]).stdout for shard in FINE) == 47, 30
+        )
+        yield made
+
+
+def test_check_names_the_three_first_and_counts_the_others(datadir: Path) -> None:
+    done = run_here(["--datadir", str(datadir), "check"])
+    first, *others = done.stdout.splitlines()
+    text = first.partition(" | ")[0]
+    assert done.returncode == 2 and text.startswith("RPLCTL CRITICAL - 'billing' ")
+    assert all(f"'{name}' " in text for name in STOPPED) and not any(name in text for name in FINE)
+    assert "47 of 50 channels OK, at most 0 s behind" in text and len(text) < 1000
+    assert {re.split(r"['\s]+", line)[1] for line in others} == set(STOPPED)
+    assert all(any(line.startswith(f"channel '{name}' CRITICAL") for line in others) for name in STOPPED)
+
+
+def test_top_has_the_three_on_top_of_eighty_columns(datadir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run_here(["--datadir", str(datadir), "top"]).stdout.splitlines()
+    assert "50 channels: 47 OK, 3 CRITICAL" in shown[0] and max(map(len, shown)) <= 80
+    assert [shown[line].split()[0] for line in (2, 4, 6)] == sorted(STOPPED)
+    assert "already exists" in shown[3] and "was killed" in shown[5] and "--master-binlog-dir" in shown[7]
+    assert shown[8].startswith("shard")
+
+
+def test_the_page_begins_with_the_three_and_their_reasons(datadir: Path, tmp_path: Path) -> None:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if not browser:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is here")
+    with served(datadir, *STOPPED, *FINE) as server:
+        wait_until(lambda: bool(json.loads(ask(server, "/status.json")[2])["channels"][0]["history"]), 20)
+        shown = drawn(browser, server.url, tmp_path)
+    assert "50 channels: 3 CRITICAL, 47 OK" in shown
+    assert re.findall(r'data-channel="(\w+)"', shown)[:4] == [*sorted(STOPPED), "shard00"]
+    top = shown[: shown.index("shard00")]
+    assert all(code in top for code in ("applier_error", "applier_killed", "No such file"))
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here (apt install prometheus)")
+def test_the_alert_rules_fire_for_the_three_and_no_other(datadir: Path, tmp_path: Path) -> None:
+    (tmp_path / "rplctl.yml").write_text(alert_rules())
+    text = run_here(["--datadir", str(datadir), "metrics"]).stdout
+    series = [
+        {
+            "series": f"{s.name}{{{','.join(f'{k}={json.dumps(v)}' for k, v in labels.items())}}}",
+            "values": f"{s.value}x30",
+        }
+        for family in families(text)
+        for s in family.samples
+        for labels in [{**s.labels, "instance": "here", "job": "rplctl"}]
+        if not s.name.endswith("timestamp_seconds")
+    ]
+    others = {  # what the three do not show: each of one channel that is fine otherwise
+        "RplctlLagUnknown": ('mysql_slave_status_slave_sql_running{channel_name="x"}', "1x30"),
+        "MySQLReplicationLag": ('mysql_slave_status_seconds_behind_master{channel_name="x"}', "40+60x30"),
+        "MySQLHeartbeatLag": ('mysql_heartbeat_now_timestamp_seconds{server_id="1"}', "100+60x30"),
+        "RplctlVerifyDiffers": ('rplctl_verify_differences{channel_name="x"}', "3x30"),
+        "RplctlPurgeSoon": ('rplctl_source_purge_in_seconds{channel_name="x"}', "7200x30"),
+        "RplctlRelayDiskFull": ('rplctl_relay_disk_full_in_seconds{channel_name="x"}', "600x30"),
+        "RplctlClockSkew": ('rplctl_clock_skew_seconds{channel_name="x"}', "-4x30"),
+        "RplctlNotSeen": ("rplctl_seen_timestamp_seconds", "0x30"),
+        "RplctlAbsent": ("other", "1x30"),
+    }
+    beside = {
+        "MySQLReplicationLag": ('mysql_slave_status_sql_delay{channel_name="x"}', "0x30"),
+        "MySQLHeartbeatLag": ('mysql_heartbeat_stored_timestamp_seconds{server_id="1"}', "1x30"),
+    }
+    here = ('rplctl_info{version="1"}', "1x30")
+    tests = [_case("of the fifty", series, {"MySQLReplicationNotRunning": 3, "RplctlThreadFailed": 2})]
+    for alert, (name, values) in others.items():
+        given = [(name, values), *filter(None, [beside.get(alert), here if alert != "RplctlAbsent" else None])]
+        tests.append(_case(alert, [{"series": n, "values": v} for n, v in given], {alert: 1}))
+    (tmp_path / "test.yml").write_text(json.dumps({"rule_files": ["rplctl.yml"], "tests": tests}))  # JSON is YAML
+    for words in (["check", "rules", "rplctl.yml"], ["test", "rules", "test.yml"]):
+        done = subprocess.run(["promtool", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _case(name: str, series: list[dict[str, str]], firing: dict[str, int]) -> dict[str, object]:
+    expected = [{"labels": f'{{alertname="{alert}"}}', "value": count} for alert, count in firing.items()]
+    expression = 'count by (alertname) (ALERTS{alertstate="firing"})'
+    asked = {"expr": expression, "eval_time": "20m", "exp_samples": expected}
+    return {"name": name, "interval": "1m", "input_series": series, "promql_expr_test": [asked]}
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not here (apt install prometheus)")
+def test_expressions_of_dashboards_have_values(datadir: Path, tmp_path: Path) -> None:
+    with served(datadir, *STOPPED, *FINE) as server, prometheus(server.url, tmp_path) as asked:
+        wait_until(lambda: asked("min_over_time(up[1m]) == 1 and count_over_time(up[1m]) > 3"), 60, 0.5)
+        assert [expression for expression in EXPRESSIONS if not asked(expression)] == []
+        down = asked("mysql_slave_status_slave_io_running == 0 or mysql_slave_status_slave_sql_running == 0")
+        assert {row["metric"]["channel_name"] for row in down} == set(STOPPED)
+
+
+@contextmanager
+def prometheus(url: str, folder: Path) -> Iterator[Callable[[str], list[dict[str, Any]]]]:
+    """A server that reads there each second: what a query of it gives."""
+    target = url.removeprefix("http://").rstrip("/")
+    config = {
+        "scrape_configs": [{"job_name": "rplctl", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}]
+    }
+    (folder / "prometheus.yml").write_text(json.dumps(config))
+    address = f"127.0.0.1:{free_port()}"
+    command = ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+               f"--web.listen-address={address}"]  # fmt: skip
+
+    def asked(expression: str) -> list[dict[str, Any]]:
+        try:
+            with urlopen(f"http://{address}/api/v1/query?query={quote(expression)}", timeout=10) as answer:
+                found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+                return found
+        except OSError:  # it is not up yet
+            return []
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield asked
+        finally:
+            process.kill()
