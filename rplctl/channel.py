@@ -111,6 +111,10 @@ class Channel:
         """
         return self.run_folder / "applier.stop"
 
+    def trouble_path(self, role: str) -> Path:
+        """What is wrong with the thread (trouble.py), from its error until it is well; all of it may be lost."""
+        return self.run_folder / f"{role}.trouble.json"
+
     def log_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.log"
 

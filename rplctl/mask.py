@@ -1,7 +1,7 @@
 """Secrets in text that somebody else wrote: statements of the source, words of a server, URLs (design D14, D21).
 
 Invariant: no text that leaves the process holds a password or its hash: every error (RplError), every line of a log
-(log_file.py), the journal and show-relaylog-events pass through `masked`. The text may be cut anywhere, quoted in
+(log_file.py), the history and show-relaylog-events pass through `masked`. The text may be cut anywhere, quoted in
 another, and full of comments; what cannot be told apart from a secret is masked with it.
 """
 

@@ -78,12 +78,13 @@ def test_on_a_full_disk_both_threads_go_on_and_what_they_say_is_true(
     found = [read_status(channel.status_path(role)) for role in ("applier", "receiver")]
     assert [status.last_errno for status in found] == [1021, 2003]
     assert found[0].last_error.startswith("disk full (hint: ") and found[1].last_error == "away"
-    assert caplog.records == [] and list(channel.run_folder.glob(".*.tmp*")) == []
+    assert list(channel.run_folder.glob(".*.tmp*")) == []
     applier.status.executed_gtid_set = "0-1-1," * 2000  # does not fit where the old one was
     applier.write()
     applier.write()
     assert read_status(channel.status_path("applier")).last_errno == 1021
-    assert [record.getMessage().count("out of date: No space left") for record in caplog.records] == [1]
+    said = [record.getMessage() for record in caplog.records if record.name == "rplctl.status"]
+    assert [text.count("out of date: No space left") for text in said] == [1]
     (small_disk / "ballast").unlink()
     applier.write()
     assert read_status(channel.status_path("applier")).executed_gtid_set == applier.status.executed_gtid_set

@@ -94,7 +94,7 @@ class Applier:
         exact.
         """
         with hold_lock(self._channel, "applier"):
-            self._report = Report.open(self._channel, self._options.until)
+            self._report = Report.open(self._channel, self._options.until, self._config)
             self._skips.open()
             self._kills_before = memory_kills()
             try:

@@ -13,9 +13,11 @@ from rplctl.applier.feed.plan import Batch
 from rplctl.applier.options import UNTIL_KINDS, Until
 from rplctl.applier.way_out import way_out
 from rplctl.channel import Channel
+from rplctl.config import Config
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
 from rplctl.status import AWAY, StatusFile, ThreadStatus, read_status
+from rplctl.trouble import Trouble
 
 INTERVAL = 0.2  # seconds
 
@@ -39,23 +41,26 @@ def log_error(error: RplError) -> int:
 class Report:
     """Keeps one ThreadStatus; a start clears the last error, as START REPLICA does."""
 
-    def __init__(self, channel: Channel, status: ThreadStatus) -> None:
+    def __init__(self, channel: Channel, status: ThreadStatus, trouble: Trouble) -> None:
         self._channel = channel.name
         self._is_away = False
+        self._trouble = trouble
         self.status = status
         self._file = StatusFile(channel.status_path("applier"), status)
 
     @classmethod
-    def open(cls, channel: Channel, until: Until) -> Report:
+    def open(cls, channel: Channel, until: Until, config: Config | None = None) -> Report:
         """Of a new run; the file says at once that it starts."""
+        before, trouble = read_status(channel.status_path("applier")), Trouble(channel, "applier", config)
+        trouble.begins(before)
         status = ThreadStatus(
             state=STARTING,
-            last_event_timestamp=read_status(channel.status_path("applier")).last_event_timestamp,
+            last_event_timestamp=before.last_event_timestamp,
             until_condition=UNTIL_KINDS[until.kind],
             until_log_name=until.log_name,
             until_log_pos=until.log_pos,
         )
-        report = cls(channel, status)
+        report = cls(channel, status, trouble)
         report.write()
         return report
 
@@ -74,6 +79,7 @@ class Report:
         self.status.batches += 1
         self.status.transactions += batch.transaction_count
         self.status.row_changes += changes
+        self._trouble.gone()
         self.state(READING)
 
     def begins(self, batch: Batch) -> None:
@@ -92,6 +98,7 @@ class Report:
         """All that is in the relay log is applied, or all that may be before the next rows of a copy."""
         if not is_cloning:
             self.status.last_event_timestamp = 0
+        self._trouble.gone()
         self.state(WAITING)
 
     def cloning(self, progress: Mapping[str, Any]) -> None:
@@ -123,6 +130,7 @@ class Report:
         """As a receiver tells of a source that it cannot reach, in the server's words."""
         text = f"error connecting to the target - retry-time: {pause_s:g}  maximum-retries: {most}  message: "
         self._error(error, text)
+        self._trouble.lasts(error, self.status)
         self._is_away = True
         self.state(AWAY)
         self.write()
@@ -140,6 +148,7 @@ class Report:
         error.channel = error.channel or self._channel
         error.hint = way_out(error)
         self._error(error)
+        self._trouble.ends(error, self.status, error.hint)
 
     def _error(self, error: RplError, beginning: str = "") -> None:
         self.status.last_errno = error.errno or er.UNKNOWN_ERROR

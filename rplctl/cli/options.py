@@ -119,10 +119,10 @@ def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
 
 
 def seconds(text: str | None, flag: str) -> float | None:
-    """`50`, `1.5`, `2m` → seconds. Raises UsageError."""
+    """`50`, `1.5`, `2m`, `7d` → seconds. Raises UsageError."""
     if text is None:
         return None
-    factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
+    factor = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:], 0)
     digits = text[:-1] if factor else text
     try:
         value = float(digits) * (factor or 1) if digits.isascii() and "_" not in digits else -1.0

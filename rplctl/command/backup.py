@@ -37,6 +37,7 @@ from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_fi
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import private_folder, replace_file, sync, write_all
 from rplctl.errors import RplError, UsageError
+from rplctl.history import HISTORY, note_event
 from rplctl.info import RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, lock_wait_timeout, read_lock
 from rplctl.plain_file import closing_descriptor, open_plain
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 TARGET_FILE = "target.db"  # of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
-_INSTANCE_FILES = (INSTANCE_FILE, KEY_FILE, "rplctl.log")
+_INSTANCE_FILES = (INSTANCE_FILE, KEY_FILE, HISTORY)
 _RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the next start finishes what they say
 _PIECE = 4 << 20
 
@@ -111,6 +112,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     assert isinstance(files, dict)
     size = sum(entry["size"] for entry in files.values())
     has_key = bool(manifest["has_key"])
+    note_event(options.datadir, None, "backup", f"{folder}: {len(files)} files, {size} bytes")
     return BackupResult(folder, len(files), size, has_target, has_key, row, collected.held_s, needs_dump)
 
 

@@ -19,6 +19,7 @@ from rplctl.command.channel.context import (
 )
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
+from rplctl.history import note_event
 
 FILTERS = tuple(name for name, o in OPTIONS.items() if o.holds)
 
@@ -43,5 +44,7 @@ def change_filter(
         refuse_while_it_runs(channel, APPLIER)
         if not dry_run:
             store_options(config.datadir, channel_name, given, only_this_channel=True)
+            text = ", ".join(f"{name}={value}" for name, value in given.items())
+            note_event(config.datadir, channel_name, "change-filter", text)
     filters = {name: str(given.get(name, getattr(config, name))) for name in FILTERS}
     return FilterResult(channel_name, filters, dry_run)

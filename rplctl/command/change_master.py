@@ -33,7 +33,6 @@ from rplctl.command.channel.change_plan import (
 from rplctl.command.channel.change_store import (
     ChangeResult,
     finish_pending_change,
-    journal_line,
     settle_position,
     store_change,
     stored_records,
@@ -101,7 +100,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             frozenset(threads),
         )
         if not dry_run:
-            store_change(config, channel, repositories, result, journal_line(result))
+            store_change(config, channel, repositories, result, "CHANGE MASTER TO")
         return result
 
 

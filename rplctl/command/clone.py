@@ -19,7 +19,7 @@ from rplctl.clone.source_tables import TableFacts
 from rplctl.clone.throttle import write_limits
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
-from rplctl.command.channel.change_store import ChangeResult, journal_line, store_change, stored_records
+from rplctl.command.channel.change_store import ChangeResult, store_change, stored_records
 from rplctl.command.channel.context import (
     ROLES,
     Note,
@@ -36,6 +36,7 @@ from rplctl.command.start import start
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.failpoint import crash_point
+from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.own_tables.clones import ClonedTable, add_clones, read_clones
 from rplctl.own_tables.models import load_models, store_models
@@ -110,6 +111,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         _add(config, channel, position, plan, request.choice)
         crash_point("crash_clone_after_ledger")
         write_limits(channel, request.max_load, request.max_rate, request.load_threads)
+    note_event(config.datadir, channel_name, "clone", f"{len(plan.models)} tables are to be copied")
     notes = _brought_up(config, channel)
     return CloneResult(channel_name, plan.listed, len(plan.models), position, False, notes=notes)
 
@@ -148,7 +150,7 @@ def _begin(config: Config, channel: Channel, position: BinlogPosition, gtids: st
             first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
             begun = replace(relay.at(first, position), gtid_executed=gtids)
             change = ChangeResult(channel.name, master, master, begun, False, True, False, ())
-            store_change(config, channel, repositories, change, journal_line(change, "CLONE"))
+            store_change(config, channel, repositories, change, "CLONE")
     if not master.uses_gtid:
         at = MasterChanges(master_log_file=position.log_name, master_log_pos=position.log_pos)
         change_master(config, channel.name, at)

@@ -22,10 +22,10 @@ from rplctl.command.channel.context import (
     refuse_while_running,
     stored_relay_log_info,
 )
-from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RplError, UsageError
+from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import read_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
@@ -83,7 +83,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
             )
         if not dry_run:
             _write(folder, contents)
-            append_journal(config, f"'export-info --server {server} {folder}' for channel '{channel_name}'")
+            note_event(config.datadir, channel_name, "export-info", f"export-info --server {server} {folder}")
         position = relay.exec_position if relay.master_log_name else master.read_position
         paths = tuple(str(folder / name) for name in contents)
         return ExportResult(channel_name, server, paths, position, dry_run, notes)

@@ -19,7 +19,6 @@ from rplctl.command.channel.change_store import (
     CONNECTION,
     ChangeResult,
     finish_pending_change,
-    journal_line,
     settle_position,
     store_change,
     stored_records,
@@ -104,7 +103,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
         notes = (*found.notes, *gtid_notes, *ignored)
         if not dry_run:
             change = ChangeResult(channel_name, master, new_master, new_relay, created, True, dry_run, notes)
-            store_change(config, channel, repositories, change, journal_line(change, f"IMPORT INFO {kind} {path}"))
+            store_change(config, channel, repositories, change, f"IMPORT INFO {kind} {path}")
         has_password = new_master.has_password
         return ImportResult(channel_name, kind, new_master, new_relay, has_password, created, dry_run, notes)
 

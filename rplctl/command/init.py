@@ -16,6 +16,7 @@ from rplctl.command.instance.compiled_code import compile_kernels
 from rplctl.config import OPTIONS, Config, Value, load_config, read_file, store_options
 from rplctl.durable import private_folder
 from rplctl.errors import RplError, UsageError
+from rplctl.history import note_event
 from rplctl.repository import create_tables, list_channels
 from rplctl.secret import protect
 from rplctl.target import open_engine, target_kind, two_phase_verbs
@@ -64,6 +65,8 @@ def _store(
     if target_password is not None:
         given["target_password"] = protect(target_password, datadir)
     path = store_options(datadir, "", given)
+    shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")
+    note_event(datadir, None, "init", ", ".join(shown))
     own = read_file(path).get("channel", {}).get("", {})  # what switch-repo set for the default channel alone
     if moved := {name: value for name, value in given.items() if name in own}:
         store_options(datadir, "", moved, only_this_channel=True)

@@ -17,6 +17,7 @@ from rplctl.command.channel.context import (
 )
 from rplctl.config import Config
 from rplctl.errors import UsageError
+from rplctl.history import note_event
 from rplctl.info import RelayLogInfo
 from rplctl.position import RelayLogPosition
 from rplctl.relay_log.index import RelayLogIndex
@@ -62,6 +63,9 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
         if refetch and dry_run:
             result = replace(result, next_event=relay.exec_position, relay_end=RelayLogPosition("", 0))
     notes = [f"{len(removed)} relay logs are removed"] if removed else []
+    if not dry_run:
+        text = f"{'recover --refetch' if refetch else 'recover'}: next event {result.next_event}"
+        note_event(config.datadir, channel_name, "recover", text)
     return RecoverResult(
         channel_name,
         str(result.next_event),

@@ -25,6 +25,7 @@ from rplctl.command.verify import Applied, why_not
 from rplctl.commit.position_store import position_holder
 from rplctl.config import Config
 from rplctl.errors import NotRunning, SourceError, TargetError, UsageError
+from rplctl.history import note_event
 from rplctl.locks import read_lock
 from rplctl.own_tables.clones import LEFT_OUT
 from rplctl.schema.source_catalog import read_table
@@ -116,6 +117,10 @@ def repair(
         mender = Mender(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
         work = _Repair(mender, applied, ReplicationFilter.from_config(config), away, says)
         tables = tuple(work.tables(found))
+        if undo.is_used:
+            mended = sum(table.Inserted + table.Deleted + table.Updated for table in tables)
+            left = sum(table.Left_over for table in tables)
+            note_event(config.datadir, channel_name, "repair", f"{mended} rows mended, {left} left; undo: {undo.path}")
         return RepairResult(channel_name, tables, undo.path if undo.is_used else None)
 
 

@@ -21,9 +21,9 @@ from rplctl.command.channel.context import (
     target_has_table,
 )
 from rplctl.command.check.sync_record import forget_sync
-from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import remove_file
+from rplctl.history import note_event
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all
@@ -82,8 +82,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
             channel.status_path(role).unlink(missing_ok=True)
         if everything:
             _forget_channel(channel, repositories)
-        what = "RESET SLAVE ALL" if everything else "RESET SLAVE"
-        append_journal(config, f"'{what} FOR CHANNEL '{channel_name}' executed'")
+        note_event(config.datadir, channel_name, "reset", "RESET SLAVE ALL" if everything else "RESET SLAVE")
         return ResetResult(channel_name, names, everything, dry_run=False)
 
 

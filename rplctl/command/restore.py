@@ -23,11 +23,11 @@ from typing import Any
 from rplctl.channel import Channel
 from rplctl.command.backup import TARGET_FILE, refuse_filled
 from rplctl.command.channel.context import Note
-from rplctl.command.instance.journal import append_journal
 from rplctl.command.instance.manifest import Manifest, read_manifest
-from rplctl.config import INSTANCE_FILE, Config, read_file, to_toml
+from rplctl.config import INSTANCE_FILE, read_file, to_toml
 from rplctl.durable import PRIVATE_FILE, private_folder, replace_file, sync, sync_folder
 from rplctl.errors import ConfigError, RplError, UsageError
+from rplctl.history import note_event
 from rplctl.plain_file import open_plain
 
 SQLITE = "sqlite:"  # a target's URL begins with it
@@ -61,7 +61,7 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
     sync_folder(datadir)
     for parent in {place.parent for place in outside}:
         sync_folder(parent)
-    append_journal(Config(datadir), f"'RESTORE' of {folder}, taken {manifest.created}")
+    note_event(datadir, None, "restore", f"{folder}, taken {manifest.created}")
     return RestoreResult(datadir, len(names), manifest.log_status, tuple(_notes(manifest)))
 
 

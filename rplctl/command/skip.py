@@ -15,10 +15,10 @@ from rplctl.command.channel.context import (
     read_master_info,
     refuse_while_it_runs,
 )
-from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
+from rplctl.history import note_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
                 skip_list.write_count(channel.run_folder, count)
             skip_list.write_gtids(channel.run_folder, kept)
             what = f"skip {count}" if count is not None else f"skip --gtid {gtids}"
-            append_journal(config, f"'{what}' for channel '{channel_name}'")
+            note_event(config.datadir, channel_name, "skip", what)
     notes = tuple(Note(0, f"GTID {gtid} is executed already: there is nothing to skip") for gtid in done)
     return SkipResult(channel_name, left, kept, notes, dry_run)
 

@@ -14,7 +14,7 @@ from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, administer
 from rplctl.command.check.sync_record import note_synced
 from rplctl.command.process.child import Child, leave_running, terminate, wait_until_it_runs
-from rplctl.command.process.preparation import Prepared, prepare
+from rplctl.command.process.preparation import Prepared, note_started, prepare
 from rplctl.command.process.start_request import Begun, Progress, StartRequest, StartResult, Until, check_request
 from rplctl.command.process.supervise import Run, position_at_end, supervise
 from rplctl.config import Config
@@ -76,6 +76,7 @@ def _bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple
                 terminate(child)
             ready.take_back()
             raise
+    note_started(config, ready.channel, request, [child.role for child in started])
     return ready, started
 
 

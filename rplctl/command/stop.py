@@ -14,6 +14,7 @@ from rplctl.command.channel.context import ROLES, Note, channels_stay, refuse_un
 from rplctl.command.process.child import STOP_TIMEOUT_S, stop_running
 from rplctl.config import Config
 from rplctl.errors import TargetError
+from rplctl.history import note_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ def stop(
         outcome = {role: stop_running(channel, role, timeout_s) for role in ROLES if role in roles}
     stopped = tuple(role for role, killed in outcome.items() if killed is not None)
     killed = tuple(role for role, was_killed in outcome.items() if was_killed)
+    if stopped:
+        note_event(config.datadir, channel_name, "stop", " and ".join(stopped) + (", killed" if killed else ""))
     notes = [
         Note(0, f"the {role} did not stop within {timeout_s:g} s and was killed; the next start recovers")
         for role in killed

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import administer, engine_of, refuse_unknown, refuse_while_running
-from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import UsageError
+from rplctl.history import note_event
 from rplctl.repository import switch
 from rplctl.repository.base import RepositoryKind
 
@@ -59,7 +59,7 @@ def switch_repo(
                 raise switch.conflict(plan)
             if not dry_run:
                 config = switch.carry_out(plan, config, channel, engine)
-                append_journal(config, f"'switch-repo --to {to} --repository {name}' for channel '{channel_name}'")
+                note_event(config.datadir, channel_name, "switch-repo", f"switch-repo --to {to} --repository {name}")
             steps.append(
                 SwitchStep(
                     name,

@@ -38,6 +38,7 @@ from rplctl.command.show_clone import cloned
 from rplctl.commit.marker import read_marker
 from rplctl.config import Config
 from rplctl.errors import NotRunning, SourceError, TargetError, UsageError
+from rplctl.history import note_event
 from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import LEFT_OUT
 from rplctl.own_tables.models import load_models
@@ -121,7 +122,11 @@ def verify(
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no tables to compare")
     with hold_lock(channel, "verify"):
-        return _Verify(config, channel, repositories, master, request, says).run()
+        result = _Verify(config, channel, repositories, master, request, says).run()
+    rows = sum(table.differences for table in result.totals)
+    words = "equal" if result.is_equal else f"{rows} rows differ" if rows else "not all could be compared as equal"
+    note_event(config.datadir, channel_name, "verify", f"{len(result.totals)} tables: {words}")
+    return result
 
 
 class _Verify:

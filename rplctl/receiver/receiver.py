@@ -28,7 +28,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
 from rplctl.own_process import signals_to
 from rplctl.receiver.pull import Pull
-from rplctl.receiver.reporter import Reporter
+from rplctl.receiver.reporter import STEADY_S, Reporter
 from rplctl.recovery import RecoveryResult, recover_relay_log
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.secret import reveal
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 TICK_S: Final = 0.2  # how soon a signal is heeded
 TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which holds our records, is away
 COPY_POLL_S: Final = 0.5
-STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 _MOST_WORDS: Final = 500  # of an unforeseen error: what a server sent may be in it
 log = logging.getLogger("rplctl.receiver")
 
@@ -69,7 +68,7 @@ class Receiver:
         self._connections = 0
         self._worked = False  # the last connection brought something, or stood for a while
         self._opened_engine: Engine | None = None
-        self._reporter = Reporter(channel)
+        self._reporter = Reporter(channel, config)
         self._master_info = open_master_info(config, channel, self._engine)
         self._master_info.guard = FileLock(channel.lock_path("data")).held
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)

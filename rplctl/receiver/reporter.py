@@ -10,20 +10,25 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
+from rplctl.config import Config
 from rplctl.errors import RplError, for_channel
 from rplctl.position import BinlogPosition
 from rplctl.source import SourceIdentity
 from rplctl.status import StatusFile, ThreadStatus, read_status
+from rplctl.trouble import Trouble
 
 INTERVAL_S: Final = 0.2
 STARTING: Final = "Starting"
+STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 WAITING: Final = "Waiting for master to send event"
 _OTHERWISE = "mend what the error says, then rplctl start: nothing is lost"
 
 
 class Reporter:
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, config: Config | None = None) -> None:
         self._channel = channel.name
+        self._trouble = Trouble(channel, "receiver", config)
+        self._connected_at = 0.0  # time.monotonic()
         self._path = channel.status_path("receiver")
         self.status = ThreadStatus()
         self._file = StatusFile(self._path, self.status)
@@ -31,6 +36,7 @@ class Reporter:
     def begin(self) -> AbstractContextManager[None]:
         """A new run, for the length of the block: what a killed one said last is no news of this one."""
         self.status = status = read_status(self._path)
+        self._trouble.begins(status)
         self._file = StatusFile(self._path, status)
         status.connected, status.is_waiting, status.is_done, status.lost = False, False, False, time.time()
         self.state(STARTING)
@@ -47,6 +53,7 @@ class Reporter:
         status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
         status.master_version, status.clock_difference = identity.version, identity.clock_difference
+        self._connected_at = time.monotonic()
         self.state(WAITING)
 
     def received(self, position: BinlogPosition, gtids: str) -> None:
@@ -60,6 +67,7 @@ class Reporter:
 
     def retrying(self, error: RplError, *, is_first: bool) -> None:
         self._error(error)
+        self._trouble.lasts(error, self.status)
         self.status.connected = self.status.is_waiting = False
         self.status.lost = self.status.lost or time.time()
         self.state("Reconnecting after a failed master event read" if is_first else "Connecting to master")
@@ -67,13 +75,20 @@ class Reporter:
     def failed(self, error: RplError) -> None:
         """Final: the way out is told with it, as the applier does."""
         self._error(error)
-        self.status.last_error += f" (hint: {for_channel(error.hint or _OTHERWISE, self._channel)})"
+        self.status.connected = False
+        hint = for_channel(error.hint or _OTHERWISE, self._channel)
+        self._trouble.ends(error, self.status, hint)
+        self.status.last_error += f" (hint: {hint})"
 
     def stopped(self) -> None:
+        if self.status.connected:
+            self._trouble.gone()
         self.status.connected = self.status.is_waiting = False
         self.state("")
 
     def tick(self) -> None:
+        if self._trouble.is_known and self.status.connected and time.monotonic() - self._connected_at > STEADY_S:
+            self._trouble.gone()
         self._file.write_if_older(INTERVAL_S)
 
     def _error(self, error: RplError) -> None:

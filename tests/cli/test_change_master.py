@@ -56,7 +56,7 @@ def test_a_password_is_told_to_be_set_and_its_risk_named_but_never_shown(program
     )
     assert json.loads(done.out)[0]["Password_Set"] is True
     assert done.err == "Note 1759: Sending passwords in plain text without SSL/TLS is extremely insecure.\n"
-    assert "C4nary" not in done.out + done.err + (program.datadir / "rplctl.log").read_text()
+    assert "C4nary" not in done.out + done.err + (program.datadir / "history.jsonl").read_text()
 
 
 def test_a_terminal_is_asked_for_the_password_and_does_not_show_it(program: Program) -> None:

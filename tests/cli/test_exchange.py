@@ -85,7 +85,7 @@ def test_the_clear_text_password_is_nowhere_after_the_import(program: Program, r
 
 def test_the_journal_says_what_was_imported_from_where(program: Program, replica: Path) -> None:
     program("import-info", str(replica))
-    line = (program.datadir / "rplctl.log").read_text()
+    line = (program.datadir / "history.jsonl").read_text()
     assert f"'IMPORT INFO folder {replica} executed'. Previous state master_host=''" in line
 
 
@@ -208,12 +208,12 @@ def test_an_export_is_what_that_server_writes_and_reads_back(configured: Program
     assert master.read_position == relay.exec_position
     for path in folder.iterdir():
         assert path.stat().st_mode & 0o777 == 0o600
-    assert "C4nary" not in done.out + done.err + (configured.datadir / "rplctl.log").read_text()
+    assert "C4nary" not in done.out + done.err + (configured.datadir / "history.jsonl").read_text()
     statement = (folder / "change-master.sql").read_text()
     assert statement.startswith("CHANGE REPLICATION SOURCE TO" if server == "mysql-8.0" else "CHANGE MASTER TO")
     prefix = "SOURCE" if server == "mysql-8.0" else "MASTER"
     assert f"{prefix}_LOG_FILE='binlog.000003'" in statement and f"{prefix}_LOG_POS=1170" in statement
-    assert "'export-info --server" in (configured.datadir / "rplctl.log").read_text()
+    assert "export-info --server" in (configured.datadir / "history.jsonl").read_text()
 
 
 def test_an_export_overwrites_only_when_told_to(configured: Program, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ RUNS: dict[str, Prepare] = {
     "wait": ["wait", "--state", "stopped"],
     "check": ["check"],
     "doctor": ["doctor"],
+    "history": ["history"],
     "top": ["top"],
     "metrics": ["metrics"],
     "crash-test --arm": applying,

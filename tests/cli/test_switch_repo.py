@@ -222,7 +222,7 @@ def test_a_switch_of_both_is_written_to_the_journal_of_changes(instance: Program
     for name in RECORDS:
         put(instance, name, (False, True))
     assert instance("switch-repo", "--to", "table").code == 0
-    log = (instance.datadir / "rplctl.log").read_text()
+    log = (instance.datadir / "history.jsonl").read_text()
     assert "switch-repo --to table --repository master-info" in log and "relay-log-info" in log
 
 

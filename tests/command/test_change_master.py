@@ -184,10 +184,10 @@ def test_the_password_is_stored_protected_and_the_journal_does_not_know_it(confi
 
 
 def test_the_journal_says_who_changed_what(config: Config) -> None:
-    line = (config.datadir / "rplctl.log").read_text()
+    line = (config.datadir / "history.jsonl").read_text()
     assert "'CHANGE MASTER TO executed'. Previous state master_host='', master_port= 3306, master_log_file=''" in line
     assert "New state master_host='db1', master_port= 3306, master_log_file='b.000003', master_log_pos= 1170" in line
-    assert (config.datadir / "rplctl.log").stat().st_mode & 0o777 == 0o600
+    assert (config.datadir / "history.jsonl").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("flushed", [0, 1])

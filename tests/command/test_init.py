@@ -15,7 +15,6 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import open_repositories
 from rplctl.command.init import init
-from rplctl.command.instance.journal import JOURNAL, append_journal
 from rplctl.command.load_schema import load_schema, read_dump
 from rplctl.config import Config, load_config
 from rplctl.errors import ConfigError, NotConfigured, RplError, UsageError
@@ -93,29 +92,6 @@ def test_what_channels_stand_on_cannot_be_pulled_away(tmp_path: Path) -> None:
     assert files(tmp_path) == before
     assert init(tmp_path, {"sync_relay_log": 7}).created_tables is False
     assert load_config(tmp_path).sync_relay_log == 7
-
-
-# the journal
-
-
-def test_the_journal_has_one_line_each_with_time_process_and_user_and_is_private(tmp_path: Path) -> None:
-    os.umask(old := os.umask(0))
-    try:
-        append_journal(Config(tmp_path), "first")
-        append_journal(Config(tmp_path), "second, with a surrogate \udc80")
-    finally:
-        os.umask(old)
-    lines = (tmp_path / JOURNAL).read_text().splitlines()
-    assert [line.partition("] ")[2] for line in lines] == ["first", "second, with a surrogate \\udc80"]
-    assert all(f"Z {os.getpid()} [" in line for line in lines)
-    assert stat.S_IMODE((tmp_path / JOURNAL).stat().st_mode) == 0o600
-
-
-def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / JOURNAL).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RplError, match=JOURNAL):
-        append_journal(Config(tmp_path), "x")
-    assert not (tmp_path / "elsewhere").exists()
 
 
 # load-schema

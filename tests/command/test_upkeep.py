@@ -48,7 +48,7 @@ def test_skip_by_gtid_is_kept_until_taken_back_and_notes_what_is_behind(config: 
     assert skip(config, "", None, "0-1-7, 1-2-3").gtids == ("0-1-7", "1-2-3")
     assert skip(config, "", 2).gtids == ("0-1-7", "1-2-3")
     assert show_status(config, "").Skip_Gtids == "0-1-7,1-2-3"
-    assert "'skip --gtid 0-1-7, 1-2-3' for channel ''" in (config.datadir / "rplctl.log").read_text()
+    assert "skip --gtid 0-1-7, 1-2-3" in (config.datadir / "history.jsonl").read_text()
     with pytest.raises(UsageError, match="GTID list"):
         skip(config, "", None, "0-1")
     repository = open_repositories(config, "").relay_log_info

@@ -21,7 +21,7 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.config import load_config
 
 FILES = (
-    *("rplctl.toml", "rplctl.log", "rplctl.key", "master.info", "relay-log.info"),
+    *("rplctl.toml", "history.jsonl", "rplctl.key", "master.info", "relay-log.info"),
     *("relay-bin.index", "relay-bin.000001", "relay-bin.~rec~"),
     *("run/@/receiver.status.json", "run/@/applier.status.json", "run/@/change_master.pending"),
     *("run/@/skip_counter", "run/@/skip_gtids", "run/@/switch-MasterInfo.json", "run/@/switch-master-info.json"),
@@ -40,7 +40,7 @@ VERBS = (
     *(("switch-repo", "--to", "table", "--dry-run"), ("recover", "--dry-run"), ("recover",), ("reset", "--dry-run")),
     *(("skip", "-y"), ("skip", "--gtid", "0-1-5", "-y"), ("export-info", "{out}", "--server", "mariadb", "-y")),
     *(("change-filter", "--replicate-do-db", "a"), ("purge-relay-logs", "--dry-run"), ("load-schema", "/dev/null")),
-    *(("purge-binary-logs", "--to", "x.000001"), ("init",), ("unlock-instance",), ("unlock-tables",)),
+    *(("purge-binary-logs", "--to", "x.000001"), ("init",), ("unlock-instance",), ("unlock-tables",), ("history",)),
 )
 DEAR = (("reset", "-y", "--all"), ("switch-repo", "--to", "table"))  # fractions of a second each
 DEAREST = ("start", "--receiver")  # a process

@@ -28,10 +28,10 @@ from rplctl.command.channel.context import (
     target_has_table,
 )
 from rplctl.command.check.sync_record import forget_sync
-from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_file, replace_file
 from rplctl.errors import RepositoryConflict, RplError, TargetError, UsageError
+from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.purge import purge_all
@@ -129,7 +129,7 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
 
 
 def store_change(
-    config: Config, channel: Channel, repositories: Repositories, result: ChangeResult, journal: str
+    config: Config, channel: Channel, repositories: Repositories, result: ChangeResult, statement: str
 ) -> None:
     """Both records durably, through the pending file. Caller holds the admin lock, has settled the position and refused
     what may not be.
@@ -150,7 +150,7 @@ def store_change(
             channel.status_path(role).unlink(missing_ok=True)  # Last_*_Error, too
     if _is_other_source(result.previous, result.master_info):
         forget_sync(channel)
-    append_journal(config, journal)
+    note_event(config.datadir, channel.name, "change-master", _in_words(result, statement))
 
 
 def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
@@ -174,7 +174,7 @@ def _keep_models(channel: Channel, repositories: Repositories, result: ChangeRes
             rebase_models(connection, channel.name, catalog)
 
 
-def journal_line(result: ChangeResult, verb: str = "CHANGE MASTER TO") -> str:
+def _in_words(result: ChangeResult, verb: str) -> str:
     """MySQL's line in its error log; no password in it."""
     channel = f" FOR CHANNEL '{result.channel}'" if result.channel else ""
     return (

@@ -1,6 +1,5 @@
 """What belongs to the instance folder as a whole.
 
-journal        what was done here, one line for each
 backup_lock    the locks of a backup (lock-instance, lock-tables)
 manifest       what a backup holds
 compiled_code  the folder of compiled code

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rplctl import mysql_errors as er
-from rplctl.command.instance.journal import append_journal
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
+from rplctl.history import note_event
 from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout
 from rplctl.own_process import signal_holder, signals_to
 from rplctl.target.engine_log import access_denied
@@ -70,7 +70,7 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
                 start_new_session=True,
             )
             seat.note(f"{holder.pid}\n")
-    append_journal(config, f"'{lock.statement}' by process {holder.pid}, for {timeout_s:g} s at most")
+    note_event(config.datadir, None, "lock", f"{lock.statement}: process {holder.pid}, {timeout_s:g} s at most")
     _children.append(holder)
     return HeldLock(lock.kind, holder.pid, timeout_s)
 
@@ -111,7 +111,7 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
         if not seat.acquire(patience_s=_UNLOCK_PATIENCE_S):
             raise LockBusy(f"process {pid} still holds the lock", hint=f"rplctl unlock-{lock.kind}")
     _children[:] = [child for child in _children if child.poll() is None]
-    append_journal(config, f"'UNLOCK {lock.kind.upper()}', process {pid}")
+    note_event(config.datadir, None, "unlock", f"UNLOCK {lock.kind.upper()}: process {pid}")
     return ReleasedLock(lock.kind, pid)
 
 

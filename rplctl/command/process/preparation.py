@@ -29,14 +29,14 @@ from rplctl.command.channel.context import (
 from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
 from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.check.sync_record import note_stays
-from rplctl.command.instance.journal import append_journal
 from rplctl.command.load_schema import seed_models
 from rplctl.command.process.child import Child, spawn
-from rplctl.command.process.start_request import StartRequest, StartResult, variables_of
+from rplctl.command.process.start_request import StartRequest, StartResult, Until, variables_of
 from rplctl.commit.xid import instance_name
 from rplctl.config import Config
 from rplctl.durable import remove_leftovers
 from rplctl.errors import UsageError
+from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
 from rplctl.repository.switch import settle_repositories, upgrade_tables
@@ -115,6 +115,13 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     )
 
 
+def note_started(config: Config, channel: Channel, request: StartRequest, started: Sequence[str]) -> None:
+    """For the history; what cron does each minute is none."""
+    if started and not request.until_synced:
+        until = f" until {request.until.shown}" if request.until != Until() else ""
+        note_event(config.datadir, channel.name, "start", " and ".join(started) + until)
+
+
 def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
     """A GTID that the applier gives is not known before the transaction is applied: too late to stop before it."""
     if stored.assign_gtids_to_anonymous_transactions_type != "OFF":
@@ -145,7 +152,7 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     if not repositories.relay_log_info.exists():
         if made_again(config, repositories, channel, master) is not None:
             text = f"{repositories.relay_log_info.where} had no record: it was made again from the target's marker"
-            append_journal(config, f"START for channel '{channel.name}': {text}")
+            note_event(config.datadir, channel.name, "position", text)
         elif is_lost(repositories, channel, master) or master.master_log_name:
             raise lost_record(repositories, channel, master)
         else:  # after RESET SLAVE: from the first log there is
@@ -173,7 +180,7 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
         f"the target is at {stored.read().exec_position}, {stored.where} was at {before.exec_position}: the target was "
         "restored from a backup, and the channel goes on from the target's position"
     )
-    append_journal(config, f"START for channel '{channel.name}': {text}")
+    note_event(config.datadir, channel.name, "position", text)
     return (Note(0, text),)
 
 

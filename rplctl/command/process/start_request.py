@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from rplctl import failpoint
@@ -43,6 +43,10 @@ class Until:
         if not name or not offset or offset < 4 or not is_log_name(name):
             raise _wrong_until()
         return {"kind": kind, "log_name": name, "log_pos": offset}
+
+    @property
+    def shown(self) -> str:
+        return " ".join(str(value) for value in astuple(self) if value is not None)
 
 
 def _wrong_until() -> UsageError:

@@ -13,7 +13,7 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.channel.context import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
 from rplctl.command.process.child import Child, leave_running, spawn_shared, terminate, wait_until_it_runs
-from rplctl.command.process.preparation import Prepared, prepare
+from rplctl.command.process.preparation import Prepared, note_started, prepare
 from rplctl.command.process.start_request import StartRequest, StartResult, Until, check_request, variables_of
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, file_error
@@ -61,6 +61,9 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
                 if name in outcome or name not in started:
                     _end(one, started.get(name, []))
     leave_running([child for children in started.values() for child in children])
+    for name in started:
+        if name not in outcome:
+            note_started(ready[name].config, ready[name].channel, request, [child.role for child in started[name]])
     results = {name: one.result(started.get(name, [])) for name, one in ready.items()}
     return {name: outcome.get(name) or results[name] for name in dict.fromkeys(names)}
 

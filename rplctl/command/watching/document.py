@@ -22,6 +22,7 @@ def document(moment: Moment, version: str) -> dict[str, Any]:
             _channel(each, moment.verdicts.get(each.channel), moment.history.get(each.channel, ()))
             for each in moment.channels
         ],
+        "events": [asdict(event) for event in moment.events],
     }
 
 

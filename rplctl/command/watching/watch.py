@@ -17,14 +17,18 @@ from typing import Final
 
 from rplctl.command.channel.context import one_engine
 from rplctl.command.check.verb import Limits, Verdict, check
+from rplctl.command.history import HistoryRequest
+from rplctl.command.history import history as events_of
 from rplctl.command.watching.seen import Seen, seen
 from rplctl.config import Config
 from rplctl.errors import RplError, told
+from rplctl.history import Event
 
 LOOK_S: Final = 2.0
 CHECK_S: Final = 15.0
 POINT_S: Final = 5.0
 POINTS: Final = 720  # an hour
+EVENTS: Final = 50
 _LAG_S = (60, 300)  # a warning, critical: as `check` without options has it
 
 
@@ -47,6 +51,7 @@ class Moment:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     history: dict[str, tuple[Point, ...]] = field(default_factory=dict)
     error: RplError | None = None
+    events: tuple[Event, ...] = ()  # the last EVENTS of the history, the oldest first
 
 
 class Watch:
@@ -55,6 +60,7 @@ class Watch:
     def __init__(self, find: Callable[[], Sequence[tuple[str, Config]]], *, checks: bool = False) -> None:
         self._find, self._checks = find, checks
         self._checked = 0.0  # time.monotonic()
+        self._events: tuple[Event, ...] = ()
         self._points: dict[str, deque[Point]] = {}
         self._rows: dict[str, tuple[float, int]] = {}  # row changes at the last point
         self.latest = Moment()
@@ -93,10 +99,11 @@ class Watch:
         if self._checks and time.monotonic() - self._checked >= CHECK_S:
             verdicts = {name: check(config, name, Limits(*_LAG_S, config.max_sync_age)) for name, config in named}
             self._checked = time.monotonic()
+            self._events = tuple(_events(named))
         for each in channels:
             self._add_point(each)
         history = {each.channel: tuple(self._points.get(each.channel, ())) for each in channels}
-        self.latest = Moment(time.time(), channels, verdicts, history)
+        self.latest = Moment(time.time(), channels, verdicts, history, events=self._events)
 
     def _add_point(self, each: Seen) -> None:
         points = self._points.setdefault(each.channel, deque(maxlen=POINTS))
@@ -107,3 +114,11 @@ class Watch:
         rate = max(0, rows - before) / (each.at - then) if each.at > then else 0.0
         self._rows[each.channel] = each.at, rows
         points.append(Point(each.at, each.status.Seconds_Behind_Master, rate, each.status.Relay_Log_Space))
+
+
+def _events(named: Sequence[tuple[str, Config]]) -> list[Event]:
+    """Of the whole instance; one that cannot be read has none."""
+    try:
+        return events_of(named[0][1], HistoryRequest(last=EVENTS)) if named else []
+    except RplError:
+        return []

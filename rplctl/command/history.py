@@ -1,0 +1,36 @@
+"""`history`: what became of the channels, and who did it (rplctl/history.py writes it)."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from rplctl.config import Config
+from rplctl.errors import file_error
+from rplctl.history import Event, read_history, stamp
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """`channel`: None is every one and the instance. `last`: so many, 0 all. `since_s`: seconds ago."""
+
+    channel: str | None = None
+    last: int = 0
+    since_s: float | None = None
+
+
+def history(config: Config, request: HistoryRequest) -> list[Event]:
+    """The oldest first. Raises UnfitFile, RplError for a file that the system refuses."""
+    name = None if request.channel is None else request.channel.lower()
+    since = "" if request.since_s is None else stamp(time.time() - request.since_s)
+    try:
+        found = (
+            event
+            for event in read_history(config.datadir)
+            if event.Time >= since and (name is None or event.Channel_Name is not None)
+            if name is None or str(event.Channel_Name).lower() == name
+        )
+        return list(deque(found, maxlen=request.last or None))
+    except OSError as error:
+        raise file_error(error) from error

@@ -1,0 +1,120 @@
+"""`<datadir>/history.jsonl`: what became of the channels and who did it, one JSON object a line.
+
+Threads and commands write it, `rplctl history` and `serve` read it; nothing is ever decided by it.
+Invariants: it and `.1`, which it is moved to, hold LARGEST bytes each; no secret is in it; a line that a power cut or a
+full disk tore is passed over, and the next one is whole. It is not synced, and one that cannot be written holds up
+nobody: it is told and forgotten.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from rplctl.durable import write_all
+from rplctl.errors import RplError
+from rplctl.locks import flock
+from rplctl.log_file import turn_over
+from rplctl.mask import masked
+from rplctl.plain_file import closing_descriptor, open_plain, read_plain
+
+HISTORY: Final = "history.jsonl"
+LARGEST: Final = 1 << 20  # bytes: some thousand events
+_MOST_WORDS = 2000  # characters of one text
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Field names are columns, and keys of the file, where empty ones are left out."""
+
+    Time: str  # UTC, 2026-11-24T03:00:00Z
+    Channel_Name: str | None = None  # None: of the instance
+    Event: str = ""
+    Thread: str = ""  # which one found it; '' of commands
+    Errno: int = 0
+    Info: str = ""
+    Position: str = ""
+    Done_By: str = ""  # user, and what ran the command; '' of threads
+    Process: int = 0
+
+
+def note_event(  # noqa: PLR0913 - the columns
+    datadir: Path,
+    channel: str | None,
+    event: str,
+    text: str,
+    *,
+    thread: str = "",
+    errno: int = 0,
+    position: str = "",
+) -> None:
+    """Append one line. Raises nothing."""
+    info = masked(text)[:_MOST_WORDS]
+    by = "" if thread else _who()
+    told = Event(stamp(time.time()), channel, event, thread, errno, info, position, by, os.getpid())
+    filled = {name: value for name, value in asdict(told).items() if value or (name == "Channel_Name" and value == "")}
+    line = json.dumps(filled).encode() + b"\n"
+    try:
+        _append(datadir / HISTORY, line)
+    except (OSError, RplError) as error:
+        log.warning("%s cannot be written: %s", datadir / HISTORY, error)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Raises OSError, UnfitFile."""
+    with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
+        turn_over(path, LARGEST)
+        flock(descriptor)
+        size = os.fstat(descriptor).st_size
+        is_torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
+        write_all(descriptor, b"\n" + line if is_torn else line)
+
+
+def read_history(datadir: Path) -> Iterator[Event]:
+    """The oldest first; a line that is none of ours is passed over. Raises UnfitFile, OSError."""
+    for name in (f"{HISTORY}.1", HISTORY):
+        with suppress(FileNotFoundError):
+            for line in read_plain(datadir / name, follow=False).splitlines():
+                if event := _event(line):
+                    yield event
+
+
+def stamp(at: float) -> str:
+    """UTC, as in the column Time."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+_KINDS = {f.name: int if f.default == 0 else str for f in fields(Event)}
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        stored = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(stored, dict) or not isinstance(stored.get("Time"), str):
+        return None
+    known: dict[str, Any] = {name: value for name, value in stored.items() if type(value) is _KINDS.get(name)}
+    return Event(**known)
+
+
+def _who() -> str:
+    """`root`, `root (sudo by anna) from bash`, `rplctl from systemd`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    through = os.environ.get("SUDO_USER", "")
+    caller = ""
+    with suppress(OSError):  # no /proc, or another's
+        caller = Path(f"/proc/{os.getppid()}/comm").read_text(errors="replace").strip()
+    return f"{user}{f' (sudo by {through})' if through else ''}{f' from {caller}' if caller else ''}"

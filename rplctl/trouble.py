@@ -1,0 +1,113 @@
+"""What is wrong with one thread of a channel, from its first error until it is well again.
+
+One trouble is told once, however often the thread tries again or is started again (cron, systemd): in the history.
+Invariant: the file that keeps what was told decides nothing else; lost or junk, a trouble is told once more.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.durable import replace_file
+from rplctl.errors import RplError
+from rplctl.history import note_event, stamp
+from rplctl.plain_file import parsed_json, read_plain
+from rplctl.status import ThreadStatus, was_killed
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was told of it."""
+
+    since: float  # Unix seconds
+    errno: int
+    message: str
+    has_ended: bool = False  # the thread, not the trouble
+
+
+class Trouble:
+    def __init__(self, channel: Channel, role: str, config: Config | None) -> None:
+        self._channel, self._role = channel, role
+        self._path = channel.trouble_path(role)
+        self._known: _Known | None = None
+
+    @property
+    def is_known(self) -> bool:
+        return self._known is not None
+
+    def begins(self, before: ThreadStatus) -> None:
+        """A new run of the thread; `before`: the last one's status."""
+        self._known = _read(self._path)
+        if was_killed(before):
+            self._note("killed", f"it did not end by itself; its last sign of life was at {stamp(before.updated)}")
+
+    def lasts(self, error: RplError, status: ThreadStatus) -> None:
+        """The thread tries again by itself; `status` has the error."""
+        if self._known is None:
+            self._known = _Known(time.time(), status.last_errno, error.message)
+            self._note("error", error.message, error)
+            self._write()
+
+    def ends(self, error: RplError, status: ThreadStatus, hint: str) -> None:
+        """The thread stops with it."""
+        known = self._known
+        if (
+            known
+            and known.has_ended
+            and (known.errno, _words(known.message))
+            == (
+                status.last_errno,
+                _words(error.message),
+            )
+        ):
+            return
+        self._known = _Known(known.since if known else time.time(), status.last_errno, error.message, True)
+        self._note("error", f"stopped: {error.message}{f' (hint: {hint})' if hint else ''}", error)
+        self._write()
+
+    def gone(self) -> None:
+        """The thread does its work: cheap when nothing was wrong."""
+        if self._known is None:
+            return
+        known, self._known = self._known, None
+        self._note("well", f"after {time.time() - known.since:.0f} s: {known.message}")
+        self._path.unlink(missing_ok=True)
+
+    def _note(self, event: str, text: str, error: RplError | None = None) -> None:
+        errno, position = (self._known.errno, error.position) if self._known and error else (0, "")
+        note_event(
+            self._channel.datadir, self._channel.name, event, text, thread=self._role, errno=errno, position=position
+        )
+
+    def _write(self) -> None:
+        assert self._known is not None
+        try:
+            replace_file(self._path, json.dumps(asdict(self._known)).encode(), durable=False)
+        except OSError as failure:
+            log.warning("%s cannot be written: %s", self._path, failure.strerror)
+
+
+def _words(message: str) -> str:
+    """Without what differs from one attempt to the next."""
+    return re.sub(r"\d+", "", message)
+
+
+def _read(path: Path) -> _Known | None:
+    try:
+        stored: Any = parsed_json(read_plain(path, follow=False))
+        kinds = {"since": float, "errno": int, "message": str, "has_ended": bool}
+        if {name: type(value) for name, value in stored.items()} == kinds:
+            return _Known(**stored)
+    except (OSError, ValueError, AttributeError, RplError):
+        pass
+    return None
