@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -131,3 +132,10 @@ def seconds(text: str | None, flag: str) -> float | None:
     if not 0 <= value < 1e9:
         raise UsageError(f"{flag} {text}: write a number of seconds, like 50 or 2m")
     return value
+
+
+def number(text: str, flag: str, least: int, most: int) -> int:
+    """Raises UsageError."""
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not least <= int(text) <= most:
+        raise UsageError(f"{flag} {text}: write a number from {least} to {most}")
+    return int(text)

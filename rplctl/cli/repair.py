@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, option, options_of, the_channel
-from rplctl.cli.output import say_notes, show_records
+from rplctl.cli.options import ChannelName, DryRun, number, option, options_of, the_channel
+from rplctl.cli.output import say_notes, show_rows
 from rplctl.cli.progress import live_text
 from rplctl.command.channel.context import Note
 from rplctl.errors import for_channel
@@ -22,6 +22,7 @@ def repair(
         Path | None, option("--report", "FILE", "What verify --report wrote; without it what it wrote last.")
     ] = None,
     dry_run: DryRun = False,
+    show: Annotated[str, option("--show", "N", "With --dry-run so many statements of each table.")] = "10",
 ) -> None:
     """Mend the rows that verify found to differ.
 
@@ -30,7 +31,7 @@ def repair(
     from rplctl.command.repair import RepairedTable
     from rplctl.command.repair import repair as run
 
-    options = options_of(context)
+    options, most = options_of(context), number(show, "--show", 0, 10**6)
     name, config = the_channel(options, channel)
     with live_text(silent=options.quiet or options.format == "json") as shows:
 
@@ -38,12 +39,17 @@ def repair(
             if shows is not None:
                 shows(f"{done} of {reported} keys")
 
-        result = run(config, name, report, dry_run=dry_run, says=says)
-    tables = [replace(table, Note=for_channel(table.Note, name)) for table in result.tables]
-    show_records(options, tables, RepairedTable)
+        result = run(config, name, report, dry_run=most if dry_run else None, says=says)
+    *columns, statements = RepairedTable.__dataclass_fields__
+    rows = [asdict(replace(table, Note=for_channel(table.Note, name))) for table in result.tables]
+    notes: list[Note] = []
+    if options.format == "json":
+        columns.append(statements)
+    else:
+        notes += [Note(0, text) for table in result.tables for text in table.Statements]
+    show_rows(options, columns, rows)
     if result.undo is not None:
-        say_notes(
-            options, [Note(0, f"what it was is in {result.undo}: its files take it back, in the order of their names")]
-        )
+        notes.append(Note(0, f"what it was is in {result.undo}: its files take it back, in the order of their names"))
+    say_notes(options, notes)
     if not result.is_whole:
         raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, option, options_of, switch, the_channel
+from rplctl.cli.options import ChannelName, number, option, options_of, switch, the_channel
 from rplctl.cli.output import many, say_notes, show_rows
 from rplctl.cli.progress import live_text
 from rplctl.cli.text import clean, clock_time, short
 from rplctl.command.channel.context import Note
-from rplctl.errors import UsageError
 
 if TYPE_CHECKING:
     from rplctl.command.verify import VerifyProgress
@@ -48,11 +46,11 @@ def verify(
 
     options = options_of(context)
     name, config = the_channel(options, channel)
-    count = _number(show, "--show", 0, 10**6)
+    count = number(show, "--show", 0, 10**6)
     request = VerifyRequest(
         Choice.of(databases, tables, replace=False),
-        _number(threads, "--threads", 1, _MOST_THREADS),
-        _number(max_load, "--max-load", 0, 10**6),
+        number(threads, "--threads", 1, _MOST_THREADS),
+        number(max_load, "--max-load", 0, 10**6),
         report,
         restart,
     )
@@ -113,9 +111,3 @@ class _Says:
         left = f"  {clock_time((now.expected - now.rows) * passed / now.rows)} left" if now.rows else ""
         rate = f"  {short(now.rows / passed, ' rows')}/s" if passed else ""
         return f"{now.tables_done} of {now.tables} tables  {percent} %{rate}{left}"
-
-
-def _number(text: str, flag: str, least: int, most: int) -> int:
-    if not re.fullmatch(r"[0-9]{1,7}", text) or not least <= int(text) <= most:
-        raise UsageError(f"{flag} {text}: write a number from {least} to {most}")
-    return int(text)

@@ -49,7 +49,7 @@ _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.BAD_FIELD_ERROR,
 @dataclass(frozen=True, slots=True)
 class RepairedTable:
     """Keys: `Reported` ones, `Equal` by now, rows that were written, `Left_over` ones and why; of a dry run what would
-    be.
+    be, with the first `Statements`.
     """
 
     Database_name: str
@@ -61,6 +61,7 @@ class RepairedTable:
     Updated: int = 0
     Left_over: int = 0
     Note: str = ""
+    Statements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,11 @@ def repair(
     channel_name: str,
     report: Path | None = None,
     *,
-    dry_run: bool = False,
+    dry_run: int | None = None,
     says: Says = lambda *_: None,
 ) -> RepairResult:
-    """`report`: without, the last verify's. Raises UsageError, SourceError, TargetError, NotRunning, LockBusy;
-    WaitTimeout for an applier that stands still.
+    """`report`: without, the last verify's. `dry_run`: nothing is written, and so many statements of each table told.
+    Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier that stands still.
     """
     channel = Channel(channel_name, config.datadir)
     repositories = open_repositories(config, channel_name)
@@ -176,9 +177,8 @@ class _Repair:
             done = out.equal + out.inserted + out.deleted + out.updated + out.left.total()
             out.left["not mended, for the table was altered: rplctl verify"] += totals.differences - done
         note = "; ".join(f"{count} {why}" for why, count in out.left.items())
-        return RepairedTable(
-            *name, totals.differences, out.equal, out.inserted, out.deleted, out.updated, out.left.total(), note
-        )
+        counts = out.equal, out.inserted, out.deleted, out.updated, out.left.total()
+        return RepairedTable(*name, totals.differences, *counts, note, tuple(out.statements))
 
     def _why_not(self, totals: Totals) -> str:
         name = totals.database, totals.table

@@ -6,13 +6,14 @@ cannot be read, a table that is logged under a name written otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
 
 import numpy as np
 
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.row_stream import read_run, read_tables
+from rplctl.applier.decode.row_stream import TableRows, read_run, read_tables
 from rplctl.clone.received import Received, alike, changed
 from rplctl.errors import NotRunning, RelayLogError, RplError
 from rplctl.event.gtid import MysqlGtidSet
@@ -23,18 +24,36 @@ from rplctl.schema.plan import Catalog
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Pair, keys_of_images
 
+_MOST_KEPT: Final = 20_000  # images of a transaction
+
 
 class TouchedKeys:
-    """From `Received.begin` on, behind the place `low` (None: all), but for the transactions that are `seen`."""
+    """From `Received.begin` on, behind the place `low` (None: all), but for the transactions that are `seen`. `kept`:
+    in the order of the log, those with a key of `keeps`, where each ends, and the key of each of its images.
+    """
 
-    def __init__(self, received: Received, pair: Pair, low: BinlogPosition | None, seen: MysqlGtidSet) -> None:
+    def __init__(
+        self,
+        received: Received,
+        pair: Pair,
+        low: BinlogPosition | None,
+        seen: MysqlGtidSet,
+        keeps: Collection[Key] = (),
+    ) -> None:
         self._received, self._pair, self._low, self._seen = received, pair, low, seen
+        self._keeps, self.kept = frozenset(keeps), list[tuple[BinlogPosition, TableRows, list[Key]]]()
         model = pair.source
         acting = {alike((key.ref_database, key.ref_table)) for key in model.foreign_keys if key.acts}
         self._own = alike((model.database, model.name))
         self._tables = frozenset({self._own, *acting})
         self.keys: set[Key] = set()
         self.is_all = False
+
+    def take(self, end: BinlogPosition) -> list[tuple[TableRows, list[Key]]]:
+        """What is kept up to there; it is no longer."""
+        found = [kept for kept in self.kept if not end.is_before(kept[0])]
+        self.kept = self.kept[len(found) :]
+        return [(rows, keys) for _, rows, keys in found]
 
     def look(self) -> None:
         """At what has come meanwhile."""
@@ -77,19 +96,26 @@ class TouchedKeys:
         rules = ReplicationFilter(do_table=(f"{pair.source.database}.{pair.source.name}",))
         catalog = Catalog({(pair.source.database, pair.source.name): pair.source})
         try:
-            start, end = int(scan.start[number]), int(scan.end[number])
-            run = filtered(read_run(groups.data, start, end, groups.format_description), rules)
+            data = groups.data[int(scan.start[number]) : int(scan.end[number])]
+            data = data.copy() if self._keeps else data  # else the file would stay mapped
+            run = filtered(read_run(data, 0, len(data), groups.format_description), rules)
             found = list(read_tables(run, catalog))
-            for rows in found:
-                everything = np.arange(len(rows.images.cell_start))
-                keys = keys_of_images(rows.images, rows.formats, pair, everything)
-                before = rows.images.before_of_image
-                self.keys.update(
-                    tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True))
-                    if b >= 0
-                    else key
-                    for key, b in zip(keys, before.tolist(), strict=True)
-                )
+            keys = [_keys(rows, pair) for rows in found]
         except RplError:
             return False
+        for some, rows in zip(keys, found, strict=True):
+            self.keys.update(some)
+            if not self._keeps.isdisjoint(some):
+                if len(found) > 1 or len(some) > _MOST_KEPT:
+                    return False
+                self.kept.append((scan.source_position(number), rows, some))
         return bool(found) or bool(scan.has_payload[number])
+
+
+def _keys(rows: TableRows, pair: Pair) -> list[Key]:
+    """Of each image; an after image that does not hold all of it has the rest as it was."""
+    keys = keys_of_images(rows.images, rows.formats, pair, np.arange(len(rows.images.cell_start)))
+    return [
+        tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True)) if b >= 0 else key
+        for key, b in zip(keys, rows.images.before_of_image.tolist(), strict=True)
+    ]

@@ -3,16 +3,21 @@
 The source's rows are read at a place L of its log, and staged, as a verify does it (`settle`). Then, of the target:
 
     1  the position's row is written as it is: the applier, whose commits move it first, waits for our end (design D4)
-    2  keys that the relay log touches behind L go round again; rows that are equal are left alone: the target decides
-    3  the undo SQL is written, durable
-    4  what is extra is deleted, what differs updated in the columns that do, what is missing inserted: strictly
-    5  keys that were touched meanwhile take all of it back (mode xa: its position lies outside and holds nobody)
+    2  what the relay log has done to the rows from L up to that position A is done to the stage, too (`log_rows`)
+    3  rows that are equal are left alone: the target decides
+    4  the undo SQL is written, durable
+    5  what is extra is deleted, what differs updated in the columns that do, what is missing inserted: strictly
     6  COMMIT
 
-Invariant: a row is written only while the source's row at L is the source's row at the target's position, and is the
-same row then. So the applier need not stand still, and a repair that is killed anywhere has done some of its
-transactions whole. Foreign keys rest, for what they did on the source is in its rows; where they may not, the caller
-keeps away from tables whose rows take others along.
+A is behind L and all of the log up to A is here, so a key that is written to all the time is mended as soon as another:
+nobody waits for the source, and the applier for no longer than a transaction. Keys of which the log does not tell the
+row (DDL, statements, partial images of no row) go round again. In mode xa the position lies outside and holds nobody:
+there all that are touched behind L go round again, and those touched while we write take all of it back.
+
+Invariant: a row is written only while the target is where the source's row is that of the stage. So the applier need
+not stand still, and a repair that is killed anywhere has done some of its transactions whole. Foreign keys rest, for
+what they did on the source is in its rows; where they may not, the caller keeps away from tables whose rows take others
+along.
 """
 
 from __future__ import annotations
@@ -34,9 +39,11 @@ from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Target
 from rplctl.target.registry import undo_sql
 from rplctl.verify.key_values import Key
 from rplctl.verify.log_keys import TouchedKeys
+from rplctl.verify.log_rows import NOT_KNOWN, moved_rows
 from rplctl.verify.pair import Pair, keys_of_images
 from rplctl.verify.report_file import Kind
 from rplctl.verify.settle import MOST_ROUNDS, Settler, by_key
+from rplctl.verify.shown import shown_statement
 from rplctl.verify.source_side import rows_of_keys
 from rplctl.verify.undo import NoUndo, UndoFolder, UndoText
 
@@ -67,7 +74,9 @@ class Fault:
 
 @dataclass(slots=True)
 class Outcome:
-    """Of one table, in keys. `equal`: left alone. `blocked`: by rows that others hold; why. `left`: why not mended."""
+    """Of one table, in keys. `equal`: left alone. `blocked`: by rows that others hold; why. `left`: why not mended.
+    `statements`: the first ones of what a dry run leaves undone.
+    """
 
     equal: int = 0
     inserted: int = 0
@@ -75,6 +84,7 @@ class Outcome:
     updated: int = 0
     blocked: dict[Key, Kind] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
+    statements: list[str] = field(default_factory=list)
 
     def add(self, faults: Sequence[Fault]) -> None:
         kinds = Counter(fault.kind for fault in faults)
@@ -85,12 +95,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """`rows`: the source's, as the target takes them. `apart`: what differs is deleted and inserted, not updated."""
+    """`rows`: the source's, as the target takes them. `apart`: what differs is deleted and inserted, not updated.
+    `unknown`: keys whose rows at the target's place are not known any more.
+    """
 
     pair: Pair
-    rows: Mapping[Key, Row]
+    rows: dict[Key, Row]
     touched: TouchedKeys
     apart: bool
+    unknown: set[Key] = field(default_factory=set)
 
 
 class _Refused(Exception):
@@ -108,7 +121,7 @@ class _Touched(Exception):
 @dataclass(frozen=True, slots=True)
 class Mender:
     """`target`: a connection of our own, without the fence. `hold`: see commit.position_store.position_holder. `lock`:
-    held for as long as a transaction takes. `dry_run`: all but the writing.
+    held for as long as a transaction takes. `dry_run`: all but the writing, and so many statements of a table.
     """
 
     settler: Settler
@@ -116,7 +129,7 @@ class Mender:
     hold: Callable[[Connection], None] | None
     undo: UndoFolder
     lock: RwLock
-    dry_run: bool
+    dry_run: int | None = None
 
     def mend(self, pair: Pair, keys: Suspects, out: Outcome, *, apart: bool = False) -> None:
         """Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning."""
@@ -146,7 +159,7 @@ class Mender:
                 images.append(some)
                 yield some
 
-        with self.settler.staged(pair, rows) as touched:
+        with self.settler.staged(pair, rows, keys) as touched:
             staged = _Staged(pair, _rows(pair, images, self.target.kind), touched, apart)
             return self._mended(staged, dict(keys), out)
 
@@ -184,14 +197,20 @@ class Mender:
         touched = staged.touched
         with self.lock.shared():
             try:
-                if not self.dry_run:
-                    self._begin()
+                self._begin()
+                if self.hold is not None:
+                    self._follow(staged, keys)
                 ours, theirs = self.settler.side.read(staged.pair, list(keys))
-                self.settler.look(touched)
-                again = {key: kind for key, kind in keys.items() if key in touched}
+                if self.hold is None:
+                    self.settler.look(touched)
+                    staged.unknown.update(touched.keys)
+                again = {key: kind for key, kind in keys.items() if touched.is_all or key in staged.unknown}
                 judged = {key: kind for key, kind in keys.items() if key not in again}
                 faults, odd = _faults(staged, judged, by_key(ours), by_key(theirs))
-                if faults and not self.dry_run:
+                if self.dry_run is not None:
+                    sql, shown = undo_sql(self.target.kind), faults[: self.dry_run - len(out.statements)]
+                    out.statements += [shown_statement(sql, staged.pair, f.key, f.row, f.columns) for f in shown]
+                elif faults:
                     self._write(staged, faults)
                     self.target.commit()
                     crash_point("crash_repair_after_commit")
@@ -208,6 +227,16 @@ class Mender:
         self.target.begin(foreign_keys=False)
         if self.hold is not None:
             self.hold(self.target.connection)
+
+    def _follow(self, staged: _Staged, keys: Suspects) -> None:
+        """To the target's place, which is held."""
+        kept = staged.touched.take(self.settler.look(staged.touched))
+        moved = moved_rows(kept, staged.pair, staged.rows, keys)
+        gone = [key for key in moved if staged.rows.pop(key, None) is not None]
+        staged.unknown.update(key for key, row in moved.items() if row == NOT_KNOWN)
+        staged.rows.update((key, row) for key, row in moved.items() if row)
+        if moved:
+            self.settler.side.restage(staged.pair, gone, [row for row in moved.values() if row])
 
     def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
         """Not committed. Raises _Refused, _Touched; then the undo SQL is gone, too."""
@@ -230,9 +259,10 @@ class Mender:
                 self._change(pair, fault, ChangeKind.UPDATE, fault.columns)
             for fault in (*replaced, *inserted):
                 self._change(pair, fault, ChangeKind.INSERT, tuple(range(pair.width)))
-            staged.touched.look()
-            if any(fault.key in staged.touched for fault in faults):
-                raise _Touched
+            if self.hold is None:
+                staged.touched.look()
+                if any(fault.key in staged.touched for fault in faults):
+                    raise _Touched
         except BaseException:
             self.undo.drop(path)
             raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -91,12 +91,17 @@ class Settler:
                 return (staged - rows).total(), (rows - staged).total(), False
         return 0, 0, True
 
-    def look(self, touched: TouchedKeys) -> None:
-        touched.look_until(self.applied.executed(), _SOURCE_S, self.stopped)
+    def look(self, touched: TouchedKeys) -> BinlogPosition:
+        """At all up to the target's place."""
+        place = self.applied.executed()
+        touched.look_until(place, _SOURCE_S, self.stopped)
+        return place
 
     @contextmanager
-    def staged(self, pair: Pair, rows: Callable[[str], Iterator[Images]]) -> Iterator[TouchedKeys]:
-        """The source's rows are staged, and the target has all up to their place."""
+    def staged(
+        self, pair: Pair, rows: Callable[[str], Iterator[Images]], keeps: Collection[Key] = ()
+    ) -> Iterator[TouchedKeys]:
+        """The source's rows are staged, and the target has all up to their place. `keeps`: see TouchedKeys."""
         while not self.received.begin():
             if self.stopped(_POLL_S) or not self.applied.runs():
                 raise _not_running("nothing is received from the source")
@@ -115,7 +120,7 @@ class Settler:
             self.side.stage(pair, rows(held.locking))
             high = held.high().position
         seen = MysqlGtidSet.parse("" if is_exact else held.low.gtids)
-        touched = TouchedKeys(self.received, pair, held.low.position, seen)
+        touched = TouchedKeys(self.received, pair, held.low.position, seen, keeps)
         assert high is not None
         self._wait(high, touched)
         yield touched

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Final
 
@@ -25,7 +25,8 @@ from rplctl.schema.model import Column, TableModel
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.source.select import SelectedRows
 from rplctl.target import dialect_of, mapped_errors, open_engine, target_kind
-from rplctl.target.base import Target
+from rplctl.target.base import ChangeKind, RowChange, RowSet, Target
+from rplctl.target.base import Row as TargetRow
 from rplctl.target.compared import ComparedRows
 from rplctl.target.registry import compared_rows
 from rplctl.verify.drift import drift_of
@@ -70,10 +71,24 @@ class TargetSide(ABC):
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
         """Into a new stage. Raises TargetError; RplError for a value that the target cannot hold."""
 
+    def restage(self, pair: Pair, gone: Iterable[Key], rows: Iterable[TargetRow]) -> None:
+        """Staged rows with these keys make room for these. Raises TargetError."""
+        model, target, whole = self._stage, self.target, tuple(range(pair.width))
+        with self._staging():
+            for key in gone:
+                target.apply_change(RowChange(ChangeKind.DELETE, RowSet(pair.key, [key]), None), model)
+            for row in rows:
+                target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(whole, [row])), model)
+
     def _load(self, model: TableModel, columns: Sequence[SelectedColumn], rows: Iterable[Images]) -> None:
-        for images in rows:
-            chunk = chunk_of_rows(images, columns, model, self.target)
-            self.target.apply_chunks([chunk], {(model.database, model.name): model})
+        self._stage = model
+        with self._staging():
+            for images in rows:
+                chunk = chunk_of_rows(images, columns, model, self.target)
+                self.target.apply_chunks([chunk], {(model.database, model.name): model})
+
+    def _staging(self) -> AbstractContextManager[None]:
+        return self._transaction()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -113,11 +128,10 @@ class ValuesSide(TargetSide):
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
         self.target.check_table(pair.target)
         model = self._compared.make_stage(self.target, pair.target, pair.target.columns[: pair.width])
-        if self._compared.stage_commits:
-            with self._transaction():
-                self._load(model, pair.selected(), rows)
-        else:
-            self._load(model, pair.selected(), rows)
+        self._load(model, pair.selected(), rows)
+
+    def _staging(self) -> AbstractContextManager[None]:
+        return super()._staging() if self._compared.stage_commits else nullcontext()
 
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
         columns = pair.target.columns[: pair.width]
@@ -197,8 +211,7 @@ class ServerSide(TargetSide):
             cursor.execute("SET SESSION sql_mode = @rplctl_mode")
             self._driver.rollback()
         model = replace(pair.target, name=_STAGE, foreign_keys=(), partitioning=None, system_versioned=False)
-        with self._transaction():
-            self._load(model, pair.selected(), rows)
+        self._load(model, pair.selected(), rows)
 
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
         columns = selected_columns(pair.target.columns[: pair.width], takes_numbers=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from tests.command.test_verify import (
     target,
     verified,
 )
-from tests.kit.load import working
+from tests.kit.load import Work, working
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 
@@ -153,9 +154,17 @@ def write(chance: random.Random, cursor: Any) -> None:
         cursor.execute(statement)
 
 
+def heat(cursor: Any) -> None:
+    """Rows that are different, fifty times a second; the log does not say in what."""
+    time.sleep(0.02)
+    cursor.execute("SET SESSION binlog_row_image = MINIMAL")
+    cursor.execute("UPDATE traded SET v = v + 1 WHERE id IN (3, 4)")
+    cursor.execute("UPDATE plain SET g = g + 1 WHERE id BETWEEN 7 AND 12")
+
+
 def killed_and_repeated(replica: Replica, source: MariadbServer) -> None:
-    """Under two writers; the report is an old one by then."""
-    works = [partial(write, random.Random(number)) for number in range(2)]
+    """Under three writers; the report is an old one by then."""
+    works: list[Work] = [heat, *(partial(write, random.Random(number)) for number in range(2))]
     with working(source, "living", works, harmless=(1213, 1205, 1020, 1062), pause_s=0.004):
         assert {*POINTS} == REPAIR_POINTS
         for number, point in enumerate(POINTS, 1):

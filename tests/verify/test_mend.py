@@ -34,15 +34,15 @@ class Stage:
 
     def __init__(self, path: Path, ours: dict[int, tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
         self.ours, self.touches = ours, dict[int, set[tuple[int]]]()
-        self.side, self.touched, self.looks = self, set[tuple[int]](), 0
+        self.side, self.keys, self.is_all, self.looks = self, set[tuple[int]](), False, 0
         self.connection = sqlite3.connect(path, isolation_level=None)
         self.connection.execute("PRAGMA journal_mode=WAL")
         self.connection.execute("CREATE TABLE d__t (id INT PRIMARY KEY, u TEXT UNIQUE, v INT, own INT DEFAULT 7)")
         self.connection.executemany("INSERT INTO d__t (id, u, v) VALUES (?, ?, ?)", theirs)
 
     @contextmanager
-    def staged(self, pair: Pair, rows: object) -> Iterator[Stage]:
-        self.touched = set()
+    def staged(self, pair: Pair, rows: object, keeps: object) -> Iterator[Stage]:
+        self.keys = set()
         yield self
 
     def read(self, pair: Pair, keys: list[tuple[int]]) -> tuple[list[Any], list[Any]]:
@@ -52,10 +52,10 @@ class Stage:
 
     def look(self, touched: object = None) -> None:
         self.looks += 1
-        self.touched |= self.touches.pop(self.looks, set())
+        self.keys |= self.touches.pop(self.looks, set())
 
     def __contains__(self, key: tuple[int]) -> bool:
-        return key in self.touched
+        return key in self.keys
 
     def rows(self) -> list[tuple[Any, ...]]:
         return self.connection.execute("SELECT id, u, v FROM d__t ORDER BY id").fetchall()
@@ -74,7 +74,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         monkeypatch.setattr(mend, "_rows", lambda *_: {(n,): row for n, row in stage.ours.items()})
         target, lock = open_target(f"sqlite:///{path}"), read_lock(Channel("", tmp_path).datadir)
         opened.extend((stage.connection, target, lock))
-        return stage, Mender(stage, target, None, UndoFolder(tmp_path / "undo"), lock, False)  # type: ignore[arg-type]
+        return stage, Mender(stage, target, None, UndoFolder(tmp_path / "undo"), lock)  # type: ignore[arg-type]
 
     yield make
     for each in opened:
@@ -132,6 +132,7 @@ def test_nothing_is_deleted_that_the_report_does_not_call_extra(made: Any) -> No
 def test_a_dry_run_counts(made: Any) -> None:
     stage, mender = made([(1, "a", 1)], [(1, "a", 0)])
     out = Outcome()
-    dry = Mender(stage, mender.target, None, mender.undo, mender.lock, True)
+    dry = Mender(stage, mender.target, None, mender.undo, mender.lock, 1)
     dry.mend(PAIR, {(1,): "different"}, out)
+    assert out.statements == ['UPDATE "d__t" SET "v" = 1 WHERE "id" = 1']
     assert out.updated == 1 and stage.rows() == [(1, "a", 0)] and not mender.undo.is_used
