@@ -35,6 +35,9 @@ _MaxRate = Annotated[
 _LoadThreads = Annotated[
     int | None, typer.Option("--load-threads", metavar="N", help="Connections to the target that load rows.")
 ]
+_ReadFrom = Annotated[
+    str | None, typer.Option("--read-from", metavar="HOST[:PORT]", help="Read rows from this replica of the source.")
+]
 
 
 def clone(
@@ -46,6 +49,7 @@ def clone(
     max_load: _MaxLoad = None,
     max_rate: _MaxRate = None,
     load_threads: _LoadThreads = None,
+    read_from: _ReadFrom = None,
     cancel: _Cancel = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -60,14 +64,14 @@ def clone(
     options = options_of(context)
     name, config = the_channel(options, channel)
     if cancel:
-        limits = (max_load, max_rate, load_threads)
+        limits = (max_load, max_rate, load_threads, read_from)
         if databases or tables or replace or any(given is not None for given in limits):
             raise UsageError("--cancel takes back all that is not done, and takes no other option")
         return _cancel(options, name, config, dry_run=dry_run, yes=yes)
     choice = Choice.of(databases, tables, replace=replace)
     if replace and not dry_run:
         confirm("Tables that the target has are dropped before they are copied again.", yes=yes)
-    request = CloneRequest(choice, _load(max_load), _rate(max_rate), _threads(load_threads), dry_run)
+    request = CloneRequest(choice, _load(max_load), _rate(max_rate), _threads(load_threads), read_from, dry_run)
     result = run(config, name, request)
     if dry_run:
         return _list(options, result)

@@ -27,6 +27,7 @@ from rplctl.clone.chunk_file import Place
 from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
 from rplctl.clone.go_on import taken_over
 from rplctl.clone.last_row import LastRow
+from rplctl.clone.read_from import READ_SOURCE, ShownEnd, refuse_foreign, refuse_other, shown_by, with_address
 from rplctl.clone.reading import (
     CHUNK_BYTES,
     BeginAgain,
@@ -40,7 +41,7 @@ from rplctl.clone.reading import (
 )
 from rplctl.clone.received import Received, alike, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
-from rplctl.clone.throttle import Throttle
+from rplctl.clone.throttle import Throttle, read_limits
 from rplctl.clone.touched import Unsure
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, file_error
@@ -55,7 +56,16 @@ from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
-from rplctl.source.snapshot import LogPlace, Step, gtids_at, locked_rows, orders_commits, snapshot, step_of
+from rplctl.source.snapshot import (
+    LogPlace,
+    Step,
+    gtids_at,
+    locked_rows,
+    orders_commits,
+    settled_end,
+    snapshot,
+    step_of,
+)
 from rplctl.source.snapshot import Snapshot as Opened
 from rplctl.source.survey import log_end, session, survey
 from rplctl.target import dialect_of, open_engine, target_kind
@@ -92,8 +102,7 @@ class _Written(Exception):
     """A family was written to each time that it was looked at."""
 
     def __init__(self, names: Sequence[TableName], when: str) -> None:
-        shown = ", ".join(".".join(name) for name in names)
-        super().__init__(f"{shown}: written {when}; tried again when the other tables are read")
+        super().__init__(f"{_listed(names)}: written {when}; tried again when the other tables are read")
 
 
 class Cloner:
@@ -152,6 +161,8 @@ class Cloner:
                 self._pause(_POLL_S)
             try:
                 shows = _show_snapshots(names, source)
+                if source.copy and not shows:
+                    raise SourceError(f"tables on {source.copy} are not of InnoDB: {_listed(names)}", hint=READ_SOURCE)
                 last = self._last_row(names, source) if shows and source.step is Step.SHARE_LOCK else None
                 if shows and (last is not None or source.step is not Step.SHARE_LOCK):
                     self._read_snapshot(family, names, source, last)
@@ -183,10 +194,11 @@ class Cloner:
                 self._failing_since = math.inf
                 crash_point("crash_clone_after_claim")
                 self._folder.let_go()
-                log.info("family %d at %s: %s", family, place.position, names_of(tables))
+                of = f" of {source.copy}" * bool(source.copy)
+                log.info("family %d at %s: %s%s", family, place.position, names_of(tables), of)
                 counts = reader.read_all()
         with _worthless_after_error(begun):
-            for groups in self._received(source, log_end(source.query), _RECEIVER_S):
+            for groups in self._received(source, log_end(source.log), _RECEIVER_S):
                 check_names(groups, begun)
             begun.complete(counts)
 
@@ -248,6 +260,8 @@ class Cloner:
     def _open(
         self, names: list[TableName], source: Source, last: LastRow | None, opened: ExitStack
     ) -> tuple[Place, list[CopiedTable]] | None:
+        if source.copy:
+            return self._open_copy(names, source, opened)
         if last is None:
             source.received.begin()
         end = log_end(source.query)
@@ -263,6 +277,34 @@ class Cloner:
             return _exact_place(held, end, source), tables
         place = self._place_of_window(held, tables, source, last)
         return (place, tables) if place is not None else None
+
+    def _open_copy(
+        self, names: list[TableName], source: Source, opened: ExitStack
+    ) -> tuple[Place, list[CopiedTable]] | None:
+        """On a replica of the source, which must be no further behind it than _SOURCE_S."""
+        source.received.begin()
+        before = settled_end(source.log, source.step, _SOURCE_S)
+        assert before.position is not None
+        has = LogPlace(None, before.gtids)
+        held = opened.enter_context(snapshot(source.query, source.step, has, _SOURCE_S))
+        shown = shown_by(held, source.query)
+        if shown is None:
+            return None
+        tables = self._tables(names, source)
+        end = settled_end(source.log, source.step, _SOURCE_S)
+        assert end.position is not None
+        refuse_foreign(shown, end.gtids, source.copy)
+        for table in tables:
+            if read_table(source.log, *table.name)[0] != table.model:
+                raise SourceError(f"{'.'.join(table.name)} is another on {source.copy}", hint=READ_SOURCE)
+        plain = frozenset(table.name for table in tables)
+        found = ShownEnd(held.low.gtids, shown, before.position, _about(tables), plain)
+        for groups in self._received(source, end.position, _SOURCE_S):
+            found.look(groups)
+        if not found.fits:
+            return None
+        place = found.position
+        return Place(str(place), _gtids_of_copy(place, shown, source)), tables
 
     def _place_of_window(
         self, held: Opened, tables: list[CopiedTable], source: Source, last: LastRow | None = None
@@ -306,21 +348,27 @@ class Cloner:
 
     @contextmanager
     def _session(self) -> Iterator[Source]:
-        info, relay = self._records()
-        password = reveal(info.user_password, self._config.datadir)
-        with (
-            session(info, password, self._config) as (mysql, query),
-            survey(info, password, self._config) as about,  # SESSION gives names in their columns' character sets
-        ):
+        source, relay = self._records()
+        password = reveal(source.user_password, self._config.datadir)
+        copy = read_limits(self._channel).read_from
+        info = with_address(source, copy) if copy else source
+        with ExitStack() as opened:
+            mysql, query = opened.enter_context(session(info, password, self._config))
+            # SESSION gives names in their columns' character sets
+            about = opened.enter_context(survey(info, password, self._config))
             query(SESSION)
-            (server_id,) = query("SELECT @@GLOBAL.server_id")[0]
-            received = Received(self._channel, int(server_id), by_gtid=info.uses_gtid)
+            of_log = opened.enter_context(survey(source, password, self._config)) if copy else query
+            (server_id,) = of_log("SELECT @@GLOBAL.server_id")[0]
+            received = Received(self._channel, int(server_id), by_gtid=source.uses_gtid)
             select = partial(SelectedRows, mysql, address=f"{info.user_name}@{info.host}:{info.port}")
             step = step_of(query)
-            self._report.step(step.value)
+            if copy:
+                refuse_other(query, of_log, copy)
+            self._report.step(f"{step.value}, read from {copy}" if copy else step.value)
             is_of_mysql = step is not Step.EXACT
             gtids = relay.gtid_executed if (":" in relay.gtid_executed) == is_of_mysql else ""
-            yield Source(query, about, select, step, received, int(server_id), LogPlace(None, gtids), relay)
+            applied = LogPlace(None, gtids)
+            yield Source(query, about, of_log, copy, select, step, received, int(server_id), applied, relay)
 
     def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
         """By a connection of our own, where they are in tables. The applier may be further on than it says."""
@@ -370,6 +418,12 @@ def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
     return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
 
 
+def _gtids_of_copy(place: BinlogPosition, shown: str, source: Source) -> str:
+    if source.step is Step.EXACT:
+        return _with_ours(gtids_at(source.log, place), source)
+    return str(MysqlGtidSet.parse(source.applied.gtids).union(MysqlGtidSet.parse(shown)))
+
+
 def _with_ours(gtids: str, source: Source) -> str:
     there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
     return str(MariadbGtidState({**ours.domains, **there.domains}))
@@ -400,6 +454,10 @@ def _about(tables: Sequence[CopiedTable]) -> frozenset[TableName] | None:
     if not parents <= {table.name for table in tables}:
         return None
     return frozenset(alike(table.name) for table in tables)
+
+
+def _listed(names: Sequence[TableName]) -> str:
+    return ", ".join(".".join(name) for name in names)
 
 
 def _epoch() -> int:

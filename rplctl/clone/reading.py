@@ -48,10 +48,14 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One session. `applied`: what the replica has, by GTIDs of the source's vendor; `relay`: where its applier was."""
+    """What is read. `log`: a session on the server whose log we have; it is `query`, but where a replica of that server
+    is read: `copy`, its address. `applied`: what we have, by GTIDs of its vendor; `relay`: where our applier was.
+    """
 
     query: Query
     about: Query
+    log: Query
+    copy: str
     select: Callable[[str], SelectedRows]
     step: Step
     received: Received

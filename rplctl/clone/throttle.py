@@ -29,29 +29,34 @@ _AGAIN_S: Final = 1.0
 @dataclass(frozen=True, slots=True)
 class Limits:
     """`max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) a second. 0: none. `load_threads`:
-    connections to a target that is a server.
+    connections to a target that is a server; `read_from`: the replica that is read, '' = the source.
     """
 
     max_load: int = MAX_LOAD
     max_rate: float = 0.0
     load_threads: int = LOAD_THREADS
+    read_from: str = ""
 
 
 def read_limits(channel: Channel) -> Limits:
     """Raises UnfitFile."""
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
-        threads = int(stored.get("load_threads", LOAD_THREADS))
-        return Limits(int(stored["max_load"]), float(stored["max_rate"]), max(1, threads))
+        threads, read_from = int(stored.get("load_threads", LOAD_THREADS)), str(stored.get("read_from", ""))
+        return Limits(int(stored["max_load"]), float(stored["max_rate"]), max(1, threads), read_from)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return Limits()
 
 
 def write_limits(
-    channel: Channel, max_load: int | None = None, max_rate: float | None = None, load_threads: int | None = None
+    channel: Channel,
+    max_load: int | None = None,
+    max_rate: float | None = None,
+    load_threads: int | None = None,
+    read_from: str | None = None,
 ) -> None:
     """What is not given stays as it is. Raises OSError."""
-    given = {"max_load": max_load, "max_rate": max_rate, "load_threads": load_threads}
+    given = {"max_load": max_load, "max_rate": max_rate, "load_threads": load_threads, "read_from": read_from}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     limits = replace(read_limits(channel), **changes)
     replace_file(channel.clone_orders_path, json.dumps(asdict(limits)).encode())

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
 from rplctl.clone.families import families, together
+from rplctl.clone.read_from import READ_SOURCE, refuse_copy
 from rplctl.clone.source_tables import TableFacts
-from rplctl.clone.throttle import write_limits
+from rplctl.clone.throttle import read_limits, write_limits
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.change_store import ChangeResult, store_change, stored_records
@@ -57,12 +58,13 @@ __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 @dataclass(frozen=True, slots=True)
 class CloneRequest:
-    """`max_load`, `max_rate`, `load_threads`: as in clone.throttle.Limits; None leaves them."""
+    """`max_load` and what follows: as in clone.throttle.Limits; None leaves them."""
 
     choice: Choice = field(default_factory=Choice)
     max_load: int | None = None
     max_rate: float | None = None
     load_threads: int | None = None
+    read_from: str | None = None
     dry_run: bool = False
 
 
@@ -98,6 +100,10 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         except SourceError as error:
             error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl clone"
             raise
+        read_from = read_limits(channel).read_from if request.read_from is None else request.read_from
+        if read_from:
+            refuse_copy(config, master, read_from)
+            _refuse_engines(plan)
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
     if request.dry_run:
         return CloneResult(channel_name, plan.listed, len(plan.models), position, True, plan.refusal)
@@ -110,7 +116,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             refuse_while_running(channel)
         _add(config, channel, position, plan, request.choice)
         crash_point("crash_clone_after_ledger")
-        write_limits(channel, request.max_load, request.max_rate, request.load_threads)
+        write_limits(channel, request.max_load, request.max_rate, request.load_threads, request.read_from)
     note_event(config.datadir, channel_name, "clone", f"{len(plan.models)} tables are to be copied")
     notes = _brought_up(config, channel)
     return CloneResult(channel_name, plan.listed, len(plan.models), position, False, notes=notes)
@@ -138,6 +144,13 @@ def _refuse(config: Config, master: MasterInfo) -> None:
             "a channel that goes by GTID and leaves out servers or domains is never where a copy is",
             hint="rplctl change-master --ignore-server-ids '' --do-domain-ids '' --ignore-domain-ids ''",
         )
+
+
+def _refuse_engines(plan: ClonePlan) -> None:
+    found = [name for name in plan.models if plan.source.facts[name].engine.lower() != SNAPSHOT_ENGINE]
+    if found:
+        text = f"on a replica only InnoDB shows which place of the source's log it has, and not {'.'.join(found[0])}"
+        raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
 
 
 def _begin(config: Config, channel: Channel, position: BinlogPosition, gtids: str) -> None:

@@ -39,6 +39,7 @@ _PASSING = frozenset(  # of a lock that is not got: the row's, or because the ta
         *(er.NO_SUCH_TABLE, er.BAD_FIELD_ERROR, er.KEY_DOES_NOT_EXITS, er.TABLEACCESS_DENIED_ERROR),
     }
 )
+_GTID = re.compile(r"GTID_NEXT\s*=\s*'([^']+)'")
 _SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 
@@ -51,7 +52,8 @@ class Step(Enum):
 @dataclass(frozen=True, slots=True)
 class LogPlace:
     """A place of the source's log. `gtids`: all that is logged before it, in the vendor's notation; '' = not known.
-    Of a GTID window L has no position, and H no GTIDs: one that is visible may not be in gtid_executed yet.
+    Of a GTID window L's position is some place that all before is seen, and H has no GTIDs: one that is visible may not
+    be in gtid_executed yet.
     """
 
     position: BinlogPosition | None
@@ -166,11 +168,20 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         (late,) = query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{applied.gtids}', {patience:.3f})")[0]
         if late:
             raise _too_late(applied)
-    log_end(query)  # says why when it may not be asked
+    settled = log_end(query)
     _settle(query, deadline)
     (gtids,), (name, offset, *_) = query("SELECT @@GLOBAL.gtid_executed", _SNAPSHOT, _status(query))
-    low = LogPlace(None, str(gtids).replace("\n", ""))
+    low = LogPlace(settled, str(gtids).replace("\n", ""))
     return Snapshot(query, low, LogPlace(BinlogPosition(str(name), int(offset))))
+
+
+def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
+    """Of the transactions that the server has logged between the two. None when they lie in two files."""
+    if begin.log_name != end.log_name:
+        return None
+    rows = query(f"SHOW BINLOG EVENTS IN '{begin.log_name}' FROM {begin.log_pos}")
+    texts = (_GTID.search(str(info)) for _, at, kind, _, _, info in rows if kind == "Gtid" and at < end.log_pos)
+    return MysqlGtidSet.parse(",".join(text[1] for text in texts if text is not None))
 
 
 def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:

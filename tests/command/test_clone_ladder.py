@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,13 @@ def schema_tool(cursor: Any) -> None:
 
 
 def copied(
-    source: MariadbServer, replica: Replica, name: str, *, seconds: float = 300, same: Compare = assert_same_tables
+    source: MariadbServer,
+    replica: Replica,
+    name: str,
+    *,
+    seconds: float = 300,
+    same: Compare = assert_same_tables,
+    options: Sequence[str] = (),
 ) -> None:
     """Beside writers, a schema tool, and a transaction that is prepared before its table is copied."""
     statements = ("XA START 'x'", "INSERT INTO plain VALUES (90001, 'xa', 1)", "XA END 'x'", "XA PREPARE 'x'")
@@ -106,7 +112,7 @@ def copied(
         closing(source.connect(name)) as xa,
         xa.cursor() as cursor,
     ):
-        replica.run("clone")
+        replica.run("clone", *options)
         for statement in statements:
             cursor.execute(statement)
         with beside(source, name, schema_tool):

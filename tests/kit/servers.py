@@ -158,6 +158,13 @@ class MariadbServer(PrivateServer):
         row = self.sql("SHOW MASTER STATUS")[0]
         return row[0], int(row[1])
 
+    def follow(self, source: MariadbServer) -> None:
+        """Replicate it by GTID from the start of its history."""
+        self.sql(
+            f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='{USER}', "
+            f"MASTER_PASSWORD='{PASSWORD}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1; START SLAVE"
+        )
+
 
 class Mariadb118Server(MariadbServer):
     """MariaDB 11.8, unpacked beside the system from Debian trixie (tests/kit/fetch_mariadb.py)."""
@@ -242,6 +249,13 @@ class MysqlServer(MariadbServer):
     def master_status(self) -> tuple[str, int]:
         row = self.sql("SHOW BINARY LOG STATUS")[0]
         return row[0], int(row[1])
+
+    def follow(self, source: MariadbServer) -> None:
+        self.sql(
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{source.host}', SOURCE_PORT={source.port}, "
+            f"SOURCE_USER='{USER}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1, "
+            "GET_SOURCE_PUBLIC_KEY=1; START REPLICA"
+        )
 
 
 class Mysql84Server(MysqlServer):

@@ -29,12 +29,8 @@ def mariadb_pair(mariadb_factory: Callable[..., MariadbServer]) -> Pair:
     one, two = mariadb_factory(), mariadb_factory()
     for server in (one, two):
         server.sql("RESET MASTER; SET GLOBAL gtid_slave_pos=''")
-    for server, other in ((one, two), (two, one)):
-        server.sql(
-            f"CHANGE MASTER TO MASTER_CONNECT_RETRY=1, "
-            f"MASTER_HOST='{other.host}', MASTER_PORT={other.port}, MASTER_USER='rpl', "
-            "MASTER_PASSWORD='rpl', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1; START SLAVE"
-        )
+    one.follow(two)
+    two.follow(one)
     one.sql("FLUSH BINARY LOGS; " * 7)
     return one, two
 
@@ -44,13 +40,8 @@ def mysql_pair(mysql_factory: Callable[..., MysqlServer]) -> Pair:
     one, two = mysql_factory(), mysql_factory()
     for server in (one, two):
         server.sql("RESET BINARY LOGS AND GTIDS")
-    for server, other in ((one, two), (two, one)):
-        server.sql(
-            f"CHANGE REPLICATION SOURCE TO SOURCE_CONNECT_RETRY=1, "
-            f"SOURCE_HOST='{other.host}', SOURCE_PORT={other.port}, SOURCE_USER='rpl', "
-            "SOURCE_PASSWORD='rpl', SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1, GET_SOURCE_PUBLIC_KEY=1; "
-            "START REPLICA"
-        )
+    one.follow(two)
+    two.follow(one)
     one.sql("FLUSH BINARY LOGS; " * 7)
     return one, two
 
