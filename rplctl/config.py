@@ -153,6 +153,8 @@ class Config:
         "what to do at a statement that the target cannot have; only stop_all stops at users and grants",
         choices=("stop", "skip", "stop_all"),
     )
+    on_error: str = option("", "command that is told of each new error, as JSON on its standard input")
+    on_recovery: str = option("", "command that is told when a thread that on_error was told of works again")
     lower_case_table_names: int = option(0, "the source's; 1: it stores names of tables in lower case", high=1)
     replicate_do_db: str = option("", "replicate these databases only", holds="databases")
     replicate_ignore_db: str = option("", "leave these databases out", holds="databases")

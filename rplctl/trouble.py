@@ -1,6 +1,7 @@
 """What is wrong with one thread of a channel, from its first error until it is well again.
 
-One trouble is told once, however often the thread tries again or is started again (cron, systemd): in the history.
+One trouble is told once, however often the thread tries again or is started again (cron, systemd): in the history at
+once; to on_error when the thread stops with it, or has tried again for LASTS_S; to on_recovery if on_error was told.
 Invariant: the file that keeps what was told decides nothing else; lost or junk, a trouble is told once more.
 """
 
@@ -8,20 +9,25 @@ from __future__ import annotations
 
 import json
 import logging
+import platform
 import re
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from rplctl import __version__
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.errors import RplError
 from rplctl.history import note_event, stamp
+from rplctl.hook import call
+from rplctl.mask import masked
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.status import ThreadStatus, was_killed
 
+LASTS_S: Final = 60.0  # what is over by then is nobody's business at night
 log = logging.getLogger(__name__)
 
 
@@ -33,11 +39,13 @@ class _Known:
     errno: int
     message: str
     has_ended: bool = False  # the thread, not the trouble
+    is_called: bool = False  # on_error was
 
 
 class Trouble:
     def __init__(self, channel: Channel, role: str, config: Config | None) -> None:
         self._channel, self._role = channel, role
+        self._config = config or Config(channel.datadir)
         self._path = channel.trouble_path(role)
         self._known: _Known | None = None
 
@@ -57,6 +65,9 @@ class Trouble:
             self._known = _Known(time.time(), status.last_errno, error.message)
             self._note("error", error.message, error)
             self._write()
+        elif not self._known.is_called and time.time() - self._known.since >= LASTS_S:
+            self._call("error", "retrying", error.hint, error.position)
+            self._write()
 
     def ends(self, error: RplError, status: ThreadStatus, hint: str) -> None:
         """The thread stops with it."""
@@ -72,6 +83,7 @@ class Trouble:
         ):
             return
         self._known = _Known(known.since if known else time.time(), status.last_errno, error.message, True)
+        self._call("error", "stopped", hint, error.position)
         self._note("error", f"stopped: {error.message}{f' (hint: {hint})' if hint else ''}", error)
         self._write()
 
@@ -79,9 +91,41 @@ class Trouble:
         """The thread does its work: cheap when nothing was wrong."""
         if self._known is None:
             return
-        known, self._known = self._known, None
+        known = self._known
+        if known.is_called:
+            self._call("recovery", "running")
+        self._known = None
         self._note("well", f"after {time.time() - known.since:.0f} s: {known.message}")
         self._path.unlink(missing_ok=True)
+
+    def _call(self, event: str, state: str, hint: str = "", position: str = "") -> None:
+        """`event`: error or recovery."""
+        known, now = self._known, time.time()
+        command = self._config.on_error if event == "error" else self._config.on_recovery
+        assert known is not None
+        known.is_called = True
+        if not command:
+            return
+        told = {
+            "schema_version": 1,
+            "event": event,
+            "channel": self._channel.name,
+            "thread": self._role,
+            "state": state,
+            "errno": known.errno,
+            "message": masked(known.message),
+            "hint": masked(hint),
+            "position": position,
+            "time": stamp(now),
+            "since": stamp(known.since),
+            "host": platform.node(),
+            "datadir": str(self._channel.datadir),
+            "version": __version__,
+        }
+        try:
+            call(command, self._channel.datadir, told)
+        except OSError as failure:
+            log.warning("on_%s cannot be called: %s", event, failure)
 
     def _note(self, event: str, text: str, error: RplError | None = None) -> None:
         errno, position = (self._known.errno, error.position) if self._known and error else (0, "")
@@ -105,7 +149,7 @@ def _words(message: str) -> str:
 def _read(path: Path) -> _Known | None:
     try:
         stored: Any = parsed_json(read_plain(path, follow=False))
-        kinds = {"since": float, "errno": int, "message": str, "has_ended": bool}
+        kinds = {"since": float, "errno": int, "message": str, "has_ended": bool, "is_called": bool}
         if {name: type(value) for name, value in stored.items()} == kinds:
             return _Known(**stored)
     except (OSError, ValueError, AttributeError, RplError):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from rplctl.channel import Channel, lock_holder
 from rplctl.cli.start import Turns
 from rplctl.command.process.start_request import StartRequest
 from rplctl.errors import StoppedEarly, WaitTimeout
+from rplctl.history import read_history
 from tests.cli.program import Program
 
 pytestmark = pytest.mark.slow
@@ -154,3 +157,24 @@ def test_a_position_that_is_applied_is_waited_for_no_longer(archive: Program) ->
     assert archive("wait", "--pos", "binlog.000001:500").out == "channel '' is past binlog.000001:500\n"
     row = json.loads(archive("wait", "--pos", "binlog.000002:4", "--json").out)[0]
     assert row["Position"] == "binlog.000002:4" and row["Waited"] < 60
+
+
+def test_on_error_is_called_once_until_the_thread_is_well(program: Program, tmp_path: Path) -> None:
+    logs, said = tmp_path / "logs", tmp_path / "said"
+    shutil.copytree(demo.BINLOG_FOLDER, logs)
+    (logs / "binlog.000002").rename(tmp_path / "away")
+    command = f"cat >> {said}; sleep 0.2"
+    assert program("init", "--on-error", command, "--on-recovery", command).code == 0
+    position = ("--master-log-file", "binlog.000002", "--master-log-pos", "4")
+    assert program("change-master", "--master-binlog-dir", str(logs), *position).code == 0
+    for _ in range(2):
+        assert program("start", "--foreground", "--receiver").code
+    error = json.loads(said.read_text())
+    assert (error["event"], error["thread"], error["state"], error["channel"]) == ("error", "receiver", "stopped", "")
+    assert error["errno"] and "binlog.000002" in error["message"] and error["hint"] and error["version"]
+    (tmp_path / "away").rename(logs / "binlog.000002")
+    assert program("start", "--foreground", "--receiver", "--max-time", "3").code == 0
+    recovery = json.loads(said.read_text().splitlines()[1])
+    assert (recovery["event"], recovery["state"], recovery["message"]) == ("recovery", "running", error["message"])
+    events = [event.Event for event in read_history(program.datadir)]
+    assert events.count("error") == 1 and events[-1] == "well"

@@ -24,9 +24,11 @@ from rplctl.command.process.child import Child, error_of, terminate
 from rplctl.config import Config
 from rplctl.errors import NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
 from rplctl.event.gtid import is_executed
+from rplctl.hook import wait_for_hooks
 from rplctl.own_process import signals_to
 from rplctl.position import BinlogPosition
 from rplctl.status import AWAY, ThreadStatus, read_status
+from rplctl.trouble import Trouble
 
 if TYPE_CHECKING:
     from rplctl.command.process.start_request import Progress
@@ -75,6 +77,7 @@ def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> 
             for child in sorted(run.children, key=lambda child: child.role != RECEIVER):
                 if child.exit_code() is None:
                     terminate(child)
+            wait_for_hooks(run.channel.datadir)
     early: RplError | None = None
     if run.goal and ending is not Ending.REACHED:
         early = None if _is_reached(run) else _not_reached(run, ending, max_time_s or 0, caught)
@@ -105,7 +108,10 @@ def _ending(run: Run) -> Ending | None:
     for child in run.children:
         code = child.exit_code()
         if code:
-            raise error_of(child, code)
+            error = error_of(child, code)
+            if code < 0:  # it could not tell it
+                _tell_killed(run.config, child, error)
+            raise error
         if code == 0 and (child.role == APPLIER or len(run.children) == 1):
             return Ending.STOPPED  # or at its end: who asks looks
     if run.wanted is None:
@@ -128,6 +134,12 @@ def _ending(run: Run) -> Ending | None:
             raise
         return None  # it comes back, and the applier waits for it
     return Ending.STOPPED if _cannot_come(run) else None
+
+
+def _tell_killed(config: Config, child: Child, error: RplError) -> None:
+    trouble = Trouble(child.channel, child.role, config)
+    trouble.begins(ThreadStatus())
+    trouble.ends(error, ThreadStatus(), error.hint)
 
 
 def _cannot_come(run: Run) -> bool:

@@ -1,0 +1,72 @@
+"""on_error: called once for each new error, with what an operator wants to know, and of no harm whatever it does."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import rplctl.hook
+from rplctl import trouble
+from rplctl.channel import Channel
+from rplctl.config import Config
+from rplctl.errors import SourceError
+from rplctl.history import read_history
+from rplctl.hook import _run, call, wait_for_hooks
+from rplctl.status import ThreadStatus
+from rplctl.trouble import Trouble
+
+TOLD = {"event": "error", "channel": "", "thread": "receiver"}
+
+
+def test_a_command_that_fails_says_why_and_one_that_hangs_or_floods_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rplctl.hook, "TIMEOUT_S", 1.0)
+    assert _run("cat > /dev/null", b"{}") == ""
+    assert _run("true", b"x" * 1_000_000) == "", "it need not read"
+    assert _run("echo no, password=C4nary; exit 3", b"") == "it ended with 3: no, password=<secret>"
+    begun = time.monotonic()
+    assert _run("sleep 60 & sleep 60", b"") == _run("yes", b"") == "it was killed after 1 s"
+    assert time.monotonic() - begun < 10
+    assert _run("head -c 3000000 /dev/zero | tr '\\0' x; exit 1", b"").count("x") == 500
+
+
+def test_it_sees_nothing_of_our_environment_but_what_a_command_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RPLCTL_PASSWORD", "C4nary")
+    assert _run(f"env > {tmp_path}/env", b"") == ""
+    assert "C4nary" not in (found := (tmp_path / "env").read_text()) and f"PATH={os.environ['PATH']}" in found
+
+
+def test_one_runs_at_a_time_nobody_waits_and_its_failure_is_in_the_history(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    for _ in range(3):
+        call(f"mkdir {tmp_path}/alone || exit 7; sleep 0.1; rmdir {tmp_path}/alone", tmp_path, TOLD)
+    call("exit 8", tmp_path, TOLD)
+    assert time.monotonic() - begun < 2
+    wait_for_hooks(tmp_path)
+    assert [event.Info for event in read_history(tmp_path)] == ["on_error: it ended with 8"]
+
+
+def test_what_lasts_is_told_after_a_minute_once_and_that_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(trouble, "call", lambda command, _, told: calls.append((command, told["state"], told["hint"])))
+    channel = Channel("c", tmp_path)
+    channel.run_folder.mkdir(parents=True)
+    thread = Trouble(channel, "receiver", Config(tmp_path, on_error="E", on_recovery="R"))
+    thread.begins(ThreadStatus())
+    away = SourceError("away", errno=2003, transient=True)
+    thread.lasts(away, ThreadStatus(last_errno=2003))
+    thread.gone()
+    assert calls == [], "it was short"
+    thread.lasts(away, ThreadStatus(last_errno=2003))
+    monkeypatch.setattr(trouble, "LASTS_S", 0.0)
+    for _ in range(3):
+        thread.lasts(away, ThreadStatus(last_errno=2003))
+    thread.ends(away, ThreadStatus(last_errno=2003), "rplctl start")
+    thread.gone()
+    assert calls == [("E", "retrying", ""), ("E", "stopped", "rplctl start"), ("R", "running", "")]
