@@ -13,8 +13,17 @@ import pytest
 
 from tests.command.test_clone import only, wait_cloned
 from tests.kit.load import Work, working
+from tests.kit.private_server import ServerUnavailable
 from tests.kit.replica import Replica, assert_same_tables, wait_until
-from tests.kit.servers import MariadbServer, MysqlServer
+from tests.kit.servers import (
+    Mariadb105Server,
+    Mariadb118Server,
+    MariadbServer,
+    Mysql57Server,
+    Mysql80Server,
+    Mysql84Server,
+    MysqlServer,
+)
 
 pytestmark = [pytest.mark.slow]
 TABLES = (
@@ -141,6 +150,30 @@ def test_a_mysql_source_is_copied_by_gtid(mysql: MysqlServer, replica: Replica) 
     only(replica, "living9")
     copied(mysql, replica, "living9")
     assert replica.status()["Auto_Position"] == 1
+
+
+OLDER = [Mariadb105Server, Mariadb118Server, Mysql57Server, Mysql80Server, Mysql84Server]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[] if kind is Mysql80Server else pytest.mark.torture) for kind in OLDER],
+    ids=lambda kind: kind.__name__,
+)
+def test_a_source_of_the_releases_in_use_is_copied_by_gtid(kind: type[MariadbServer], replica: Replica) -> None:
+    try:
+        source = kind()
+    except ServerUnavailable as reason:
+        pytest.skip(str(reason))
+    by_gtid = {
+        "mariadb": ("--master-use-gtid", "slave_pos"),
+        "mysql": ("--master-auto-position", "1", "--get-master-public-key", "1"),
+    }[source.kind]
+    with source:
+        fill(source, "living", 3000)
+        replica.change_master(source, *by_gtid)
+        only(replica, "living")
+        copied(source, replica, "living")
 
 
 @pytest.mark.torture
