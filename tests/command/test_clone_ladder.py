@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
@@ -38,6 +40,7 @@ TABLES = (
     "CREATE TABLE rests (id INT PRIMARY KEY, v INT) ENGINE=MyISAM",
 )
 Compare = Callable[[MariadbServer, Replica, str], None]
+SCHEMA_CHANGE = "pt-online-schema-change"
 HARMLESS = (1213, 1062, 1452, 1205, 1020, 1146, 1412)
 
 
@@ -191,6 +194,37 @@ def test_a_mysql_source_is_copied_by_position(mysql: MysqlServer, replica: Repli
     replica.change_master(mysql, "--get-master-public-key", "1")
     only(replica, "living9")
     copied(mysql, replica, "living9")
+
+
+@pytest.mark.torture
+@pytest.mark.skipif(shutil.which(SCHEMA_CHANGE) is None, reason=f"no {SCHEMA_CHANGE} (apt-get install percona-toolkit)")
+@pytest.mark.parametrize("vendor", ["MariaDB", "MySQL"])
+def test_a_table_that_percona_s_tool_alters_meanwhile_is_copied(
+    mariadb: MariadbServer, mysql: MysqlServer, replica: Replica, vendor: str
+) -> None:
+    source = mariadb if vendor == "MariaDB" else mysql
+    fill(source, "altered", 3000)
+    replica.change_master(source, "--get-master-public-key", "1")
+    only(replica, "altered")
+    options = replica.datadir / "rplctl.toml"  # the tool's triggers; what they do comes as rows
+    options.write_text(f'on_unsupported_ddl = "skip"\n{options.read_text()}')
+
+    def alter(change: str) -> None:
+        where = f"h={source.host},P={source.port},u=rpl,p=rpl,D=altered,t=swaps"
+        command = [SCHEMA_CHANGE, "--alter", change, where, "--execute", "--recursion-method=none", "--chunk-size=200"]
+        subprocess.run([*command, "--set-vars=lock_wait_timeout=60"], check=True, capture_output=True, timeout=200)
+
+    with beside(source, "altered", writer(1), writer(2)):
+        alter("ADD y INT DEFAULT 1")
+        replica.run("clone", "--max-rate", "0.1")
+        alter("ADD z INT DEFAULT 3")
+        alter("DROP y")
+        replica.run("clone", "--max-rate", "0")
+        alter("MODIFY v DECIMAL(20)")
+        wait_cloned(replica)
+        alter("DROP z")
+    replica.wait_synced(source, 120)
+    assert_same_tables(source, replica, "altered")
 
 
 def test_without_gtids_mysql_s_tables_are_copied_into_mysql_while_their_writers_never_pause(
