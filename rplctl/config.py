@@ -124,6 +124,13 @@ class Config:
     replica_net_timeout: int = option(
         60, "seconds without a byte until the source counts as gone", low=1, high=31536000
     )
+    source_poll: int = option(
+        60, "seconds between looks of the receiver at the source's clock, end and purging; 0: none"
+    )
+    heartbeat_table: str = option(
+        "heartbeat.heartbeat", "table with the rows of pt-heartbeat, as the target names it; empty: none is read"
+    )
+    heartbeat_utc: bool = option(True, "its times are UTC (pt-heartbeat --utc); false: of this machine's time zone")
     replica_transaction_retries: int = option(10, "times a batch is tried again after a transient error")
     run_mode: str = option(
         "auto",

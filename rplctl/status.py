@@ -57,9 +57,20 @@ class ThreadStatus:
     read_log_pos: int = 0
     retrieved_gtid_set: str = ""
     clock_difference: float = 0.0  # source's clock minus ours, seconds
+    clock_error: float = 0.0  # how wrong that can be, seconds; 0: it was never measured
+    read_timestamp: float = 0.0  # of the last event that was read, by the source's clock
+    source_seen: float = 0.0  # when the source was looked at (receiver/observer.py); 0: never
+    source_log_name: str = ""  # where its log ended then
+    source_log_pos: int = 0
+    source_bytes_per_s: float = 0.0  # what it wrote between the last two looks
+    source_keeps_s: float = 0.0  # how long it keeps a log; 0: any time
+    source_purge_at: float = 0.0  # when it purges what is read next, by our clock; 0: not in sight
+    relay_disk_full_at: float = 0.0  # at the rate of the last minutes; 0: not in sight
     received_heartbeats: int = 0
     # applier
+    last_applied_timestamp: int = 0  # of the last transaction that was applied, source's clock
     last_event_timestamp: int = 0  # of the transaction in work or delayed, source's clock; 0 when there is none
+    heartbeats: str = ""  # SERVER_ID:SECONDS,... as the target has them (heartbeat.py); Unix seconds, source's clock
     relay_log_name: str = ""
     relay_log_pos: int = 0
     exec_log_name: str = ""

@@ -8,6 +8,7 @@
     spark/              Java, the Spark of a process, the job of a batch
     apply/              one batch into the target: in bulk, in order, one transaction at a time
     log_bin/            what was applied goes into the binary log of applied transactions
+    heartbeat.py        rows of pt-heartbeat in the target
     report.py           the status file;  way_out.py  what an operator does about an error
 
 The only package that imports pyspark. It never talks to the source; it meets the receiver in the relay log.

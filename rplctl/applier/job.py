@@ -23,6 +23,7 @@ from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.feed.skip import SkipList
 from rplctl.applier.feed.until import groups_before, is_met
+from rplctl.applier.heartbeat import reading_heartbeats
 from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.outage import TargetPatience, is_away
@@ -98,7 +99,7 @@ class Applier:
             self._skips.open()
             self._kills_before = memory_kills()
             try:
-                with self._report.pulse():
+                with self._report.pulse(), reading_heartbeats(self._config, self._report.status):
                     self._session()
             except RplError as error:
                 self._report.failed(error)

@@ -56,6 +56,8 @@ class Report:
         status = ThreadStatus(
             state=STARTING,
             last_event_timestamp=before.last_event_timestamp,
+            last_applied_timestamp=before.last_applied_timestamp,
+            heartbeats=before.heartbeats,
             until_condition=UNTIL_KINDS[until.kind],
             until_log_name=until.log_name,
             until_log_pos=until.log_pos,
@@ -80,6 +82,7 @@ class Report:
         self.status.transactions += batch.transaction_count
         self.status.row_changes += changes
         self._trouble.gone()
+        self.status.last_applied_timestamp = batch.last_timestamp or self.status.last_applied_timestamp
         self.state(READING)
 
     def begins(self, batch: Batch) -> None:

@@ -61,6 +61,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "import-info": (),
     "wait": (),
     "check": (),
+    "heartbeat": (),
     "history": (),
     "top": (),
     "metrics": (),

@@ -22,6 +22,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Untyp
 from prometheus_client.metrics_core import Metric
 
 from rplctl import __version__
+from rplctl.command.channel.true_lag import heartbeats
 from rplctl.command.process.thread_report import ThreadReport
 from rplctl.command.show_status import WORKLOG_COLUMNS, SlaveStatus
 from rplctl.command.watching.seen import STATES, Seen, state_of
@@ -90,6 +91,7 @@ class _Collector:
             yield _filled(CounterMetricFamily(name, help, labels=[_CHANNEL]), there, value)
         for name, help, gauge in _GAUGES:
             yield _filled(GaugeMetricFamily(name, help, labels=[_CHANNEL]), there, gauge)
+        yield from _heartbeat_families(there)
         yield from _thread_families([(each, thread) for each in there for thread in _threads(each)])
 
     def _is_up(self) -> float:
@@ -107,6 +109,10 @@ _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
 _GAUGES: tuple[tuple[str, str, _Value], ...] = (
     ("rplctl_last_synced_timestamp_seconds", "Of the last good start --until-synced.", lambda seen, _: seen.synced_at),
     ("rplctl_from_cron", "1 when it runs from cron: no thread is missed.", lambda seen, _: seen.is_from_cron),
+    ("rplctl_true_lag_seconds", "By the source's clock.", lambda _, s: s.True_Lag),
+    ("rplctl_clock_skew_seconds", "The source's clock minus ours.", lambda _, s: s.Clock_Skew),
+    ("rplctl_source_purge_in_seconds", "Until it removes what is read next.", lambda _, s: s.Source_Purge_In),
+    ("rplctl_relay_disk_full_in_seconds", "At the rate of the last minutes.", lambda _, s: s.Relay_Disk_Full_In),
     ("rplctl_clone_tables", "Tables that rplctl clone copies and has copied.", lambda _, s: s.Clone_Tables),
     ("rplctl_clone_tables_done", "Of these, the copied ones.", lambda _, s: s.Clone_Tables_Done),
     ("rplctl_clone_rows_per_second", "Of a copy that goes on.", lambda _, s: s.Clone_Rows_Per_Second),
@@ -156,6 +162,26 @@ def as_number(value: object) -> float | None:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _heartbeat_families(there: Iterable[Seen]) -> Iterator[Metric]:
+    """As mysqld_exporter has them of pt-heartbeat's table; now is by the source's clock."""
+    labels = ["server_id"]
+    now = GaugeMetricFamily("mysql_heartbeat_now_timestamp_seconds", "Timestamp of the current server.", labels=labels)
+    stored = GaugeMetricFamily(
+        "mysql_heartbeat_stored_timestamp_seconds", "Timestamp stored in the heartbeat table.", labels=labels
+    )
+    rows: dict[int, tuple[float, float]] = {}  # the channel that is furthest behind, where several have a server's
+    for each in there:
+        assert each.threads
+        clock = each.at + each.threads.receiver.status.clock_difference
+        for server, beat in heartbeats(each.threads.applier.status.heartbeats).items():
+            rows[server] = min(rows.get(server, (beat, clock)), (beat, clock))
+    for server, (beat, clock) in rows.items():
+        now.add_metric([str(server)], max(clock, beat))
+        stored.add_metric([str(server)], beat)
+    if rows:
+        yield from (now, stored)
 
 
 def _threads(each: Seen) -> tuple[ThreadReport, ThreadReport]:

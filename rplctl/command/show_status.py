@@ -20,6 +20,7 @@ from rplctl.command.channel.context import (
     read_master_info,
     stored_relay_log_info,
 )
+from rplctl.command.channel.true_lag import purge_moment, true_lag
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
 from rplctl.config import Config, split_list
@@ -137,6 +138,13 @@ class SlaveStatus:
     Verify_Tables: int = _from()
     Verify_Tables_Not_Compared: int = _from()
     Verify_Differences: int = _from()  # rows that it found to differ
+    True_Lag: float | None = _from()  # seconds by the source's clock, and how it is known: heartbeat, source, ''
+    True_Lag_From: str = _from()
+    Last_Applied_Timestamp: str = _from()  # of the last transaction, the source's clock in our time zone
+    Clock_Skew: float | None = _from()  # seconds: the source's clock minus ours, and how wrong that can be
+    Clock_Skew_Error: float | None = _from()
+    Source_Purge_In: int | None = _from()  # seconds until the source removes what is read next
+    Relay_Disk_Full_In: int | None = _from()  # seconds, at the rate of the last minutes
 
 
 COLUMNS = tuple(f.name for f in fields(SlaveStatus))
@@ -201,6 +209,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
         "Clone_Reader_State": reader.state if threads.receiver.runs else "",
         "Clone_Last_Error_Timestamp": _timestamp(reader),
         **_verified(channel),
+        **_foreseen(master, relay, threads, now),
     }
     return SlaveStatus(**values), threads  # type: ignore[arg-type]  # one key per field, checked at the call
 
@@ -266,6 +275,24 @@ def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, no
     if applier.status.last_event_timestamp:
         since = min(since, applier.status.last_event_timestamp - receiver.status.clock_difference)
     return max(0, int(now - since))
+
+
+def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> dict[str, object]:
+    """By the source's clock, and what will happen if all goes on as it does."""
+    said, applier = threads.receiver.status, threads.applier.status
+    lag = true_lag(master, relay, threads, now)
+    is_known = bool(said.clock_error)
+    full = said.relay_disk_full_at if threads.receiver.is_connected else 0.0
+    purge = purge_moment(threads.receiver)
+    return {
+        "True_Lag": lag.seconds,
+        "True_Lag_From": lag.source,
+        "Last_Applied_Timestamp": _clock(applier.last_applied_timestamp) if applier.last_applied_timestamp else "",
+        "Clock_Skew": round(said.clock_difference, 3) + 0.0 if is_known else None,
+        "Clock_Skew_Error": round(said.clock_error, 3) if is_known else None,
+        "Source_Purge_In": max(0, int(purge - now)) if purge else None,
+        "Relay_Disk_Full_In": max(0, int(full - now)) if full else None,
+    }
 
 
 def _yes(value: bool) -> str:

@@ -4,5 +4,5 @@ __main__.py                the process
 receiver.py                the loop: recover, connect, pull, again
 pull.py                    batches of events into the relay log, and when MasterInfo is written
 event_runs.py              how far a batch goes in as it is;  retrieved_gtids.py  Retrieved_Gtid_Set as it grows
-reporter.py                the status file
+reporter.py                the status file;  observer.py  the source's clock, end and purging
 """

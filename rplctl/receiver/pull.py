@@ -100,7 +100,10 @@ class Pull:
             self._flusher.after_events(self._position, self._writer, queued)
             if self._writer.should_rotate:
                 self.rotate()
-        self._reporter.received(self._position, self._gtids.text)
+        last = int(batch.offsets[-2])
+        self._reporter.received(
+            self._position, self._gtids.text, int.from_bytes(batch.data[last : last + 4].tobytes(), "little")
+        )
 
     def rotate(self) -> None:
         """Begin the next relay log (size, FLUSH RELAY LOGS, space limit); REQ-3 (i): MasterInfo is written."""

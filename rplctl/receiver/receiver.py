@@ -27,6 +27,7 @@ from rplctl.failpoint import watch
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import FileLock
 from rplctl.own_process import signals_to
+from rplctl.receiver.observer import Observer
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import STEADY_S, Reporter
 from rplctl.recovery import RecoveryResult, recover_relay_log
@@ -69,6 +70,7 @@ class Receiver:
         self._worked = False  # the last connection brought something, or stood for a while
         self._opened_engine: Engine | None = None
         self._reporter = Reporter(channel, config)
+        self._observer = Observer(config, channel, self._ended)
         self._master_info = open_master_info(config, channel, self._engine)
         self._master_info.guard = FileLock(channel.lock_path("data")).held
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
@@ -78,10 +80,12 @@ class Receiver:
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         with hold_lock(self._channel, "receiver"), self._reporter.begin(), signals_to(self._on_signal, *numbers):
             copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
+            observing = threading.Thread(target=self._observe, name="rplctl-observer", daemon=True)
             try:
                 watch(self._channel.run_folder)
                 _warm_up()
                 copying.start()
+                observing.start()
                 self._receive()
             except RplError as error:
                 self._reporter.failed(error)
@@ -101,6 +105,9 @@ class Receiver:
                 from rplctl.clone.cloner import Cloner
 
                 Cloner(self._config, self._channel, self._ended).run()
+
+    def _observe(self) -> None:
+        self._observer.run(self._reporter.status)
 
     def _unexpected(self, error: Exception) -> RplError:
         """What the operator reads of an error that nobody foresaw: where it was, and what to do."""
@@ -171,6 +178,7 @@ class Receiver:
             pull.begin(info, self._master_info, found, recovered, resume=is_same)
             self._connections += 1
             self._reporter.connected(stream.identity())
+            self._observer.info = info
             log.info("connected to master, replication started at %s", start.position)
             while not self._stopping:
                 pull.step(stream, TICK_S)

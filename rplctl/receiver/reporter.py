@@ -52,18 +52,23 @@ class Reporter:
         status.connected, status.is_waiting, status.lost = True, True, 0.0
         status.last_errno, status.last_error, status.last_error_timestamp = 0, "", 0.0
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
-        status.master_version, status.clock_difference = identity.version, identity.clock_difference
+        status.master_version = identity.version
+        status.clock_difference, status.clock_error = identity.clock_difference, identity.clock_error
         self._connected_at = time.monotonic()
         self.state(WAITING)
 
-    def received(self, position: BinlogPosition, gtids: str) -> None:
+    def received(self, position: BinlogPosition, gtids: str, timestamp: int) -> None:
+        """`timestamp`: of the last event, by the source's clock; 0 for one that has none."""
+        self.status.read_timestamp = float(timestamp) or self.status.read_timestamp
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos
         self.status.retrieved_gtid_set = gtids
         self.status.state = WAITING
         self.tick()
 
     def heartbeat(self) -> None:
+        """The source has nothing more: what was read is all until now."""
         self.status.received_heartbeats += 1
+        self.status.read_timestamp = time.time() + self.status.clock_difference
 
     def retrying(self, error: RplError, *, is_first: bool) -> None:
         self._error(error)

@@ -50,6 +50,7 @@ class SourceIdentity:
     version: str
     is_mariadb: bool
     clock_difference: float  # source's clock minus ours, seconds; 0 for a folder
+    clock_error: float = 0.0  # how wrong that can be; 0: it was not measured
     has_checksums: bool = True  # events carry a CRC32 until a FORMAT_DESCRIPTION says otherwise
 
 

@@ -12,7 +12,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pymysql import err
@@ -24,6 +24,7 @@ from rplctl.handshake import GuardedConnection, Security, TlsMode, TlsSettings
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.base import DumpStart, ReplicaIdentity, SourceIdentity
+from rplctl.source.clock import clock_of
 from rplctl.source.network_namespace import network_namespace
 
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
@@ -84,15 +85,7 @@ def connect(
         except BaseException:
             mysql._force_close()
             raise
-    known = SourceIdentity(
-        identity.server_id,
-        identity.uuid,
-        identity.version,
-        identity.is_mariadb,
-        identity.clock_difference,
-        has_checksums,
-    )
-    return ServerConnection(mysql, known, prefix)
+    return ServerConnection(mysql, replace(identity, has_checksums=has_checksums), prefix)
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
@@ -139,10 +132,11 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
 def _identify(mysql: Any) -> SourceIdentity:
     version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10 hides behind it from old replicas
     is_mariadb = "mariadb" in version.lower()
-    clock = float(_value(mysql, "SELECT UNIX_TIMESTAMP(NOW(6))")) - time.time()  # whole seconds would be one off
+    asked = time.time()
+    clock = clock_of(asked, float(_value(mysql, "SELECT UNIX_TIMESTAMP(NOW(6))")), time.time())
     server_id = int(_value(mysql, "SELECT @@GLOBAL.server_id"))
     uuid = "" if is_mariadb else _value(mysql, "SELECT @@GLOBAL.server_uuid")
-    return SourceIdentity(server_id, uuid, version, is_mariadb, clock)
+    return SourceIdentity(server_id, uuid, version, is_mariadb, clock.difference, clock.error)
 
 
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:

@@ -105,6 +105,10 @@ class Dialect(ABC):
         """A column of `rplctl_…` tables, whose names are as declared."""
         return name
 
+    def place_of(self, database: str, table: str) -> tuple[str | None, str]:
+        """(schema, name) of a table of the source."""
+        return database, table
+
     def is_missing(self, engine: Engine) -> bool:
         """There is no database yet, and asking it a question would make it."""
         return False

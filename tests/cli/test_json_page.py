@@ -137,7 +137,7 @@ SLOW: dict[str, Prepare] = {
     "crash-test": ["crash-test", "--points", "switch_after_write"],
 }
 SERVES = {"serve"}  # tests/command/test_serve.py
-WITH_A_SOURCE = {"clone", "clone --cancel", "show-clone", "verify", "repair"}  # in tests/command
+WITH_A_SOURCE = {"heartbeat", "clone", "clone --cancel", "show-clone", "verify", "repair"}  # in tests/command
 EXIT_CODES = {"check": 2, "doctor": 2}  # nothing runs here
 
 

@@ -99,6 +99,13 @@ class Batch:
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         return int(self.scan.timestamp[self.first + real[0]]) if len(real) else 0
 
+    @property
+    def last_timestamp(self) -> int:
+        """As `first_timestamp`, of the last one."""
+        kinds = self.scan.kind[self.first : self.last]
+        real = np.flatnonzero(kinds != GroupKind.CONTROL)
+        return int(self.scan.timestamp[self.first + real[-1]]) if len(real) else 0
+
     def one_by_one(self) -> Iterator[Batch]:
         """The same groups, each alone (control events joined to the group before them cost nothing extra)."""
         for number in range(self.first, self.last):

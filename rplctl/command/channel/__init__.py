@@ -6,4 +6,5 @@ change_plan       what a change of them means for both records
 change_store      both records written as one change
 lost_record       what can be done when RelayLogInfo is gone
 position_applied  whether a position is applied
+true_lag          how far it is behind by the source's clock
 """

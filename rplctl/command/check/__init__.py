@@ -9,6 +9,7 @@ ends           the target and the source: are they there, have they what is need
 clone          how far is a copy of tables, and does it move?
 verify         what did the last verify find, and how old is it?
 progress       does the receiver keep up with the source's log?
+ahead          what will happen if all goes on as it does: purged logs, a full disk
 source_end     where the source's log ends now
 folder_end     the same of a folder of binary logs
 sync_record    when a channel was last known to have all that its source had

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import engine_of
+from rplctl.command.check.ahead import judge_purge, judge_skew
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.repository import Stored
 from rplctl.config import Config
@@ -16,10 +18,13 @@ from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
 from rplctl.secret import reveal
+from rplctl.status import read_status
 from rplctl.target import dialect_of, open_target
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+
+    from rplctl.source.keeps import Kept
 
 LOADED = "rplctl load-schema --rows-loaded all"
 PURGED = "provision the target again from a backup, then rplctl change-master with the backup's position"
@@ -94,7 +99,7 @@ def _reason(error: BaseException) -> str:
     return " ".join(str(getattr(error, "orig", None) or type(error).__name__).split())[:300]
 
 
-def check_source(config: Config, stored: Stored) -> Iterator[Finding]:
+def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
     """Ask the source, or look into its folder. Nothing when the channel has none."""
     master, relay = stored.master, stored.relay or RelayLogInfo()
     if master is None or not master.is_configured:
@@ -112,16 +117,24 @@ def check_source(config: Config, stored: Stored) -> Iterator[Finding]:
         yield from judge_position(sizes, next_event)
         return
     try:
-        variables, sizes = _ask(config, master)
+        kept = _look(config, master)
     except RplError as error:
         yield found("source_away", error.message, error.hint or "rplctl doctor")
         return
-    yield from judge_identity(variables, master, config.server_id)
-    if variables.get("log_bin") != "ON":
+    yield from judge_identity(kept.variables, master, config.server_id)
+    yield from judge_skew(kept.clock.difference, kept.clock.error)
+    if kept.variables.get("log_bin") != "ON":
         text = "the source writes no binary log"
         yield found("source_binlog_off", text, "set log_bin on the source and restart it")
-    elif not (master.enabled_auto_position or master.using_gtid):
-        yield from judge_position(sizes, next_event)
+        return
+    if not (master.enabled_auto_position or master.using_gtid):
+        yield from judge_position(kept.logs, next_event)
+    from rplctl.source.keeps import purge_at
+
+    said = read_status(channel.status_path("receiver"))
+    moment = purge_at(kept, next_event, said.read_timestamp, said.source_bytes_per_s)
+    if moment is not None:
+        yield from judge_purge(max(0.0, moment - time.time()), next_event.log_name, kept.keeps_s)
 
 
 def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
@@ -130,18 +143,15 @@ def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
     return executed if executed.log_name and (not read.log_name or read.is_before(executed)) else read
 
 
-def _ask(config: Config, master: MasterInfo) -> tuple[dict[str, str], dict[str, int]]:
+def _look(config: Config, master: MasterInfo) -> Kept:
+    from rplctl.source.keeps import look
     from rplctl.source.survey import survey
 
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
-        variables: dict[str, str] = {}
-        for name in ("log_bin", "server_id", "server_uuid"):
-            variables |= {str(n): str(v) for n, v in query(f"SHOW GLOBAL VARIABLES LIKE '{name}'")}
-        logs = query("SHOW BINARY LOGS") if variables.get("log_bin") == "ON" else []
-    return variables, {str(row[0]): int(row[1]) for row in logs}
+        return look(query)
 
 
-def judge_identity(variables: dict[str, str], master: MasterInfo, server_id: int) -> Iterator[Finding]:
+def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: int) -> Iterator[Finding]:
     """Is it the server that the channel replicated from?"""
     seen_id, seen_uuid = master.master_server_id, master.uuid
     now_id, now_uuid = variables.get("server_id", ""), variables.get("server_uuid", "")
@@ -157,7 +167,7 @@ def judge_identity(variables: dict[str, str], master: MasterInfo, server_id: int
         yield found("source_same_server_id", f"server_id {server_id} is also ours", "rplctl init --server-id N")
 
 
-def judge_position(sizes: dict[str, int], position: BinlogPosition) -> Iterator[Finding]:
+def judge_position(sizes: Mapping[str, int], position: BinlogPosition) -> Iterator[Finding]:
     """`sizes`: the source's binary logs. Is the next event still there, and is it there already?"""
     if not position.log_name or not sizes:
         return

@@ -29,6 +29,10 @@ LEVELS: dict[str, int] = {
     "sync_old": WARNING,
     "sync_too_old": CRITICAL,
     "skip_pending": NOTE,
+    "relay_disk_filling": WARNING,
+    "relay_disk_full_soon": CRITICAL,
+    "clock_skew": WARNING,
+    "heartbeat_old": WARNING,
     # instance
     "cannot_look": CRITICAL,
     "disk_full": CRITICAL,
@@ -81,6 +85,8 @@ LEVELS: dict[str, int] = {
     "source_same_server_id": CRITICAL,
     "source_binlog_off": CRITICAL,
     "source_purged": CRITICAL,
+    "source_purges_soon": WARNING,
+    "source_purges_now": CRITICAL,
     "source_past_end": CRITICAL,
 }
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rplctl.channel import Channel
+from rplctl.command.check.ahead import check_ahead
 from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.progress import check_progress
@@ -34,6 +35,7 @@ __all__ = ["Limits", "Scope", "Verdict", "check", "worst", "worst_first"]
 
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
+ASKED_TOO = ("clock_skew", "source_purges_soon", "source_purges_now")
 LEAST_FREE_BYTES = 16 << 20  # a batch, a relay log and a record need more
 
 
@@ -73,7 +75,10 @@ def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scop
             else:
                 findings += check_running(status, threads, limits, now)
             findings += check_skips(status)
+            findings += check_ahead(status, threads, limits.critical_s)
     findings += _find(config, channel, scope, limits)
+    if scope is Scope.ONLINE:  # who asked the source knows better than who heard of it
+        findings = _newest(findings)
     level = worst([verdict.level, *(finding.level for finding in findings)])
     serious = list(dict.fromkeys(finding.code for finding in findings if finding.level))
     text = f"{verdict.text}; found {', '.join(serious)}" if serious else verdict.text
@@ -108,6 +113,12 @@ def worst(levels: Iterable[int]) -> int:
     return max(levels, key=lambda level: (0, 1, 3, 2)[level], default=0)
 
 
+def _newest(findings: list[Finding]) -> list[Finding]:
+    """Of what the threads said and the source said, too, the source's word."""
+    last = {finding.code: finding for finding in findings}
+    return [finding for finding in findings if finding.code not in ASKED_TOO or last[finding.code] is finding]
+
+
 def worst_first(level: int) -> int:
     """The higher, the worse: CRITICAL is worse than UNKNOWN."""
     return sum(worst((level, other)) == level for other in range(len(WORDS)))
@@ -127,7 +138,7 @@ def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Ite
         yield from _told(lambda: check_clone(config, channel))
     yield from _told(lambda: check_verify(channel, limits.verify_age_s))
     if scope is Scope.ONLINE:
-        yield from _told(lambda: check_source(config, stored))
+        yield from _told(lambda: check_source(config, channel, stored))
         yield from _told(lambda: check_progress(config, channel, stored))
     yield from _told(lambda: _disk(config))
 

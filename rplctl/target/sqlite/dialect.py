@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
+from rplctl.schema.naming import physical_name
 from rplctl.target.dialect import POWER_CUT, WARN, Dialect, DoctorLine
 from rplctl.target.own_types import OwnTypes
 from rplctl.target.sqlite.ddl import DDL
@@ -38,6 +39,9 @@ class SqliteDialect(Dialect):
 
     def quoted(self, name: str) -> str:
         return f'"{name}"'
+
+    def place_of(self, database: str, table: str) -> tuple[str | None, str]:
+        return None, physical_name(database, table)
 
     def is_missing(self, engine: Engine) -> bool:
         database = engine.url.database

@@ -1,0 +1,85 @@
+"""Reads the rows of pt-heartbeat in the target while an applier runs, for its status file (man rplctl, heartbeat).
+
+On a connection of its own: the applier's is in transactions most of the time. A table that is not there, as in most
+instances, is looked for now and then. Invariant: nothing here ends or holds up the applier.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from rplctl.config import Config
+from rplctl.errors import RplError
+from rplctl.status import ThreadStatus
+from rplctl.target import dialect_of, open_engine
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+READ_S: Final = 1.0
+MISSING_S: Final = 15.0
+_FIRST_S: Final = 3.0  # most runs from cron are over by then
+_MOST_ROWS: Final = 32
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
+    """For the block; `status.heartbeats` is what was read last."""
+    ended = threading.Event()
+    reading = threading.Thread(target=_read, args=(config, status, ended), name="rplctl-heartbeat", daemon=True)
+    if config.heartbeat_table:
+        reading.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if reading.ident is not None:
+            reading.join(READ_S)  # one that hangs in a target that is away ends with the process
+
+
+def _read(config: Config, status: ThreadStatus, ended: threading.Event) -> None:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    pause, engine = _FIRST_S, None
+    while not ended.wait(pause):
+        try:
+            engine = engine or open_engine(config.target_url)
+            status.heartbeats = read_heartbeats(engine, config.heartbeat_table, is_utc=config.heartbeat_utc)
+            pause = READ_S
+        except (SQLAlchemyError, RplError, OSError, ValueError, TypeError) as error:
+            log.debug("no heartbeat: %s", error)
+            pause = MISSING_S
+            if engine is not None:
+                engine.dispose()
+    if engine is not None:
+        engine.dispose()
+
+
+def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
+    """As in `ThreadStatus.heartbeats`. Raises what SQLAlchemy raises without the table, ValueError for a time that is
+    none.
+    """
+    from sqlalchemy import Integer, String, column, select, table
+
+    dialect = dialect_of(engine.dialect.name)
+    if dialect.is_missing(engine):
+        raise ValueError("there is no target yet")
+    database, _, plain = name.partition(".")
+    schema, stored = dialect.place_of(database, plain)
+    place = table(stored, schema=schema)
+    with engine.connect() as connection:
+        question = select(column("server_id", Integer), column("ts", String)).select_from(place).limit(_MOST_ROWS)
+        rows = [(row[0], row[1]) for row in connection.execute(question)]
+    return ",".join(f"{int(server)}:{unix_time(str(ts), is_utc=is_utc):.6f}" for server, ts in rows)
+
+
+def unix_time(text: str, *, is_utc: bool) -> float:
+    """Of `2026-11-24T03:00:00.000820`, as pt-heartbeat writes it, or with a blank. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    return (moment.replace(tzinfo=UTC) if is_utc else moment.astimezone()).timestamp()

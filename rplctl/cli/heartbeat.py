@@ -1,0 +1,79 @@
+"""`heartbeat`: once, again and again, or as the writer; options are pt-heartbeat's."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from rplctl.cli.options import ChannelNames, end, for_each, option, options_of, seconds, switch, the_channel
+from rplctl.cli.output import show_rows, write
+from rplctl.cli.text import clean
+from rplctl.errors import UsageError
+
+
+def heartbeat(
+    context: typer.Context,
+    channel: ChannelNames = None,
+    update: Annotated[bool, switch("--update", "Write the time at the source until Ctrl-C, of one channel.")] = False,
+    create_table: Annotated[
+        bool, switch("--create-table", "With --update: make the table when it is missing.")
+    ] = False,
+    monitor: Annotated[bool, switch("--monitor", "Show again and again until Ctrl-C.")] = False,
+    interval: Annotated[str, option("--interval", "SECONDS", "Between two rows, or two looks.")] = "1",
+    run_time: Annotated[str | None, option("--run-time", "SECONDS", "End then.")] = None,
+) -> None:
+    """Tell the true lag, or write a heartbeat."""
+    from rplctl.command.heartbeat import Heartbeat
+    from rplctl.command.heartbeat import heartbeat as look
+    from rplctl.command.heartbeat import update as beat_at_source
+
+    options = options_of(context)
+    pause, limit = seconds(interval, "--interval") or 1.0, seconds(run_time, "--run-time")
+    if update and monitor or create_table and not update:
+        raise UsageError("--update writes and --monitor reads; --create-table goes with --update")
+    beat = _beats(pause, limit)
+    if update:
+        name, config = the_channel(options, channel)
+        return beat_at_source(config, name, creates=create_table, beat=beat)
+    columns = tuple(Heartbeat.__dataclass_fields__)
+    rows: list[dict[str, Any]] = []
+    while True:
+        failed = for_each(options, channel, lambda name, config: rows.append(asdict(look(config, name))))
+        if options.is_terminal and not options.format:
+            write("".join(_line(row) for row in rows))
+        else:
+            show_rows(options, columns, rows)
+        rows.clear()
+        if not monitor or not beat():
+            end(failed)
+            return
+
+
+def _line(row: dict[str, Any]) -> str:
+    lag = "lag unknown" if row["True_Lag"] is None else f"{row['True_Lag']:.2f} s behind"
+    how = {"heartbeat": f" by the heartbeat of server {row['Server_Id']}", "source": " by the source's clock"}
+    name = f"channel '{row['Channel_Name']}': " if row["Channel_Name"] else ""
+    clocks = f"clocks differ by {row['Clock_Skew']:.3f} s (within {row['Clock_Skew_Error']:.3f})"
+    text = f"{name}{lag}{how.get(row['True_Lag_From'], '')}, applied {row['Applied'] or 'nothing yet'}, {clocks}"
+    return clean(text) + "\n"
+
+
+def _beats(pause: float, limit: float | None) -> Callable[[], bool]:
+    """Waits for the next full interval, as pt-heartbeat does; False when it is over, by time or SIGTERM."""
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    until = None if limit is None else time.monotonic() + limit
+
+    def beat() -> bool:
+        wait = pause - time.time() % pause
+        if until is not None and time.monotonic() + wait > until:
+            return False
+        return not ended.wait(wait)
+
+    return beat

@@ -1,0 +1,68 @@
+"""`check`, what will happen if all goes on as it does: the source purges what is needed next, a disk fills.
+
+And what makes figures wrong: two clocks that differ, heartbeats that nobody writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rplctl.command.channel.true_lag import purge_moment
+from rplctl.command.check.findings import Finding, found
+from rplctl.command.process.thread_report import Threads
+from rplctl.command.show_status import SlaveStatus
+
+PURGE_WARNING_S: Final = 6 * 3600.0
+PURGE_CRITICAL_S: Final = 3600.0
+DISK_WARNING_S: Final = 4 * 3600
+DISK_CRITICAL_S: Final = 3600
+SKEW_S: Final = 1.0  # beyond what the measurement itself can be wrong by
+_UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
+
+
+def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Iterator[Finding]:
+    """Of what the threads said last. `critical_s`: a lag that is critical."""
+    if status.Source_Purge_In is not None and purge_moment(threads.receiver):
+        yield from judge_purge(status.Source_Purge_In, status.Master_Log_File, threads.receiver.status.source_keeps_s)
+    full = status.Relay_Disk_Full_In
+    if full is not None and full < DISK_WARNING_S:
+        code = "relay_disk_filling" if full >= DISK_CRITICAL_S else "relay_disk_full_soon"
+        text = f"the disk of the relay logs is full in about {rough(full)} at the rate of the last minutes"
+        yield found(code, text, "free some space, or set relay_log_space_limit; the applier purges what it has applied")
+    yield from judge_skew(status.Clock_Skew, status.Clock_Skew_Error)
+    lag, known = status.True_Lag, status.Seconds_Behind_Master
+    if status.True_Lag_From == "heartbeat" and lag is not None and known is not None and lag - known >= critical_s:
+        text = f"the last heartbeat is {rough(lag)} old, and the channel is {known} s behind: nobody writes heartbeats"
+        yield found("heartbeat_old", text, "start pt-heartbeat at the source, or rplctl heartbeat --update")
+
+
+def judge_purge(left_s: float, log_name: str, keeps_s: float) -> Iterator[Finding]:
+    """A source that keeps its logs for less than a day warns later. `keeps_s`: 0 when it keeps them by size."""
+    critical, warning = (
+        min(bound, keeps_s * share) if keeps_s else bound
+        for bound, share in ((PURGE_CRITICAL_S, 0.25), (PURGE_WARNING_S, 0.5))
+    )
+    if left_s >= warning:
+        return
+    code = "source_purges_soon" if left_s >= critical else "source_purges_now"
+    keeps = f"; it keeps its logs for {rough(keeps_s)}" if keeps_s else ""
+    text = f"the source purges {log_name}, which is read next, in about {rough(left_s)}{keeps}"
+    yield found(code, text, "rplctl start; or keep more at the source: SET GLOBAL binlog_expire_logs_seconds")
+
+
+def judge_skew(difference: float | None, error: float | None) -> Iterator[Finding]:
+    """`error`: half of the round trip in which it was measured."""
+    if difference is None or abs(difference) <= SKEW_S + (error or 0.0):
+        return
+    which = "ahead of" if difference > 0 else "behind"
+    text = f"the source's clock is {abs(difference):.1f} s {which} ours (measured within {error or 0:.3f} s)"
+    yield found("clock_skew", f"{text}; lag is counted by the source's", "let NTP set the clocks of both machines")
+
+
+def rough(seconds: float) -> str:
+    """`3 h`, `40 min`, `20 s`."""
+    for unit, size in _UNITS:
+        if seconds >= 2 * size or seconds >= size and size == 60:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

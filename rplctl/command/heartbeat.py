@@ -1,0 +1,179 @@
+"""`heartbeat`: pt-heartbeat's part. It writes the time into a row at the source, and tells how far behind a channel is.
+
+    update    the row is replicated like any other: in the target it is as old as the channel is behind
+    check     with such a row, of rplctl or of a pt-heartbeat that runs already, its age; without one the source is
+              asked for its clock and its log's end, which needs no right but to look
+
+Invariant: times are the source's, UTC, told by itself: a difference of the clocks is measured, taken off and shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rplctl import mysql_errors as er
+from rplctl.command.channel.context import one_engine, open_repositories, read_master_info
+from rplctl.command.channel.true_lag import heartbeats
+from rplctl.command.process.thread_report import clock
+from rplctl.command.show_status import status_and_threads
+from rplctl.config import Config
+from rplctl.errors import SourceError, UsageError
+from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition
+from rplctl.secret import reveal
+
+if TYPE_CHECKING:
+    from rplctl.source.survey import Query
+
+_COLUMNS = (
+    "ts varchar(26) NOT NULL, server_id int unsigned NOT NULL PRIMARY KEY, file varchar(255) DEFAULT NULL, "
+    "position bigint unsigned DEFAULT NULL, relay_master_log_file varchar(255) DEFAULT NULL, "
+    "exec_master_log_pos bigint unsigned DEFAULT NULL"
+)
+_CHANGED = ", ".join(
+    f"{name}=VALUES({name})" for name in ("ts", "file", "position", "relay_master_log_file", "exec_master_log_pos")
+)
+_NULLS = ("NULL", "NULL")
+_NOT_ALLOWED = (er.DBACCESS_DENIED_ERROR, er.TABLEACCESS_DENIED_ERROR)
+_CONNECTION = range(2000, 2100)  # the client's own numbers: nobody answered
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """One channel at one moment. Seconds; positions FILE:POS, '' where there is none."""
+
+    Channel_Name: str
+    True_Lag: float | None
+    True_Lag_From: str  # heartbeat | source | ''
+    Server_Id: int  # who wrote the row; 0 without one
+    Clock_Skew: float | None
+    Clock_Skew_Error: float | None
+    Source_End: str
+    Applied: str
+    Last_Applied_Timestamp: str
+
+
+@one_engine()
+def heartbeat(config: Config, name: str) -> Heartbeat:
+    """Ask the source now. Raises SourceError; UsageError for a channel that reads a folder."""
+    from rplctl.source.keeps import look
+    from rplctl.source.survey import survey
+
+    info = _info(config, name)
+    try:
+        with survey(info, reveal(info.user_password, config.datadir), config) as ask:
+            kept = look(ask)
+    except SourceError as error:
+        raise _with_way_out(error, config, info) from None
+    status, threads = status_and_threads(config, name)
+    there = time.time() + kept.clock.difference
+    applied = BinlogPosition(status.Relay_Master_Log_File, status.Exec_Master_Log_Pos)
+    beats = heartbeats(threads.applier.status.heartbeats)
+    last = threads.applier.status.last_applied_timestamp
+    lag, how, server = None, "", 0
+    if beats:
+        server = info.master_server_id if info.master_server_id in beats else max(beats, key=beats.__getitem__)
+        lag, how = there - beats[server], "heartbeat"
+    elif applied.log_name and not applied.is_before(kept.end):
+        lag, how = 0.0, "source"
+    elif last:  # at most: the source may have been silent meanwhile
+        lag, how = there - (threads.applier.status.last_event_timestamp or last), "source"
+    return Heartbeat(
+        name,
+        None if lag is None else round(max(0.0, lag), 3),
+        how,
+        server,
+        round(kept.clock.difference, 3) + 0.0,  # no -0.0
+        round(kept.clock.error, 3),
+        str(kept.end) if kept.end.log_name else "",
+        str(applied) if applied.log_name else "",
+        clock(last) if last else "",
+    )
+
+
+def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]) -> None:
+    """Write the row, again and again until `beat`, which waits between two, says that it is over. A source that goes
+    away is waited for once a row was written. Raises SourceError 1044, 1142, 1146, UsageError.
+    """
+    info, written = _info(config, name), 0
+
+    def after() -> bool:
+        nonlocal written
+        written += 1
+        return beat()
+
+    while True:
+        try:
+            return _write(info, config, creates=creates, beat=after)
+        except SourceError as error:
+            if error.errno not in _CONNECTION or not written:
+                raise _with_way_out(error, config, info) from None
+            if not beat():
+                return
+
+
+def _write(info: MasterInfo, config: Config, *, creates: bool, beat: Callable[[], bool]) -> None:
+    from rplctl.source.survey import survey
+
+    database, table = _place(config)
+    with survey(info, reveal(info.user_password, config.datadir), config) as ask:
+        ask("SET SESSION autocommit=1")
+        if creates:
+            ask(f"CREATE DATABASE IF NOT EXISTS {database}")
+            ask(f"CREATE TABLE IF NOT EXISTS {database}.{table} ({_COLUMNS})")
+        while True:
+            values = ", ".join(_row(ask))
+            ask(f"INSERT INTO {database}.{table} VALUES ({values}) ON DUPLICATE KEY UPDATE {_CHANGED}")
+            if not beat():
+                return
+
+
+def _row(ask: Query) -> Iterator[str]:
+    """Values of the columns, as they stand in a statement. The time is asked for last: it is what is measured."""
+    end = _end(ask)
+    moment, server = ask("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f'), @@GLOBAL.server_id")[0]
+    yield from (f"'{moment}'", str(int(server)))
+    yield from ("'" + end.log_name.replace("'", "''") + "'", str(end.log_pos)) if end else _NULLS
+    yield from _NULLS  # of a source that is a replica itself: pt-heartbeat's readers take them for what they are
+
+
+def _end(ask: Query) -> BinlogPosition | None:
+    """None where the account may not see it."""
+    from rplctl.source.survey import log_end
+
+    try:
+        return log_end(ask)
+    except SourceError as error:
+        if error.errno in _CONNECTION:
+            raise
+        return None
+
+
+def _place(config: Config) -> tuple[str, str]:
+    database, _, table = (config.heartbeat_table or "heartbeat.heartbeat").partition(".")
+    return f"`{database.replace('`', '``')}`", f"`{table.replace('`', '``')}`"
+
+
+def _with_way_out(error: SourceError, config: Config, info: MasterInfo) -> SourceError:
+    database, table = _place(config)
+    hint = f"GRANT CREATE, INSERT, UPDATE ON {database}.* TO '{info.user_name}'@... at the source"
+    if error.errno in (er.NO_SUCH_TABLE, er.BAD_DB_ERROR):
+        hint = "rplctl heartbeat --update --create-table"
+    elif error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
+        hint = "GRANT REPLICATION CLIENT ON *.* to the replication account (MariaDB: BINLOG MONITOR)"
+    elif error.errno not in _NOT_ALLOWED:
+        hint = error.hint or "rplctl doctor"
+    return SourceError(error.message, errno=error.errno, hint=hint, transient=error.transient)
+
+
+def _info(config: Config, name: str) -> MasterInfo:
+    info = read_master_info(open_repositories(config, name), name)
+    if info.master_binlog_dir:
+        raise UsageError(
+            f"channel '{name}' reads a folder of binary logs, which has no clock",
+            hint="rplctl show-status --verbose: Last_Applied_Timestamp tells how old the rows are",
+        )
+    return info

@@ -1,0 +1,103 @@
+"""What a source keeps of its binary log, and its clock: when will it purge what a channel needs next?
+
+A server removes a log when it was closed longer ago than it keeps logs, or when all together are larger than it keeps;
+never the one that it writes. Nobody is told when a log was closed, but at the time of the last event that was read from
+it it was not: so the moment that is told is the earliest one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rplctl.position import BinlogPosition, log_number
+from rplctl.source.clock import Clock, clock_of
+from rplctl.source.survey import Query
+
+_DAY_S: Final = 86400
+VARIABLES: Final = (
+    "log_bin",
+    "server_id",
+    "server_uuid",
+    "binlog_expire_logs_seconds",
+    "binlog_expire_logs_auto_purge",
+    "expire_logs_days",
+    "max_binlog_total_size",  # MariaDB since 11.4
+    "binlog_space_limit",  # Percona Server
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One look at a source. `at`: Unix seconds by our clock. `logs`: name → bytes, the oldest first; empty without a
+    binary log.
+    """
+
+    at: float
+    clock: Clock
+    variables: Mapping[str, str]
+    logs: Mapping[str, int]
+
+    @property
+    def keeps_s(self) -> float:
+        """How long a closed log stays; 0: as long as nobody purges it."""
+        if self.variables.get("binlog_expire_logs_auto_purge", "ON").upper() == "OFF":
+            return 0.0
+        seconds = _number(self.variables, "binlog_expire_logs_seconds")
+        return seconds or _number(self.variables, "expire_logs_days") * _DAY_S
+
+    @property
+    def keeps_bytes(self) -> float:
+        """Of all logs together; 0: any."""
+        return _number(self.variables, "max_binlog_total_size") or _number(self.variables, "binlog_space_limit")
+
+    @property
+    def end(self) -> BinlogPosition:
+        """Of the newest log; log_name '' without one."""
+        if not self.logs:
+            return BinlogPosition("", 0)
+        newest = max(self.logs, key=log_number)
+        return BinlogPosition(newest, self.logs[newest])
+
+
+def _number(variables: Mapping[str, str], name: str) -> float:
+    text = variables.get(name, "")
+    return float(text) if text.replace(".", "", 1).isdecimal() else 0.0
+
+
+def look(ask: Query) -> Kept:
+    """Raises SourceError, 1227 where the account may not see the logs."""
+    began = time.time()
+    clock = clock_of(began, float(ask("SELECT UNIX_TIMESTAMP(NOW(6))")[0][0]), time.time())
+    names = ", ".join(f"'{name}'" for name in VARIABLES)
+    variables = {str(n): str(v) for n, v in ask(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")}
+    logs = ask("SHOW BINARY LOGS") if variables.get("log_bin") == "ON" else []
+    return Kept(time.time(), clock, variables, {str(row[0]): int(row[1]) for row in logs})
+
+
+def bytes_written(before: Kept, after: Kept) -> int | None:
+    """To the source's log between two looks; None when that cannot be told (its logs began anew, or went)."""
+    end = before.end
+    if end.log_name not in after.logs or after.logs[end.log_name] < end.log_pos:
+        return None
+    first = log_number(end.log_name)
+    return sum(size for name, size in after.logs.items() if log_number(name) >= first) - end.log_pos
+
+
+def purge_at(kept: Kept, read: BinlogPosition, read_at: float, bytes_per_s: float) -> float | None:
+    """When, by our clock, the source purges the log that is read next; None: not as long as things are as they are.
+
+    `read_at`: by the source's clock, the last event that was read. `bytes_per_s`: what the source writes; 0: unknown.
+    """
+    if read.log_name not in kept.logs or read.log_name == kept.end.log_name:
+        return None
+    moments = []
+    if kept.keeps_s and read_at:
+        moments.append(read_at - kept.clock.difference + kept.keeps_s)
+    if kept.keeps_bytes and bytes_per_s > 0:
+        number = log_number(read.log_name)
+        needed = sum(size for name, size in kept.logs.items() if log_number(name) >= number)
+        moments.append(kept.at + (kept.keeps_bytes - needed) / bytes_per_s)
+    return min(moments, default=None)
