@@ -88,6 +88,11 @@ class Channel:
         return self.run_folder / "verify"
 
     @property
+    def verify_source_folder(self) -> Path:
+        """A copy of a stopped source, while a verify reads it."""
+        return self.run_folder / "verify-source"
+
+    @property
     def verify_report_path(self) -> Path:
         """The last whole report (verify/report_file.py)."""
         return self.run_folder / "verify.report"

@@ -141,6 +141,7 @@ class Config:
     max_sync_age: int = option(
         3600, "seconds since the last good start --until-synced that check takes for good; twice as many are critical"
     )
+    max_verify_age: int = option(0, "seconds since the last verify, beyond which check warns; 0: no limit")
     replica_exec_mode: str = option(
         "STRICT",
         "IDEMPOTENT overwrites rows that are there and passes over missing ones",

@@ -50,6 +50,16 @@ def unlock(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
+def is_in_use(path: Path) -> bool:
+    """Whether a process holds a lock of the other kind, as database servers do, on the file. Raises OSError."""
+    with path.open("rb") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            return True
+    return False
+
+
 class FileLock:
     """One flock; may be taken again by its holder, and is free after as many releases. For one thread."""
 

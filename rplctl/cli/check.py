@@ -32,7 +32,7 @@ def check(
         str | None, option("--max-sync-age", "SECONDS", "Of a channel run from cron; instead of the option.")
     ] = None,
     max_verify_age: Annotated[
-        str | None, option("--max-verify-age", "SECONDS", "Age of the last verify that is a warning.")
+        str | None, option("--max-verify-age", "SECONDS", "Of the last verify; older is a warning; as the option.")
     ] = None,
 ) -> None:
     """Print a verdict for monitoring systems, and why.
@@ -40,7 +40,7 @@ def check(
     Exit code 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     """
     from rplctl.command.channel.context import one_engine
-    from rplctl.command.check.verb import WORDS, Limits, Scope, worst, worst_first
+    from rplctl.command.check.verb import WORDS, Scope, limits_of, worst, worst_first
     from rplctl.command.check.verb import check as run
 
     options = options_of(context)
@@ -52,10 +52,10 @@ def check(
             int(seconds(t, f) or 0) for t, f in ((lag_warning, "--lag-warning"), (lag_critical, "--lag-critical"))
         )
         age = seconds(max_sync_age, "--max-sync-age")
-        verified = int(seconds(max_verify_age, "--max-verify-age") or 0)
+        verified = seconds(max_verify_age, "--max-verify-age")
         with one_engine():
             verdicts = [
-                run(config, name, Limits(low, high, config.max_sync_age if age is None else int(age), verified), scope)
+                run(config, name, limits_of(config, low, high, age, verified), scope)
                 for name, config in each_channel(options, channel)
             ]
     except UsageError:

@@ -14,6 +14,8 @@ from rplctl.cli.output import many, say_notes, show_rows
 from rplctl.cli.progress import live_text
 from rplctl.cli.text import clean, clock_time, short
 from rplctl.command.channel.context import Note
+from rplctl.errors import UsageError
+from rplctl.position import BinlogPosition
 
 if TYPE_CHECKING:
     from rplctl.command.verify import VerifyProgress
@@ -34,6 +36,10 @@ def verify(
     ] = "25",
     show: Annotated[str, option("--show", "N", "Name so many differing keys of each table.")] = "0",
     report: Annotated[Path | None, option("--report", "FILE", "Write what differs there, too.")] = None,
+    offline_source: Annotated[
+        Path | None, option("--offline-source", "DIR", "Compare with a stopped server's data folder or a backup.")
+    ] = None,
+    at: Annotated[str, option("--at", "FILE:POS", "Of which place of the source's log that is.")] = "",
     restart: Annotated[bool, switch("--restart", "Begin anew what was interrupted.")] = False,
 ) -> None:
     """Compare source and target by row while both go on.
@@ -47,12 +53,16 @@ def verify(
     options = options_of(context)
     name, config = the_channel(options, channel)
     count = number(show, "--show", 0, 10**6)
+    if at and offline_source is None:
+        raise UsageError("--at is of --offline-source")
     request = VerifyRequest(
         Choice.of(databases, tables, replace=False),
         number(threads, "--threads", 1, _MOST_THREADS),
         number(max_load, "--max-load", 0, 10**6),
         report,
         restart,
+        offline_source,
+        BinlogPosition.parse(at) if at else None,
     )
     with _Says(silent=options.quiet or options.format == "json") as says:
         result = run(config, name, request, says)
@@ -110,4 +120,4 @@ class _Says:
         percent = 100 * now.rows // max(1, now.expected)
         left = f"  {clock_time((now.expected - now.rows) * passed / now.rows)} left" if now.rows else ""
         rate = f"  {short(now.rows / passed, ' rows')}/s" if passed else ""
-        return f"{now.tables_done} of {now.tables} tables  {percent} %{rate}{left}"
+        return f"{now.tables_done} of {now.tables} tables  {percent} %{f'  {now.waits}' if now.waits else rate + left}"

@@ -81,6 +81,10 @@ class Received:
         self._reader = reader if is_open else None
         return is_open
 
+    def begin_behind(self, place: BinlogPosition) -> bool:
+        """From a place of the source's log on. False when the relay logs do not have it. Raises RelayLogError."""
+        return self.begin_at(RelayLogInfo("", 0, place.log_name, place.log_pos)) and self.place == place
+
     def new(self) -> Iterator[RelayGroups]:
         """What has come meanwhile. Raises RelayLogError."""
         if self._reader is None:

@@ -26,7 +26,7 @@ from rplctl.applier.spark.java import find_java
 from rplctl.channel import Channel
 from rplctl.command.channel.context import engine_of, known_channels, open_repositories, running
 from rplctl.command.check.findings import Finding
-from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Limits, Scope, check
+from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Scope, check, limits_of
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError, told
@@ -86,7 +86,7 @@ def _doctored(config: Config, name: str) -> list[DoctorLine]:
     """One channel, and what `check` finds there. The source is asked by `check`, too, when it answers at all."""
     seen = _guarded(f"channel '{name}'", lambda: _channel(config, name))
     is_there = all(finding.Result != FAIL for finding in seen)
-    limits = Limits(LAG_WARNING_S, LAG_CRITICAL_S, config.max_sync_age)
+    limits = limits_of(config, LAG_WARNING_S, LAG_CRITICAL_S)
     verdict = check(config, name, limits, Scope.ONLINE if is_there else Scope.LOCAL)
     told = [DoctorLine(f"channel '{name}' {f.code}", _result(f), f.text, f.repair) for f in verdict.findings]
     if not verdict.findings or verdict.level == UNKNOWN:

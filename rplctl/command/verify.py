@@ -12,8 +12,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -49,6 +49,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
+from rplctl.verify.offline_source import offline_source, place_of
 from rplctl.verify.pair import Pair
 from rplctl.verify.progress import Progress
 from rplctl.verify.report_file import Header, Totals, read_report
@@ -64,29 +65,37 @@ _ALTERED: Final = frozenset({er.NO_SUCH_TABLE, er.TABLE_DEF_CHANGED, er.BAD_FIEL
 _OF_CONNECTIONS: Final = range(2000, 3000)
 _GONE: Final = "the source has no such table any more"
 _ONLY_HERE: Final = "only the target has it"  # an operator's own, or another channel's, or left over
+_AHEAD: Final = "it is defined otherwise, perhaps since then: the target is ahead of the stopped source"
 _RESTART_S: Final = 20.0  # for an applier that was killed
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
-    """`report`: beside the one in the channel's folder. `restart`: what a killed one had done is done again."""
+    """`report`: beside the one in the channel's folder. `restart`: what a killed one had done is done again. `offline`:
+    the folder of a source that is stopped; `at`: where its log was.
+    """
 
     choice: Choice = field(default_factory=Choice)
     threads: int = 2
     max_load: int = MAX_LOAD
     report: Path | None = None
     restart: bool = False
+    offline: Path | None = None
+    at: BinlogPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyProgress:
-    """`rows`: of both sides that were read, of about `expected`. `totals`: of the table that was just done."""
+    """`rows`: of both sides that were read, of about `expected`. `totals`: of the table that was just done. `waits`:
+    what it waits for; '' while it goes on.
+    """
 
     tables: int
     tables_done: int
     rows: int
     expected: int
     totals: Totals | None = None
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +131,26 @@ def verify(
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no tables to compare")
     with hold_lock(channel, "verify"):
-        result = _Verify(config, channel, repositories, master, request, says).run()
+        if request.offline is None:
+            result = _Verify(config, channel, repositories, master, request, says).run()
+        else:
+            at = place_of(request.offline, request.at)
+            if not Applied(channel, repositories).has(at):
+                raise NotRunning(
+                    f"the target has not all up to {at}, the place that {request.offline} is of",
+                    hint=f"rplctl start --until-master-log-file {at.log_name} --until-master-log-pos {at.log_pos}",
+                )
+            with offline_source(request.offline, channel.verify_source_folder, master, config) as reached:
+                request = replace(request, at=at)
+                result = _Verify(config, channel, repositories, master, request, says, reached).run()
     rows = sum(table.differences for table in result.totals)
     words = "equal" if result.is_equal else f"{rows} rows differ" if rows else "not all could be compared as equal"
     note_event(config.datadir, channel_name, "verify", f"{len(result.totals)} tables: {words}")
     return result
+
+
+class Ahead(Exception):
+    """A table is defined otherwise, by what the target has from behind the place of a stopped source, perhaps."""
 
 
 class _Verify:
@@ -138,17 +162,21 @@ class _Verify:
         master: MasterInfo,
         request: VerifyRequest,
         says: Says,
+        reached: MasterInfo | None = None,
     ) -> None:
+        """`reached`: how the source is connected to, if not as the channel does."""
         self._config, self._channel, self._repositories = config, channel, repositories
         self._master, self._request, self._says = master, request, says
+        self._reached = reached or master
         self._rules = ReplicationFilter.from_config(config)
         self._stop, self._lock = threading.Event(), threading.Lock()
-        self._rows = self._expected = 0
+        self._rows, self._expected, self._waits = 0, 0, ""
         self._applied = Applied(channel, repositories)
+        self._applied.runs()  # or not: then nobody waits for one to come back
 
     def run(self) -> VerifyResult:
         request, channel = self._request, self._channel
-        asked = json.dumps(asdict(request.choice), default=str)
+        asked = json.dumps([asdict(request.choice), str(request.offline or ""), str(request.at or "")], default=str)
         self._progress = progress = Progress(channel, asked)
         found = self._tables(progress, restart=request.restart)
         self._names = list(found)
@@ -161,7 +189,7 @@ class _Verify:
         with ThreadPoolExecutor(count, "rplctl-verify") as threads:
             begun = [threads.submit(self._work, number, work, found) for number in range(count)]
             try:
-                for thread in begun:
+                for thread in wait(begun, return_when=FIRST_EXCEPTION).done:
                     thread.result()
             except BaseException:
                 self._stop.set()
@@ -178,7 +206,7 @@ class _Verify:
         """By the target's names: the source's models."""
         request, rules = self._request, self._rules
         try:
-            source = read_source_tables(self._config, self._master, wanted(rules, request.choice), is_new=False)
+            source = read_source_tables(self._config, self._reached, wanted(rules, request.choice), is_new=False)
         except SourceError as error:
             error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl verify"
             raise
@@ -201,16 +229,16 @@ class _Verify:
                 raise SourceError(text, errno=er.NO_SUCH_TABLE, hint="rplctl show-clone; rplctl show-status")
         names = tuple(".".join(name) for name in found)
         if restart or progress.header is None or progress.header.tables != names:
-            with open_source(self._config, self._master) as one:
+            with self._open_source() as one:
                 server_id, uuid = one.server_id, one.uuid
-            place = str(source.end or "")
-            progress.begin(Header(self._channel.name, time.time(), server_id, uuid, place, source.gtids, names))
+            place, gtids = (str(source.end or ""), source.gtids) if one.at is None else (str(one.at), "")
+            progress.begin(Header(self._channel.name, time.time(), server_id, uuid, place, gtids, names))
         self._expected = 2 * sum(facts[name] for name in found if name not in progress.done)
         return found
 
     def _only_here(self, found: Mapping[TableName, TableModel]) -> set[TableName]:
         """Tables beside those of the source, but none that a statement of the source is on its way to drop."""
-        with open_source(self._config, self._master) as source, closing(open_side(self._config.target_url)) as side:
+        with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
 
             def more() -> set[TableName]:
                 here = self._tables_here(side, {database for database, _ in found})
@@ -237,14 +265,17 @@ class _Verify:
         )
         return {(database, name) for database, name in listed if database in databases}
 
+    def _open_source(self) -> AbstractContextManager[Source]:
+        return open_source(self._config, self._reached, self._request.at)
+
     def _settler(self, source: Source, side: TargetSide) -> Settler:
         received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
-        return Settler(source, side, received, self._applied, self._stop.wait)
+        return Settler(source, side, received, self._applied, self._stop.wait, self._wait)
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
         """By one thread."""
         with ExitStack() as opened:
-            source = opened.enter_context(open_source(self._config, self._master))
+            source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
             settler = self._settler(source, side)
             while not self._stop.is_set():
@@ -274,6 +305,8 @@ class _Verify:
                 return replace(found, drift=totals.drift)
             except Altered:
                 pass
+            except Ahead:
+                return replace(totals, not_comparable=_AHEAD)
             except TargetError as error:
                 if error.transient or not error.errno or error.errno in _OF_CONNECTIONS:
                     raise
@@ -302,13 +335,23 @@ class _Verify:
                 return None, (create.replace("CREATE TABLE ", f"CREATE TABLE {quote(name[0])}.", 1),)
             return known, side.drift(model, create, known)
 
+        def is_odd() -> bool:
+            return bool(drift) or known is not None and bool(why_not(Pair.of(model, known, side.target.kind)))
+
         known, drift = compared()
-        if drift:
+        if (at := settler.source.at) and is_odd() and self._applied.executed() != at:
+            raise Ahead
+        if is_odd():
             settler.catch_up()
             known, drift = compared()
-            if drift and read_table(about, model.database, model.name)[0] != model:
+            if is_odd() and read_table(about, model.database, model.name)[0] != model:
                 raise Altered
         return model, known, drift
+
+    def _wait(self, why: str) -> None:
+        if why != self._waits:
+            self._waits = why
+            self._tell(None)
 
     def _moved(self, rows: int) -> None:
         with self._lock:
@@ -317,7 +360,9 @@ class _Verify:
 
     def _tell(self, totals: Totals | None) -> None:
         done = len(self._progress.done)
-        self._says(VerifyProgress(len(self._names), done, self._rows, max(self._rows, self._expected), totals))
+        self._says(
+            VerifyProgress(len(self._names), done, self._rows, max(self._rows, self._expected), totals, self._waits)
+        )
 
 
 def why_not(pair: Pair) -> str:

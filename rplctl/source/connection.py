@@ -108,6 +108,15 @@ def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
 
 def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
     """A TCP connection that notices a vanished peer: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
+    if info.host.startswith("/"):  # verify.offline_source
+        local = socket.socket(socket.AF_UNIX)
+        local.settimeout(timeout_s)
+        try:
+            local.connect(info.host)
+        except OSError:
+            local.close()
+            raise
+        return local
     bind = (info.bind, 0) if info.bind else None
     try:
         with network_namespace(info.network_namespace):

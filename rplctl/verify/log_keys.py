@@ -1,30 +1,36 @@
 """Which keys of a table the relay log touches from a moment on: what was changed meanwhile is not settled.
 
-Invariant: in doubt all of them: DDL, statements, changes of a table whose foreign keys act on this one, images that
-cannot be read, a table that is logged under a name written otherwise.
+Invariant: in doubt all of them: DDL that names the table or cannot be read, statements, changes of a table whose
+foreign keys act on this one, images that cannot be read, a table that is logged under a name written otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
+from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.row_stream import TableRows, read_run, read_tables
 from rplctl.clone.received import Received, alike, changed
 from rplctl.errors import NotRunning, RelayLogError, RplError
 from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.query import parse_query
 from rplctl.event.scan import GroupKind
+from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import DropDatabase, tables_of
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Pair, keys_of_images
 
 _MOST_KEPT: Final = 20_000  # images of a transaction
+_QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 
 
 class TouchedKeys:
@@ -76,6 +82,10 @@ class TouchedKeys:
             self.is_all = True
         self.is_all = self.is_all or self._received.is_lost
 
+    def has_all(self, keys: Sequence[Key]) -> bool:
+        """False of none."""
+        return self.is_all or (bool(keys) and self.keys.issuperset(keys))
+
     def __contains__(self, key: Key) -> bool:
         return self.is_all or key in self.keys
 
@@ -85,7 +95,22 @@ class TouchedKeys:
             if self._low is not None and not self._low.is_before(at):
                 continue
             if not self.is_all and changed(groups, number, self._tables, self._seen):
-                self.is_all = not self._has_read(groups, number)
+                self.is_all = not (self._is_of_others(groups, number) or self._has_read(groups, number))
+
+    def _is_of_others(self, groups: RelayGroups, number: int) -> bool:
+        """DDL that names none of the tables."""
+        scan, description = groups.scan, groups.format_description
+        if scan.kind[number] != GroupKind.QUERY or description is None:
+            return False
+        try:
+            run = read_run(groups.data, int(scan.start[number]), int(scan.end[number]), description)
+            (at,) = np.flatnonzero(np.isin(run.types, _QUERIES)).tolist()
+            query = parse_query(run.event(at), description)
+            actions = parse_ddl(query.sql, query.database, ddl_context(query, description, 0))
+        except (RplError, ValueError):
+            return False
+        names = {alike(name) for action in actions for name in tables_of(action)}
+        return self._tables.isdisjoint(names) and not any(isinstance(action, DropDatabase) for action in actions)
 
     def _has_read(self, groups: RelayGroups, number: int) -> bool:
         scan, pair = groups.scan, self._pair

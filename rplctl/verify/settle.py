@@ -1,8 +1,9 @@
 """Suspects are settled by position: the source's rows at a place of its log, the target's at that place or behind it.
 
 What the relay log touches between the two is looked at again, MOST_ROUNDS times, and is then `in motion`, never a
-difference. Of the rest the target decides: the source's rows go through the ordinary encoder into a temporary table,
-and both tables are read alike. Invariant: a difference is told of rows that no event was under way for.
+difference; where it has touched all before the applier comes there, nobody waits for that. Of the rest the
+target decides: the source's rows go through the ordinary encoder into a temporary table, and both tables are read
+alike. Invariant: a difference is told of rows that no event was under way for.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from rplctl.verify.target_side import Row, TargetSide
 MOST_ROUNDS: Final = 5
 _SOURCE_S: Final = 30.0  # for the source to show what is received, and for the receiver to bring it
 _STILL_S: Final = 600.0  # without any progress of the applier
+_TOLD_S: Final = 2.0
 _POLL_S: Final = 0.02
 
 
@@ -67,6 +69,7 @@ class Settler:
     received: Received
     applied: Applied
     stopped: Callable[[float], bool]  # waits so long; True when it is to end
+    tells: Callable[[str], None] = lambda _: None  # what it waits for; '' when it goes on
 
     def settle(self, pair: Pair, keys: list[Key]) -> Settlement:
         """All of them. Raises Altered, SourceError, TargetError, WaitTimeout, NotRunning."""
@@ -74,10 +77,11 @@ class Settler:
         for _ in range(MOST_ROUNDS):
             if not keys:
                 break
-            with self.staged(pair, partial(rows_of_keys, self.source, pair, keys)) as touched:
-                staged, rows = self.side.read(pair, keys)
-                self.look(touched)
-            found += _compared(pair, staged, rows, keys, touched)
+            with self.staged(pair, partial(rows_of_keys, self.source, pair, keys), keys=keys) as touched:
+                if not touched.has_all(keys):
+                    staged, rows = self.side.read(pair, keys)
+                    self.look(touched)
+                    found += _compared(pair, staged, rows, keys, touched)
             keys = [key for key in keys if key in touched]
         return Settlement(found, keys)
 
@@ -85,23 +89,39 @@ class Settler:
         """Of a table without a key: how many rows are missing, how many extra, and whether it was in motion."""
         for _ in range(MOST_ROUNDS):
             with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as touched:
-                staged, rows = self.side.count(pair, hashes)
-                self.look(touched)
+                if not touched.is_all:
+                    staged, rows = self.side.count(pair, hashes)
+                    self.look(touched)
             if not touched.is_all:
                 return (staged - rows).total(), (rows - staged).total(), False
         return 0, 0, True
 
     def look(self, touched: TouchedKeys) -> BinlogPosition:
         """At all up to the target's place."""
-        place = self.applied.executed()
-        touched.look_until(place, _SOURCE_S, self.stopped)
+        place, at = self.applied.executed(), self.source.at
+        if at is None or place != at:
+            if at is not None and not self.received.begin_behind(at):
+                touched.is_all = True
+            touched.look_until(place, _SOURCE_S, self.stopped)
         return place
 
     @contextmanager
     def staged(
-        self, pair: Pair, rows: Callable[[str], Iterator[Images]], keeps: Collection[Key] = ()
+        self,
+        pair: Pair,
+        rows: Callable[[str], Iterator[Images]],
+        keeps: Collection[Key] = (),
+        *,
+        keys: Sequence[Key] = (),
     ) -> Iterator[TouchedKeys]:
-        """The source's rows are staged, and the target has all up to their place. `keeps`: see TouchedKeys."""
+        """The source's rows are staged, and the target has all up to their place, or all `keys` were touched.
+        `keeps`: see TouchedKeys.
+        """
+        if at := self.source.at:
+            self.side.stage(pair, rows(""))
+            self._wait(at)
+            yield TouchedKeys(self.received, pair, at, MysqlGtidSet.parse(""))
+            return
         while not self.received.begin():
             if self.stopped(_POLL_S) or not self.applied.runs():
                 raise _not_running("nothing is received from the source")
@@ -122,24 +142,34 @@ class Settler:
         seen = MysqlGtidSet.parse("" if is_exact else held.low.gtids)
         touched = TouchedKeys(self.received, pair, held.low.position, seen, keeps)
         assert high is not None
-        self._wait(high, touched)
+        self._wait(high, touched, keys)
         yield touched
 
     def catch_up(self) -> None:
         """Until the target has what the source has logged by now. Raises SourceError, NotRunning, WaitTimeout."""
-        self._wait(log_end(self.source.about))
+        self._wait(self.source.at or log_end(self.source.about))
 
-    def _wait(self, position: BinlogPosition, touched: TouchedKeys | None = None) -> None:
-        last, deadline = None, time.monotonic() + _STILL_S
+    def _wait(self, position: BinlogPosition, touched: TouchedKeys | None = None, keys: Sequence[Key] = ()) -> None:
+        last, began = None, time.monotonic()
         while not self.applied.has(position):
             if touched is not None:
                 touched.look()
+                if touched.has_all(keys):
+                    break
             if (now := self.applied.executed()) != last:
-                last, deadline = now, time.monotonic() + _STILL_S
+                last, moved = now, time.monotonic()
             if not self.applied.runs():
                 raise _not_running(f"the target is at {now}, and rows of {position} are to be compared")
-            if self.stopped(_POLL_S) or time.monotonic() > deadline:
-                raise WaitTimeout(f"the applier does not come to {position}", hint="rplctl show-status")
+            if self.stopped(_POLL_S):
+                raise NotRunning("the verify was ended")
+            if time.monotonic() - moved > _STILL_S:
+                raise WaitTimeout(
+                    f"the applier stands still at {now}, and rows of {position} are to be compared",
+                    hint="rplctl show-status says why; then this again, which goes on behind the tables that are done",
+                )
+            if time.monotonic() - began > _TOLD_S:
+                self.tells(f"waits for the applier to come from {now} to {position}")
+        self.tells("")
 
 
 def _not_running(why: str) -> NotRunning:

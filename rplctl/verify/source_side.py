@@ -19,6 +19,7 @@ from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
 from rplctl.config import Config
 from rplctl.event.images import Images
 from rplctl.info import MasterInfo
+from rplctl.position import BinlogPosition
 from rplctl.result_set.columns import SESSION, SelectedColumn, quote
 from rplctl.schema.model import TableModel
 from rplctl.secret import reveal
@@ -44,7 +45,7 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Two sessions: `about` asks beside what is read."""
+    """Two sessions: `about` asks beside what is read. `at`: of a stopped one, the place in its log of all rows."""
 
     query: Query
     about: Query
@@ -52,10 +53,11 @@ class Source:
     step: Step
     server_id: int
     uuid: str
+    at: BinlogPosition | None = None
 
 
 @contextmanager
-def open_source(config: Config, master: MasterInfo) -> Iterator[Source]:
+def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = None) -> Iterator[Source]:
     """Raises SourceError."""
     password = reveal(master.user_password, config.datadir)
     with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
@@ -64,7 +66,7 @@ def open_source(config: Config, master: MasterInfo) -> Iterator[Source]:
         select = partial(SelectedRows, mysql, address=f"{master.user_name}@{master.host}:{master.port}")
         uuids = about("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
         server_id = int(about("SELECT @@GLOBAL.server_id")[0][0])
-        yield Source(query, about, select, step_of(query), server_id, str(uuids[0][1]) if uuids else "")
+        yield Source(query, about, select, step_of(query), server_id, str(uuids[0][1]) if uuids else "", at)
 
 
 def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[str] | None = None) -> Iterator[Batch]:

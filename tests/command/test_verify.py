@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -15,7 +17,7 @@ import pytest
 
 from rplctl.verify.report_file import read_report
 from tests.cli.test_json_page import PAGE
-from tests.kit.load import working
+from tests.kit.load import Work, working
 from tests.kit.postgresql_state import connect, new_database
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
@@ -133,6 +135,12 @@ def write(chance: random.Random, cursor: Any) -> None:
         cursor.execute(statement)
 
 
+def alter(cursor: Any) -> None:
+    cursor.execute("ALTER TABLE empty ADD z INT")
+    cursor.execute("ALTER TABLE empty DROP z")
+    time.sleep(0.3)
+
+
 def verified(replica: Replica, *options: str, expect: int = 0) -> dict[str, dict[str, Any]]:
     rows = json.loads(replica.run("verify", "--json", *options, expect=expect).stdout)
     return {row["Table_name"]: row for row in rows}
@@ -198,11 +206,16 @@ def definitions_are_compared_and_mended(target: Target, replica: Replica) -> Non
 
 
 def what_is_in_motion_is_no_difference(target: Target, replica: Replica, source: MariadbServer) -> None:
-    """A fault is found all the same, in a table that is written to, too; nothing is left over."""
+    """A fault is found all the same, in a table that is written to, too, beside DDL and an applier that was killed;
+    nothing is left over.
+    """
     target("INSERT INTO {db}plain (id, v) VALUES (9000, 'fault')")
-    works = [partial(write, random.Random(number)) for number in range(2)]
+    works: list[Work] = [alter, *(partial(write, random.Random(number)) for number in range(2))]
     with working(source, "living", works, harmless=(1213, 1205, 1020, 1062), pause_s=0.004):
-        for _ in range(3):
+        for number in range(3):
+            if number == 1:
+                replica.kill("applier")
+                replica.run("start")
             found = verified(replica, "--databases", "living", expect=1)
             differing = {(name, kind): row[kind] for name, row in found.items()
                          for kind in ("Missing", "Extra", "Different") if row[kind]}  # fmt: skip
@@ -211,3 +224,48 @@ def what_is_in_motion_is_no_difference(target: Target, replica: Replica, source:
     found = verified(replica, expect=1)
     assert [(row["In_motion"], row["Note"]) for row in found.values()] == [(0, "")] * 8
     target("DELETE FROM {db}plain WHERE id = 9000")
+
+
+def test_a_stopped_source_is_what_its_folder_says(
+    replica: Replica, mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    """Its data folder after a crash, and one with the note that a backup has; nothing is written there."""
+    source = mariadb_factory()
+    source.sql("; ".join((SCHEMA, *PLAIN, *FILL)))
+    replica.run("init")
+    options = replica.datadir / "rplctl.toml"
+    options.write_text(f'replicate_do_db = "living"\n{options.read_text()}')
+    replica.change_master(source)
+    replica.run("start")
+    replica.wait_synced(source)
+    folder = "--offline-source", str(source.data)
+    assert "a server runs in" in replica.run("verify", *folder, expect=2).stderr
+    source.kill()
+    replica.run("stop")
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as connection, connection:
+        connection.execute("UPDATE living__plain SET v = 'x' WHERE id = 7")
+    before = files_of(source.data)
+    found = verified(replica, *folder, expect=1)
+    assert {name: (row["Equal"], row["Different"], row["Note"]) for name, row in found.items()} == {
+        "plain": (2999, 1, ""), "words": (300, 0, ""), "keyless": (100, 0, ""), "empty": (0, 0, ""),
+        **dict.fromkeys(ODD, (3, 0, "")),
+    }  # fmt: skip
+    assert (files_of(source.data), replica.channel.verify_source_folder.exists()) == (before, False)
+    at = read_report(replica.channel.verify_report_path).header.position
+    cold = tmp_path / "cold"
+    shutil.copytree(source.data, cold)
+    (cold / "xtrabackup_binlog_info").write_text(at.replace(":", "\t"))
+    source.start()
+    source.sql("UPDATE plain SET v = 'later' WHERE id > 2900", "living")
+    replica.run("start")
+    replica.wait_synced(source)
+    found = verified(replica, "--offline-source", str(cold), expect=1)
+    assert (found["plain"]["Different"], found["plain"]["In_motion"], found["plain"]["Equal"]) == (1, 100, 2899)
+    refused = replica.run("verify", "--offline-source", str(cold), "--at", "binlog.000099:400", expect=3)
+    assert "rplctl start --until-master-log-file binlog.000099" in refused.stderr
+    (cold / "ibdata1").unlink()
+    assert "no data folder" in replica.run("verify", "--offline-source", str(cold), expect=2).stderr
+
+
+def files_of(folder: Path) -> dict[Path, tuple[int, int]]:
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -12,9 +14,9 @@ import pytest
 
 from rplctl.verify.report_file import read_report
 from tests.command.test_clone import wait_cloned
-from tests.command.test_clone_ladder import beside, fill, writer
+from tests.command.test_clone_ladder import HARMLESS, beside, change, fill, writer
 from tests.command.test_verify import opened, verified
-from tests.kit.load import working
+from tests.kit.load import Work, working
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
 from tests.kit.torture_page import count_torture
@@ -22,7 +24,9 @@ from tests.stories.test_bulk_types import COMMON, MARIADB
 
 pytestmark = [pytest.mark.slow, pytest.mark.torture]
 KEY = "--get-master-public-key", "1"
-ROWS, TURNS, RUNS = 20_000, 100, 50
+ROWS, TURNS = 20_000, 100
+RUNS, RATE = 15, 1000  # verifies of each target; rows a second
+CHANGES, ROWS_OF_CHANGE = 10, 3  # of a transaction; about
 MANY = (
     "CREATE TABLE many (id INT PRIMARY KEY, v VARCHAR(60), n DECIMAL(12,3), g DOUBLE, m DATETIME(3), x LONGTEXT,"
     " l VARCHAR(30) CHARACTER SET latin1, f FLOAT) DEFAULT CHARSET utf8mb4"
@@ -182,19 +186,27 @@ def differing(rows: Any) -> list[tuple[str, str, Any]]:
     return sorted((row["Table_name"], kind, row[kind]) for row in rows for kind in kinds if row[kind])
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "sqlite"])
-def test_nothing_is_told_as_different_beside_writers_kills_and_ddl(
+MOVING = "", "written to each time that it was looked at", "while it was verified", "no such table any more"  # notes
+LIVING = {  # target: its source, options of the channel
+    "sqlite": ("mariadb", ()),
+    "mariadb": ("mariadb", ()),
+    "postgresql": ("mariadb", ()),
+    "mysql": ("mysql", ("--master-auto-position", "1")),
+}
+
+
+@pytest.mark.parametrize("kind", LIVING)
+def test_nothing_but_faults_is_told_beside_writers_kills_and_ddl(
     kind: str, replica: Replica, request: pytest.FixtureRequest
 ) -> None:
-    """Four sessions write as fast as they can; every two seconds the receiver or the applier is killed."""
-    source = from_its_server(kind, request)
+    """A thousand rows a second; the receiver, the applier and each fifth verify are killed; each third has a fault."""
+    of, options = LIVING[kind]
+    source = from_its_server(of, request)
     fill(source, "living", 3000)
-    stop = threading.Event()
-    aborted: list[str] = []
+    stop, chance = threading.Event(), random.Random(3)
 
     def killing() -> None:
-        chance = random.Random(3)
-        while not stop.wait(2):
+        while not stop.wait(8):
             replica.kill(chance.choice(["receiver", "applier"]))
             replica.run("start", expect=None)
 
@@ -204,33 +216,39 @@ def test_nothing_is_told_as_different_beside_writers_kills_and_ddl(
         cursor.execute("ALTER TABLE tool DROP z")
         cursor.execute("TRUNCATE doomed")
         cursor.execute("INSERT INTO doomed SELECT id, v FROM tool")
-        cursor.execute("CREATE TABLE passing (id INT PRIMARY KEY) SELECT id FROM tool")
+        cursor.execute("CREATE TABLE passing (id INT PRIMARY KEY)")
+        cursor.execute("INSERT INTO passing SELECT id FROM tool")
         time.sleep(1)
         cursor.execute("DROP TABLE passing")
 
-    with opened(kind, replica, request):
-        begin(replica, source)
+    with opened(kind, replica, request) as target:
+        begin(replica, source, *options)
         replica.run("clone")
         wait_cloned(replica, 120)
         killer = threading.Thread(target=killing)
         killer.start()
-        before = writes(source)
-        began = time.monotonic()
+        before, began, aborted = writes(source), time.monotonic(), []
         try:
             with (
-                beside(source, "living", *(writer(seed) for seed in range(4))),
-                working(source, "living", [altering], harmless=(1213, 1205, 1020), pause_s=0.5),
+                beside(source, "living", *(paced(seed, RATE / 2) for seed in range(2))),
+                working(source, "living", [altering], harmless=HARMLESS, pause_s=0.5),
             ):
-                done = 0
-                while done < RUNS:
-                    told = replica.run("verify", "--json", expect=None)
-                    if told.returncode not in (0, 1):
+                for number in range(RUNS):
+                    if is_faulty := number % 3 == 1:
+                        target("INSERT INTO {db}plain (id, v) VALUES (99999, '')")
+                    if number % 5 == 2:
+                        killed_verify(replica, chance.uniform(0.3, 1.5))
+                    while (told := replica.run("verify", "--json", expect=None)).returncode not in (0, 1):
                         aborted.append(told.stderr)
                         assert len(aborted) < RUNS, aborted
-                        continue
-                    done += 1
-                    assert differing(json.loads(told.stdout)) == [], told.stdout
-                rate = (writes(source) - before) / (time.monotonic() - began)
+                    wanted = [("plain", "Extra", 1)] if is_faulty else []
+                    rows = json.loads(told.stdout)
+                    assert differing(rows) == wanted, told.stdout
+                    assert all(row["Note"].endswith(MOVING) for row in rows), told.stdout
+                    if is_faulty:
+                        target("DELETE FROM {db}plain WHERE id = 99999")
+                took = time.monotonic() - began
+                rate = (writes(source) - before) / took
         finally:
             stop.set()
             killer.join()
@@ -238,7 +256,31 @@ def test_nothing_is_told_as_different_beside_writers_kills_and_ddl(
         replica.wait_synced(source, 300)
         assert differing(verified(replica).values()) == []
     count_torture("verify", f"beside writers into {kind}", 0, RUNS)
-    assert rate > 1000, rate
+    assert rate > RATE / 2, (rate, took, aborted)
+
+
+def paced(seed: int, rate: float) -> Work:
+    """Transactions of some changes each, as many as are due by now."""
+    chance, began, done = random.Random(seed), time.monotonic(), 0
+
+    def work(cursor: Any) -> None:
+        nonlocal done
+        if done < rate * (time.monotonic() - began):
+            done += CHANGES * ROWS_OF_CHANGE
+            cursor.execute("BEGIN")
+            for _ in range(CHANGES):
+                for statement in change(chance):
+                    cursor.execute(statement)
+            cursor.execute("COMMIT")
+
+    return work
+
+
+def killed_verify(replica: Replica, seconds: float) -> None:
+    command = [sys.executable, "-m", "rplctl", "--datadir", str(replica.datadir), "verify"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        time.sleep(seconds)
+        process.kill()
 
 
 def writes(source: MariadbServer) -> int:

@@ -14,6 +14,7 @@ from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.sync_record import SyncRecord
 from rplctl.command.process.thread_report import ThreadReport, Threads, clock
 from rplctl.command.show_status import SlaveStatus
+from rplctl.config import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,14 @@ class Limits:
     critical_s: int
     sync_age_s: int = 3600
     verify_age_s: int = 0
+
+
+def limits_of(
+    config: Config, warning_s: int, critical_s: int, sync_age_s: float | None = None, verify_age_s: float | None = None
+) -> Limits:
+    """None: as the configuration has it."""
+    ages = (config.max_sync_age, sync_age_s), (config.max_verify_age, verify_age_s)
+    return Limits(warning_s, critical_s, *(own if asked is None else int(asked) for own, asked in ages))
 
 
 def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:

@@ -24,14 +24,14 @@ from rplctl.command.check.progress import check_progress
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
-from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips
+from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips, limits_of
 from rplctl.command.check.verify import check_verify
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.errors import RplError, told
 from rplctl.repository.switch import may_have_table
 
-__all__ = ["Limits", "Scope", "Verdict", "check", "worst", "worst_first"]
+__all__ = ["Limits", "Scope", "Verdict", "check", "limits_of", "worst", "worst_first"]
 
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3

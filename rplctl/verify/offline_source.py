@@ -1,0 +1,175 @@
+"""A source that is stopped: a server of our own on a copy of its data folder or backup, and the place its rows are of.
+
+Invariant: nothing is written into the folder that is given. The copy follows symbolic links, its index of binary logs
+names none outside of it, relay logs are left out, and a table space elsewhere is refused: the server, which recovers as
+after a crash, has no way to the original files. It listens on a socket that only our user reaches.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.config import Config
+from rplctl.durable import private_folder
+from rplctl.errors import RplError, SourceError, UsageError
+from rplctl.event.groups import GroupKind
+from rplctl.info import MasterInfo
+from rplctl.locks import is_in_use
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition
+from rplctl.relay_log.log_file import Boundary, mapped_file, walk
+from rplctl.source.binlog_folder import log_names
+from rplctl.source.survey import survey
+
+_OF_BACKUP: Final = ("mariadb_backup_binlog_info", "xtrabackup_binlog_info")
+_NOT_PREPARED: Final = ("full-backuped", "incremental")
+_OPTIONS_OF_BACKUP: Final = "backup-my.cnf"
+_PROGRAMS: Final = "/usr/sbin:/usr/local/sbin:/usr/libexec:/usr/local/mysql/bin"  # behind those of $PATH
+_USER: Final = "rplctl_offline"
+_LEFT_OUT: Final = shutil.ignore_patterns("*relay*", "master.info", "*.sock", "*.pid", "*.err")
+_LONGEST: Final = 500  # characters of an error
+_POLL_S: Final = 0.1
+
+
+def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
+    """What is `given`, else of a backup what it says, else the end of the last transaction in the folder's binary logs.
+    Raises UsageError.
+    """
+    try:
+        (folder / "ibdata1").stat()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder} is no data folder of a server: {error}"[:_LONGEST]) from error
+    checkpoints = folder / "xtrabackup_checkpoints"
+    if checkpoints.is_file() and any(word in checkpoints.read_text() for word in _NOT_PREPARED):
+        raise UsageError(f"{folder} is a backup that is not prepared", hint="mariadb-backup --prepare, or xtrabackup's")
+    if given:
+        return given
+    for name in _OF_BACKUP:
+        if (folder / name).is_file() and len(words := (folder / name).read_text().split()) > 1 and words[1].isdecimal():
+            return BinlogPosition(words[0], int(words[1]))
+    try:
+        for name in reversed(log_names(folder)):
+            if found := _last_transaction(folder / name):
+                return found
+    except (RplError, OSError):
+        pass  # encrypted, say, or cut
+    raise UsageError(f"{folder} does not tell which place of the binary log it is of", hint="add --at FILE:POSITION")
+
+
+def _last_transaction(path: Path) -> BinlogPosition | None:
+    """Where it ends."""
+    found = None
+    with mapped_file(path) as data:
+        for scan, _ in walk(data, Boundary(FIRST_EVENT_POSITION, BinlogPosition(path.name, FIRST_EVENT_POSITION))):
+            numbers = np.flatnonzero(scan.kind != GroupKind.CONTROL)
+            found = scan.source_position(int(numbers[-1])) if len(numbers) else found
+    return found
+
+
+@contextmanager
+def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config) -> Iterator[MasterInfo]:
+    """How it is connected to. `work`: where the copy is for the block. Raises UsageError, SourceError, OSError."""
+    if is_in_use(folder / "ibdata1"):
+        hint = "rplctl verify without --offline-source compares with a server that runs"
+        raise UsageError(f"a server runs in {folder}", hint=hint)
+    shutil.rmtree(work, ignore_errors=True)
+    private_folder(work)
+    try:
+        with tempfile.TemporaryDirectory(prefix="rplctl-") as short:  # a socket's path may have 107 bytes
+            copy, socket = work / "data", Path(short, "s")
+            _copy(folder, copy)
+            reached = replace(MasterInfo(), host=str(socket), user_name=_USER, get_public_key=True)
+            command = _command(copy, work, socket, master)
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=copy, preexec_fn=_ends_with_us)
+            try:
+                _wait(process, reached, config, work / "log")
+                yield reached
+            finally:
+                process.kill()
+                process.wait()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _copy(folder: Path, copy: Path) -> None:
+    """As links to the same blocks where the file system can, else whole."""
+    if found := next(folder.rglob("*.isl"), None):
+        raise UsageError(f"{found} names a table space elsewhere", hint="a backup has all of them in one folder")
+    try:
+        shutil.copytree(folder, copy, copy_function=_copy_file, ignore=_LEFT_OUT)
+    except shutil.Error as error:
+        raise SourceError(f"{folder} cannot be copied: {error.args[0][0][2]}", errno=er.CR_CONN_HOST_ERROR) from error
+    for index in copy.glob("*.index"):
+        index.write_text("".join(f"./{Path(line).name}\n" for line in index.read_text().splitlines()))
+
+
+def _copy_file(source: str, target: str) -> None:
+    with open(source, "rb") as read, open(target, "wb") as written:
+        try:
+            while os.copy_file_range(read.fileno(), written.fileno(), 1 << 30):
+                pass
+        except OSError:  # into another file system; both are where they have come to
+            shutil.copyfileobj(read, written, 1 << 20)
+
+
+def _command(copy: Path, work: Path, socket: Path, master: MasterInfo) -> list[str]:
+    names = ("mysqld",) if (copy / "mysql.ibd").exists() else ("mariadbd", "mysqld")
+    path = f"{os.environ.get('PATH', '')}:{_PROGRAMS}"
+    program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+    if program is None:
+        raise UsageError(f"no {names[0]} is installed here, which could read a copy of the folder")
+    own = copy / _OPTIONS_OF_BACKUP
+    logs = [name for name in log_names(copy) if (copy / name).is_file()]
+    (work / "init").write_text(f"CREATE USER {_USER}@localhost;\nGRANT ALL ON *.* TO {_USER}@localhost;\n")
+    options = [
+        f"--datadir={copy}",
+        f"--socket={socket}",
+        f"--pid-file={work / 'pid'}",
+        f"--log-error={work / 'log'}",
+        f"--init-file={work / 'init'}",
+        f"--log-bin={logs[0].rpartition('.')[0] if logs else work / 'own'}",
+        f"--server-id={master.master_server_id or 1}",
+        "--skip-networking",
+        "--event-scheduler=OFF",
+        *("--loose-expire-logs-days=0", "--loose-binlog-expire-logs-seconds=0", "--loose-mysqlx=OFF"),
+        *("--loose-skip-slave-start", "--loose-skip-replica-start"),
+    ]
+    if os.geteuid() == 0:
+        options.append("--user=root")
+    return [program, f"--defaults-file={own}" if own.exists() else "--no-defaults", *options]
+
+
+def _ends_with_us() -> None:
+    """Whatever ends us; what is left of the copy then is deleted before the next one is made."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config, log: Path) -> None:
+    """Until it answers: recovery takes what it takes."""
+    while process.poll() is None:
+        try:
+            with survey(reached, "", config) as query:
+                query("SELECT 1")
+            return
+        except SourceError:
+            time.sleep(_POLL_S)
+    told = log.read_text(errors="replace").splitlines() if log.exists() else []
+    errors = [line for line in told if "[ERROR]" in line] or told
+    raise SourceError(
+        f"a server on a copy of the folder does not start: {errors[0] if errors else process.returncode}",
+        errno=er.CR_CONN_HOST_ERROR,
+        hint=f"options that it needs (innodb_page_size, say) can stand in {_OPTIONS_OF_BACKUP} in the folder",
+    )
