@@ -109,6 +109,9 @@ def repair(
         except SourceError as error:
             error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl repair"
             raise
+        if source.server_id != found.header.server_id:
+            then = f"{found.path} is of the source with server id {found.header.server_id}"
+            raise UsageError(f"{then}, and the channel has another one now ({source.server_id})", hint="rplctl verify")
         side = opened.enter_context(closing(open_side(config.target_url)))
         target = opened.enter_context(closing(open_target(config.target_url)))
         lock = opened.enter_context(closing(read_lock(config.datadir)))

@@ -10,5 +10,7 @@ log_keys      what the relay log touches meanwhile
 key_values    a key's values as text and as literals
 progress      what is done of a verify that is not over
 report_file   what was found: for people, and for `rplctl repair`
-mend          keys that differ → the target's rows, mended; `undo`: as SQL that takes it back
+mend          keys that differ → the target's rows, mended
+log_rows      the source's rows at the place where the target is
+undo          SQL that takes it back              shown          SQL of a dry run, for people
 """

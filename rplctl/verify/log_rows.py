@@ -2,7 +2,8 @@
 
 A row that was read somewhere between L and H and gets all changes from L on is the source's row at any place from H on:
 what they set last counts, and what none of them sets is as it was. Invariant: of a row for which that cannot be told (a
-partial image where no row is known, a default that only a server knows) nothing is told.
+partial image of a row that moved to another key, or that is not known; a default that only a server knows) nothing is
+told.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ def moved_rows(
     for changes, keys in kept:
         try:
             for old, new, after in _changes(changes, keys, pair):
-                base = found.get(old, rows.get(old)) if old else None
+                base = found.get(old, rows.get(old)) if old == new else None
                 if old and old in wanted:
                     found[old] = None
                 if new and new in wanted:
-                    found[new] = _with(base, after, pair, is_insert=not old)
+                    found[new] = _with(base, after, pair)
         except (RplError, Inconsistent):
             found.update((key, NOT_KNOWN) for key in keys if key in wanted)
     return found
@@ -55,9 +56,9 @@ def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key
         yield keys[before] if before >= 0 else (), keys[after] if after >= 0 else (), change.after
 
 
-def _with(base: Row | None, after: RowSet | None, pair: Pair, *, is_insert: bool) -> Row:
+def _with(base: Row | None, after: RowSet | None, pair: Pair) -> Row:
     assert after is not None
     values = dict(zip(after.columns, after.rows[0], strict=True))
-    if len(values) < pair.width and (is_insert or not base):
-        return NOT_KNOWN
-    return tuple(values[c] if c in values else (base or ())[c] for c in range(pair.width))
+    if len(values) == pair.width:
+        return tuple(values[c] for c in range(pair.width))
+    return tuple(values.get(c, cell) for c, cell in enumerate(base)) if base else NOT_KNOWN

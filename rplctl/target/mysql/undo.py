@@ -45,7 +45,7 @@ class MysqlUndo:
         elif kind in _NUMBERED:
             text = f"CAST({name} + 0 AS CHAR)"
         elif kind == "float":
-            text = f"QUOTE({name} + 0e0)"
+            text = f"QUOTE({name} * 1e0)"  # a sum of -0 and 0 is 0
         elif kind in _PRINTED:
             text = f"QUOTE({name})"
         elif kind == "json":

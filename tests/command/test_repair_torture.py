@@ -1,0 +1,129 @@
+"""`rplctl repair` on targets of each kind: a thousand faults at once, and channels of each kind."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from rplctl.verify.report_file import read_report
+from tests.command.test_clone import wait_cloned
+from tests.command.test_clone_ladder import beside, fill, writer
+from tests.command.test_repair import repaired, written
+from tests.command.test_verify import opened, verified
+from tests.command.test_verify_torture import (
+    CHANNELS,
+    KEY,
+    MANY,
+    MINUS_ZERO,
+    ROWS,
+    TURNS,
+    Found,
+    begin,
+    differing,
+    from_its_server,
+    planted,
+    row,
+)
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
+from tests.kit.torture_page import count_torture
+
+pytestmark = [pytest.mark.slow, pytest.mark.torture]
+
+
+def take_back(replica: Replica, target: Callable[[str], None]) -> None:
+    """All that was repaired, as an operator does it."""
+    for folder in sorted(replica.channel.undo_folder.iterdir(), reverse=True):
+        for path in sorted(folder.iterdir()):
+            text = path.read_text()
+            target(text.replace("\nBEGIN;", "").replace("COMMIT;", "") if text.startswith("PRAGMA") else text)
+
+
+def found_in(replica: Replica) -> Found:
+    return {(d.kind, d.key["id"], d.columns) for d in read_report(replica.channel.verify_report_path).differences()}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "mariadb", "postgresql", "mysql"])
+def test_a_thousand_faults_are_mended_and_taken_back(
+    kind: str, replica: Replica, request: pytest.FixtureRequest
+) -> None:
+    source = from_its_server(kind, request)
+    source.sql(MANY, "living")
+    with opened(kind, replica, request) as target:
+        begin(replica, source)
+        for at in range(0, ROWS, 1000):
+            rows = ", ".join(map(row, range(at, at + 1000)))
+            source.sql(f"SET NAMES utf8mb4; INSERT INTO many VALUES {rows}", "living")
+        replica.run("clone")
+        wait_cloned(replica, 120)
+        statements, wanted = planted(random.Random(7), MINUS_ZERO.get(kind, "-0e0"))
+        target("; ".join(statements))
+        verified(replica, expect=1)
+        assert found_in(replica) == wanted
+        for _ in range(2):
+            rows = repaired(replica, expect=0)
+            assert written(rows) == {"many": (TURNS, TURNS, 10 * TURNS)}
+            assert verified(replica)["many"]["Equal"] == ROWS
+            take_back(replica, target)
+            verified(replica, expect=1)
+            assert found_in(replica) == wanted
+        assert written(repaired(replica, "--dry-run", expect=0)) == {"many": (TURNS, TURNS, 10 * TURNS)}
+    count_torture("repair", f"faults in {kind}", 0, len(wanted))
+
+
+@contextmanager
+def opened_as(into: str, replica: Replica, request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
+    """`xa into …`: the position lies in a file, and commits with the target in two phases."""
+    if not into.startswith("xa into "):
+        with opened(into, replica, request) as target:
+            yield target
+        return
+    server: MariadbServer = request.getfixturevalue(into.removeprefix("xa into ") + "_factory")("--skip-log-bin")
+    replica.run("init", *replica.into(server), "--commit-mode", "xa")
+    yield lambda sql: server.sql(f"SET NAMES utf8mb4; {sql.replace('{db}', 'living.')}")
+
+
+def heat(cursor: Any) -> None:
+    time.sleep(0.02)
+    cursor.execute("SET SESSION binlog_row_image = MINIMAL")
+    cursor.execute("UPDATE plain SET n = n + 1 WHERE id BETWEEN 1000 AND 1005")
+
+
+XA = {f"xa into {kind}": ("mariadb", (), f"xa into {kind}", (), False) for kind in ("mariadb", "mysql")}
+
+
+@pytest.mark.parametrize("channel", [*CHANNELS, *XA])
+def test_what_differs_is_mended_beside_writers(channel: str, replica: Replica, request: pytest.FixtureRequest) -> None:
+    """With rewritten databases and columns that only the target has; some rows never rest."""
+    kind, options, into, change, is_rewritten = (CHANNELS | XA)[channel]
+    source: MariadbServer = request.getfixturevalue(f"{kind}_factory")(*options)
+    fill(source, "living", 3000)
+    with opened_as(into, replica, request) as target:
+        file = replica.datadir / "rplctl.toml"
+        rules = 'replicate_rewrite_db = "living->copy"\nreplicate_do_db = "copy"\n' if is_rewritten else ""
+        file.write_text(f"{rules}{file.read_text()}")
+        replica.change_master(source, *KEY, *change)
+        replica.run("clone")
+        wait_cloned(replica, 300)
+        name = "copy." if is_rewritten else "{db}"
+        if into != "sqlite":
+            target(f"ALTER TABLE {name}plain ADD own INT DEFAULT 7; UPDATE {name}plain SET own = id WHERE id > 900")
+        target(f"INSERT INTO {name}plain (id, v) VALUES (99999, ''); DELETE FROM {name}plain WHERE id = 1500")
+        target(f"UPDATE {name}plain SET v = 'fault' WHERE id BETWEEN 1000 AND 1020")
+        target(f"UPDATE {name}swaps SET u = NULL WHERE id = 1000; UPDATE {name}swaps SET u = 1000 WHERE id = 1001")
+        target(f"UPDATE {name}swaps SET u = 1001 WHERE id = 1000")
+        verified(replica, expect=1)
+        with beside(source, "living", writer(1), writer(2), *([] if channel in XA else [heat])):
+            assert written(repaired(replica, expect=0)) == {"plain": (1, 1, 21), "swaps": (0, 0, 2)}
+            assert differing(json.loads(replica.run("verify", "--json", expect=None).stdout)) == []
+        replica.wait_synced(source, 120)
+        verified(replica)
+        if into != "sqlite":  # what is the target's own is as it was
+            target(f"UPDATE {name}plain SET v = CONCAT(v, '!') WHERE id > 900 AND own <> id AND id <> 1500")
+            verified(replica)
