@@ -40,13 +40,12 @@ def repair(
                 shows(f"{done} of {reported} keys")
 
         result = run(config, name, report, dry_run=most if dry_run else None, says=says)
-    *columns, statements = RepairedTable.__dataclass_fields__
+    columns = tuple(RepairedTable.__dataclass_fields__)
     rows = [asdict(replace(table, Note=for_channel(table.Note, name))) for table in result.tables]
     notes: list[Note] = []
-    if options.format == "json":
-        columns.append(statements)
-    else:
-        notes += [Note(0, text) for table in result.tables for text in table.Statements]
+    if options.format != "json":
+        columns = columns[:-1]
+        notes += [Note(0, text) for row in rows for text in row.pop("Statements")]
     show_rows(options, columns, rows)
     if result.undo is not None:
         notes.append(Note(0, f"what it was is in {result.undo}: its files take it back, in the order of their names"))

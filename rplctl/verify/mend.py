@@ -23,7 +23,7 @@ along.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -208,8 +208,7 @@ class Mender:
                 judged = {key: kind for key, kind in keys.items() if key not in again}
                 faults, odd = _faults(staged, judged, by_key(ours), by_key(theirs))
                 if self.dry_run is not None:
-                    sql, shown = undo_sql(self.target.kind), faults[: self.dry_run - len(out.statements)]
-                    out.statements += [shown_statement(sql, staged.pair, f.key, f.row, f.columns) for f in shown]
+                    self._show(staged.pair, faults, out)
                 elif faults:
                     self._write(staged, faults)
                     self.target.commit()
@@ -221,6 +220,12 @@ class Mender:
         if odd:
             out.left[_OTHER] += odd
         return again
+
+    def _show(self, pair: Pair, faults: Iterable[Fault], out: Outcome) -> None:
+        """What goes comes first."""
+        sql, room = undo_sql(self.target.kind), (self.dry_run or 0) - len(out.statements)
+        for fault in sorted(faults, key=lambda one: (one.row is not None, bool(one.columns)))[:room]:
+            out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
 
     def _begin(self) -> None:
         """At a position that stays as it is until we end."""

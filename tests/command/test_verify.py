@@ -78,7 +78,7 @@ FAULTS = {  # set on the target: what is found
     "UPDATE {t} SET v = 'v19' WHERE id = 18": ("different", "18", ("v",)),
     "UPDATE {t} SET v = 'v18' WHERE id = 19": ("different", "19", ("v",)),
 }
-Target = Callable[[str], None]  # executes on it; {db} is how the database's tables begin
+Target = Callable[[str], object]  # executes on it; {db} is how the database's tables begin
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,14 @@ from rplctl.verify.log_keys import _keys
 from rplctl.verify.log_rows import NOT_KNOWN, moved_rows
 from rplctl.verify.pair import Pair
 from tests.event.row_events import VARCHAR, change_event, parsed, walked
-from tests.event.test_net_change import Change, Row, random_changes
+from tests.event.test_net_change import Change, random_changes
 
 COLUMNS = (Column("id", "varbinary", 255, nullable=False), *(Column(name, "varbinary", 255) for name in "uv"))
 MODEL = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
 PAIR = Pair.of(MODEL, MODEL, "sqlite")
 
 
-def logged(changes: list[Change]) -> tuple[TableRows, list[Row]]:
+def logged(changes: list[Change]) -> tuple[TableRows, list[Any]]:
     events = [change_event(3, before, after) for before, after in changes]
     rows = TableRows(MODEL, (VARCHAR,) * 3, walked(events, 3), parsed(events), "sqlite")
     return rows, _keys(rows, PAIR)
@@ -30,14 +31,14 @@ def test_each_row_that_is_told_is_right(full: bool) -> None:
     told = 0
     for seed in range(100):
         rng = random.Random(seed)
-        table: dict[Row, Row] = {(b"1",): (b"1", b"a", None), (b"2",): (b"2", b"", b"b")}
+        table: dict[Any, Any] = {(b"1",): (b"1", b"a", None), (b"2",): (b"2", b"", b"b")}
         states, kept = [dict(table)], []
         for _ in range(3):
             kept.append(logged(random_changes(rng, table, [0], 3, full=full)))
             states.append(dict(table))
         wanted = {key for key in [(b"1",), (b"2",), (b"33",)] if rng.random() < 0.8}
         read = {key: rng.choice(states[:2]).get(key) for key in wanted}  # at some time before the second one
-        rows = {key: row for key, row in read.items() if row is not None}
+        rows: dict[Any, Any] = {key: row for key, row in read.items() if row is not None}
         found = moved_rows(kept, PAIR, rows, wanted)
         assert set(found) <= wanted
         for key in wanted:
@@ -52,6 +53,6 @@ def test_each_row_that_is_told_is_right(full: bool) -> None:
 def test_what_moved_away_before_its_key_was_read_is_not_known() -> None:
     """Another row has that key by then."""
     kept = [logged([({0: b"1"}, {0: b"2"}), (None, {0: b"1", 1: b"new", 2: b"row"})])]
-    rows: dict[Row, Row] = {(b"1",): (b"1", b"new", b"row"), (b"2",): (b"2", b"old", b"row")}
+    rows: dict[Any, Any] = {(b"1",): (b"1", b"new", b"row"), (b"2",): (b"2", b"old", b"row")}
     found = moved_rows(kept, PAIR, rows, rows)
     assert found == {(b"1",): rows[b"1",], (b"2",): NOT_KNOWN}
