@@ -237,11 +237,11 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
 
 def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
     """Nothing without one. Raises ConfigError, BinlogFormatError."""
-    from rplctl.applied_log.end import find_end
-
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:
         return
+    from rplctl.applied_log.end import find_end
+
     end = find_end(files)
     where = f"{end.name}, up to {end.record.after.exec_position}" if end else "nothing logged yet"
     writable = os.access(files.datadir if files.datadir.exists() else files.datadir.parent, os.W_OK | os.X_OK)
@@ -254,9 +254,9 @@ def _make(channel: str) -> str:
 
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLine]:
-    from rplctl.command.check.folder_end import folder_end
-
     if master.master_binlog_dir:
+        from rplctl.command.check.folder_end import folder_end
+
         yield DoctorLine(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")
         return
     from rplctl.source.rights import read_rights

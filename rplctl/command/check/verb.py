@@ -2,7 +2,7 @@
 
     local      threads and lag; repositories, relay log and index, target      (for a monitoring system)
     offline    the same without threads and lag, every relay log byte read     (before a start, on a copied instance)
-    online     all of it, and the source is asked, also where its binary log ends
+    online     all of it (relay log bytes of a channel that stands), and the source is asked, also where its log ends
 
 Invariants: it reads only. Each finding has a permanent code, a sentence and the command that repairs it (findings.py).
 What was not seen fresh is not good, and what cannot be found out is not left out (design D22).
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rplctl.channel import Channel
+from rplctl.command.channel.context import running
 from rplctl.command.check.ahead import check_ahead
 from rplctl.command.check.ends import check_source, check_target
 from rplctl.command.check.findings import Finding, found
@@ -130,7 +131,8 @@ def _find(config: Config, channel: Channel, scope: Scope, limits: Limits) -> Ite
     yield from _told(lambda: check_repositories(config, channel, stored))
     if stored.master is not None:
         master = stored.master
-        yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=scope is not Scope.LOCAL))
+        deep = scope is Scope.OFFLINE or scope is Scope.ONLINE and not running(channel)
+        yield from _told(lambda: check_relay_log(channel, master, stored.relay, deep=deep))
     if may_have_table(config):
         yield from _told(lambda: check_target(config, channel, stored))
         from rplctl.command.check.clone import check_clone

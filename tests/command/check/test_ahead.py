@@ -2,9 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from rplctl.command.check.ahead import judge_purge, judge_skew, rough
+from rplctl.cli import run
+from rplctl.command.check.ahead import check_ahead, judge_purge, judge_skew, rough
+from rplctl.command.show_status import status_and_threads
+from rplctl.config import load_config
+
+CODES = {"source_purges_soon", "source_purges_now", "relay_disk_filling", "relay_disk_full_soon", "clock_skew",
+         "heartbeat_old"}  # fmt: skip
+
+
+def test_each_code_is_found_in_what_the_threads_said_and_nothing_where_they_said_nothing(tmp_path: Path) -> None:
+    assert run(["-q", "--datadir", str(tmp_path), "change-master", "--master-host", "db1"]) == 0
+    status, threads = status_and_threads(load_config(tmp_path), "")
+    assert not list(check_ahead(status, threads, 300))
+    threads.receiver.status.read_timestamp, threads.receiver.status.source_keeps_s = 1.0, 86400.0
+    beats = {"True_Lag": 400.0, "True_Lag_From": "heartbeat"}
+    told = {
+        code: finding
+        for change in (
+            {"Source_Purge_In": 7200}, {"Source_Purge_In": 60},
+            {"Relay_Disk_Full_In": 7200}, {"Relay_Disk_Full_In": 2400},
+            {"Clock_Skew": 5.0, "Clock_Skew_Error": 0.1}, {**beats, "Seconds_Behind_Master": 0},
+        )
+        for finding in check_ahead(replace(status, **change), threads, 300)
+        for code in [finding.code]
+    }  # fmt: skip
+    assert set(told) == CODES and all(finding.repair for finding in told.values())
+    assert "full in about 40 min at the rate" in told["relay_disk_full_soon"].text
+    for change in ({**beats, "Seconds_Behind_Master": 390}, {**beats, "Seconds_Behind_Master": None}):
+        assert not list(check_ahead(replace(status, **change), threads, 300)), "that is the lag's own business"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
