@@ -101,7 +101,7 @@ def repair(
         found = _report_of(channel, report)
         applied = Applied(channel, repositories)
         if not applied.runs():
-            raise NotRunning("rows are mended where the applier is, and it does not run", hint="rplctl start")
+            raise NotRunning("rows are mended while the channel runs, and its threads do not", hint="rplctl start")
         rows = cloned(repositories, channel_name)
         away = {row.name for row in rows if row.is_open or row.State == LEFT_OUT}
         try:

@@ -26,6 +26,7 @@ from rplctl.clone.source_tables import read_source_tables
 from rplctl.clone.throttle import MAX_LOAD
 from rplctl.command.channel.context import (
     APPLIER,
+    RECEIVER,
     Repositories,
     one_engine,
     open_repositories,
@@ -393,9 +394,9 @@ class Applied:
         return marker.exec_position if marker is not None else position
 
     def runs(self) -> bool:
-        """Or did a moment ago."""
+        """Receiver and applier, or both did a moment ago."""
         now = time.monotonic()
-        if APPLIER in running(self._channel):
+        if {RECEIVER, APPLIER}.issubset(running(self._channel)):
             self._ran_at = now
         return now - self._ran_at < _RESTART_S
 

@@ -2,6 +2,7 @@
 
 table         one table: hashes of both sides, then what of them differs
 source_side   its rows on the source           target_side   its rows on the target, and a stage beside them
+offline_source  a stopped source: a server of our own on a copy of its folder
 pair          the table as both have it        hashes        rows → hashes, buckets of them
 server_sums   sums that two servers make themselves, where both define the table alike
 spool         rows of unequal buckets → suspects

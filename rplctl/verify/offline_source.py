@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -39,7 +40,7 @@ _NOT_PREPARED: Final = ("full-backuped", "incremental")
 _OPTIONS_OF_BACKUP: Final = "backup-my.cnf"
 _PROGRAMS: Final = "/usr/sbin:/usr/local/sbin:/usr/libexec:/usr/local/mysql/bin"  # behind those of $PATH
 _USER: Final = "rplctl_offline"
-_LEFT_OUT: Final = shutil.ignore_patterns("*relay*", "master.info", "*.sock", "*.pid", "*.err")
+_LEFT_OUT: Final = re.compile(r".*relay.*(?<!\.ibd)|.*master.*\.info|.*\.(sock|pid|err)")  # files beside the databases
 _LONGEST: Final = 500  # characters of an error
 _POLL_S: Final = 0.1
 
@@ -108,12 +109,19 @@ def _copy(folder: Path, copy: Path) -> None:
     """As links to the same blocks where the file system can, else whole."""
     if found := next(folder.rglob("*.isl"), None):
         raise UsageError(f"{found} names a table space elsewhere", hint="a backup has all of them in one folder")
+
+    def left_out(where: str, names: list[str]) -> list[str]:
+        if Path(where) != folder:
+            return []
+        return [name for name in names if _LEFT_OUT.fullmatch(name) and not Path(where, name).is_dir()]
+
     try:
-        shutil.copytree(folder, copy, copy_function=_copy_file, ignore=_LEFT_OUT)
+        shutil.copytree(folder, copy, copy_function=_copy_file, ignore=left_out)
     except shutil.Error as error:
         raise SourceError(f"{folder} cannot be copied: {error.args[0][0][2]}", errno=er.CR_CONN_HOST_ERROR) from error
     for index in copy.glob("*.index"):
-        index.write_text("".join(f"./{Path(line).name}\n" for line in index.read_text().splitlines()))
+        names = [Path(line).name for line in index.read_text().splitlines()]
+        index.write_text("".join(f"./{name}\n" for name in names if (copy / name).is_file()))
 
 
 def _copy_file(source: str, target: str) -> None:
