@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Annotated
 
 import typer
 
 from rplctl.cli.options import ChannelNames, names_of, option, options_of, seconds
-from rplctl.cli.output import show_records
+from rplctl.cli.output import show_records, write
+from rplctl.cli.text import fitted
 from rplctl.errors import UsageError
 from rplctl.history import Event
 
@@ -28,4 +30,16 @@ def history(
     if channel is not None:
         names_of(options, channel)
     request = HistoryRequest(channel, last, seconds(since, "--since"))
-    show_records(options, run(options.config(), request), Event)
+    events = run(options.config(), request)
+    if options.is_terminal and not options.format and not options.verbose:
+        width = shutil.get_terminal_size().columns
+        return write("".join(fitted(_line(event), width) + "\n" for event in events))
+    show_records(options, events, Event)
+
+
+def _line(event: Event) -> str:
+    """What somebody looks for first comes first; the end may be cut."""
+    where = "instance" if event.Channel_Name is None else f"'{event.Channel_Name}'"
+    what = f"{event.Thread} {event.Event}".strip() + (f" {event.Errno}" if event.Errno else "")
+    at = f" at {event.Position}" if event.Position else ""
+    return f"{event.Time}  {where}  {what}{at}" + "".join(f"  {text}" for text in (event.Done_By, event.Info) if text)

@@ -26,6 +26,14 @@ def shortened(text: str) -> str:
     return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:80]}… ({len(word[0])} characters)", text)
 
 
+def fitted(text: str, width: int) -> str:
+    """One line of so many columns at most."""
+    from rich.cells import set_cell_size
+
+    text = clean(text)
+    return text if len(text.encode()) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     return _NAMED.get(character) or (
