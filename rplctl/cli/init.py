@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,13 +10,16 @@ import typer
 
 from rplctl.cli.option_rows import option_parameter, parameter, takes
 from rplctl.cli.options import option, options_of, switch
-from rplctl.cli.output import say
+from rplctl.cli.output import say, write
 from rplctl.cli.passwords import password_sources, refuse_password_on_argv
 from rplctl.config import OPTIONS
 from rplctl.secret import find_password
 
 _FILE = option("--target-password-file", "FILE", "Read the target's password from a file.")
 _STDIN = switch("--target-password-stdin", "Read the target's password from standard input.")
+_SYSTEMD = switch("--systemd", "Write units and timers for systemd, and tell what to type next.")
+_SYSTEMD_DIR = option("--systemd-dir", "DIR", "Write them there.")
+_FORCE = switch("--force", "Write over units that somebody changed.")
 _REFUSED = typer.Option("--target-password", hidden=True)
 
 
@@ -23,11 +27,15 @@ _REFUSED = typer.Option("--target-password", hidden=True)
     *(option_parameter(o) for o in OPTIONS.values() if o.name != "target_password"),  # never on a command line
     parameter("target_password_file", Annotated[Path | None, _FILE], None),
     parameter("target_password_stdin", Annotated[bool, _STDIN], False),
+    parameter("systemd", Annotated[bool, _SYSTEMD], False),
+    parameter("systemd_dir", Annotated[Path | None, _SYSTEMD_DIR], None),
+    parameter("force", Annotated[bool, _FORCE], False),
     parameter("password_on_argv", Annotated[str | None, _REFUSED], None),
 )
 def init(context: typer.Context, **given: Any) -> None:
     """Make an instance folder, or change its options."""
     from rplctl.command.init import init as run
+    from rplctl.command.instance.units import write_units
 
     options = options_of(context)
     refuse_password_on_argv(given.pop("password_on_argv"))
@@ -35,4 +43,10 @@ def init(context: typer.Context, **given: Any) -> None:
     password = find_password(sources, "") if sources.is_given else None
     values = {name: given[name] for name in OPTIONS if given.get(name) is not None}
     result = run(options.datadir, values, password, config_file=options.config_file)
+    if given["systemd"] or given["systemd_dir"]:
+        units = write_units(options.config(), given["systemd_dir"], force=given["force"])
+        result = replace(result, units=units.written, next_commands=units.next_commands)
     say(options, f"instance folder {result.datadir}, target {result.target}", result)
+    if result.next_commands and not options.quiet and options.format != "json":
+        what = f"{units.folder}: {', '.join(units.written) or 'all units are as they should be'}"
+        write("\n".join((what, "next:", *(f"  {command}" for command in units.next_commands), "")))

@@ -32,6 +32,8 @@ class InitResult:
     target: str
     created_tables: bool
     notes: tuple[Note, ...]
+    units: tuple[str, ...] = ()  # of systemd that were written
+    next_commands: tuple[str, ...] = ()
 
 
 def init(

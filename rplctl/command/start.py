@@ -6,6 +6,7 @@ What is running already is left as it is and noted (3083). Several channels in o
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,11 +16,14 @@ from rplctl.command.channel.context import APPLIER, administer
 from rplctl.command.check.sync_record import note_synced
 from rplctl.command.process.child import Child, leave_running, terminate, wait_until_it_runs
 from rplctl.command.process.preparation import Prepared, note_started, prepare
+from rplctl.command.process.service import Service
 from rplctl.command.process.start_request import Begun, Progress, StartRequest, StartResult, Until, check_request
 from rplctl.command.process.supervise import Run, position_at_end, supervise
 from rplctl.config import Config
-from rplctl.errors import StoppedEarly
+from rplctl.errors import StoppedEarly, TargetError
 from rplctl.own_process import signals_to
+
+TARGET_PAUSE_S = 2.0
 
 
 def start(
@@ -38,19 +42,21 @@ def start(
         leave_running(started)
         return ready.result(started)
     with ended_by_signals(channel_name):
-        ready, started = _bring_up(config, channel_name, request)
+        service = Service()
+        ready, started = _bring_up_in_time(config, channel_name, request, service)
+        service.say(READY="1")
         try:
             begun(ready.result(started))
-            return _stay(ready, started, progress)
+            return _stay(ready, started, progress, service)
         finally:
             for child in started:
                 if child.exit_code() is None:
                     terminate(child)
 
 
-def _stay(ready: Prepared, started: list[Child], progress: Progress | None) -> StartResult:
+def _stay(ready: Prepared, started: list[Child], progress: Progress | None, service: Service) -> StartResult:
     has_until = ready.request.until != Until() and any(child.role == APPLIER for child in started)
-    run = Run(ready.config, ready.channel, started, ready.wanted, has_until)
+    run = Run(ready.config, ready.channel, started, ready.wanted, has_until, service)
     ending = supervise(run, ready.request.max_time_s, progress)
     if ready.wanted is None:
         at = position_at_end(ready.config, ready.channel)
@@ -58,6 +64,20 @@ def _stay(ready: Prepared, started: list[Child], progress: Progress | None) -> S
     note_synced(ready.channel, ready.wanted.asked_at, str(ready.wanted.position))
     synced_to = ready.wanted.position
     return replace(ready.result(started), synced_to=synced_to, ended=str(ending), at=synced_to)
+
+
+def _bring_up_in_time(
+    config: Config, channel_name: str, request: StartRequest, service: Service
+) -> tuple[Prepared, list[Child]]:
+    """Under systemd a target that holds our records may come up after us: it is waited for, as the applier does."""
+    while True:
+        try:
+            return _bring_up(config, channel_name, request)
+        except TargetError as error:
+            if not (service.is_asked and error.transient):
+                raise
+            service.say(READY="1", STATUS=f"waits for the target: {error.message}", WATCHDOG="1")
+            time.sleep(TARGET_PAUSE_S)
 
 
 def _bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple[Prepared, list[Child]]:

@@ -1,6 +1,7 @@
 """What belongs to the instance folder as a whole.
 
 backup_lock    the locks of a backup (lock-instance, lock-tables)
+units          systemd's files for it
 manifest       what a backup holds
 compiled_code  the folder of compiled code
 """

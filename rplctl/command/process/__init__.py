@@ -4,6 +4,7 @@ start_request  what a start is asked for, and what it says
 preparation    what comes before the threads: records settled, options told
 child          starts receiver and applier, waits until they run, stops them
 start_shared   several channels whose appliers share one process
+service        what systemd is told of it
 supervise      stays with what was started (`--foreground`, `--until-synced`)
 thread_report  what a thread says of itself, and whether it is fresh
 """

@@ -12,7 +12,7 @@ from __future__ import annotations
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,13 @@ from rplctl.command.channel.context import APPLIER, RECEIVER, open_repositories,
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process.child import Child, error_of, terminate
+from rplctl.command.process.service import Service
 from rplctl.config import Config
 from rplctl.errors import NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
 from rplctl.event.gtid import is_executed
+from rplctl.history import note_event
 from rplctl.hook import wait_for_hooks
-from rplctl.own_process import signals_to
+from rplctl.own_process import signal_name, signals_to
 from rplctl.position import BinlogPosition
 from rplctl.status import AWAY, ThreadStatus, read_status
 from rplctl.trouble import Trouble
@@ -55,6 +57,7 @@ class Run:
     children: list[Child]
     wanted: SourceEnd | None
     has_until: bool = False
+    service: Service = field(default_factory=Service)
     receiver_gone_at: float = 0.0  # Unix seconds; 0 while there is one
     held_up: str = ""  # what it waits for besides, for the error that tells that it did not arrive
 
@@ -74,10 +77,13 @@ def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> 
         try:
             ending = _stay(run, deadline, progress, caught)
         finally:
+            run.service.say(STOPPING="1")
             for child in sorted(run.children, key=lambda child: child.role != RECEIVER):
                 if child.exit_code() is None:
                     terminate(child)
             wait_for_hooks(run.channel.datadir)
+    if caught:
+        note_event(run.config.datadir, run.channel.name, "stop", signal_name(caught[0]))
     early: RplError | None = None
     if run.goal and ending is not Ending.REACHED:
         early = None if _is_reached(run) else _not_reached(run, ending, max_time_s or 0, caught)
@@ -96,6 +102,7 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
             return ending
         if deadline is not None and time.monotonic() > deadline:
             return Ending.TIME_UP
+        run.service.look(run.channel, run.children)
         run.held_up = waits_for(read_status(run.channel.status_path(APPLIER)))
         if progress and run.wanted is not None:
             progress(executed_position(run.channel), run.wanted.position)

@@ -1,0 +1,169 @@
+"""systemd units of an instance: its channels as services, and what cron would do as timers (`init --systemd`).
+
+Invariant: a file that somebody changed is not written over, unless it is asked for; one that is as it should be is left
+as it is. What a unit does is told in man rplctl, why it is as it is here:
+
+Type=notify       the one that stays is `start --foreground`; it feeds the watchdog while its threads live (service.py)
+WatchdogSignal    KILL: a frozen process heeds nothing else, and a kill loses nothing (D1)
+KillMode=mixed    TERM to the one that stays, which stops the threads as `stop` does; KILL to all only at the timeout
+OOMPolicy         continue: a task that memory ran out for is told by the applier, which says what to do
+StartLimit        an error that stays is tried five times; a target that is away is waited for and counts as none
+no MemoryDenyWriteExecute: the JVM and Numba compile at run time
+no PrivateUsers, no empty CapabilityBoundingSet: a folder of binary logs may be another user's
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rplctl.command.log_status import sqlite_file
+from rplctl.config import Config
+from rplctl.durable import replace_file
+from rplctl.errors import UsageError, file_error
+
+SYSTEM_FOLDER: Final = Path("/etc/systemd/system")
+_WRITTEN: Final = "# Written by rplctl init --systemd; systemctl edit keeps changes beside it.\n"
+_HARDENED: Final = """\
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+"""
+_STAYS: Final = """\
+Type=notify
+NotifyAccess=main
+Restart=on-failure
+RestartSec=10
+RestartPreventExitStatus=2 4 5 78
+SuccessExitStatus=10
+TimeoutStartSec=300
+TimeoutStopSec=180
+WatchdogSec=120
+WatchdogSignal=SIGKILL
+KillMode=mixed
+OOMPolicy=continue
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    folder: Path
+    written: tuple[str, ...]
+    next_commands: tuple[str, ...]
+
+
+def user_folder() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config", "systemd", "user").expanduser()
+
+
+def write_units(config: Config, folder: Path | None, *, force: bool) -> Units:
+    """Raises UsageError for files that are not as they would be, before any is written; RplError."""
+    folder = folder or (SYSTEM_FOLDER if os.geteuid() == 0 else user_folder())
+    is_system = folder != user_folder()
+    wanted = dict(_units(config, is_system=is_system))
+    try:
+        there = {name: (folder / name).read_text() for name in wanted if (folder / name).exists()}
+        changed = [name for name, text in there.items() if text != wanted[name]]
+        if changed and not force:
+            raise UsageError(
+                f"{folder} has others than would be written: {', '.join(changed)}",
+                hint="--force writes them anew; systemctl edit NAME keeps changes beside them",
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        names = tuple(name for name in wanted if there.get(name) != wanted[name])
+        for name in names:
+            replace_file(folder / name, wanted[name].encode())
+            (folder / name).chmod(0o644)
+    except OSError as error:
+        raise file_error(error) from error
+    control = "systemctl" if is_system else "systemctl --user"
+    commands = [
+        f"{control} daemon-reload",
+        f"{control} enable --now rplctl.service          # the default channel; rplctl@NAME.service a named one",
+        f"{control} enable --now rplctl-verify.timer rplctl-backup.timer rplctl-metrics.timer",
+        f"{control} enable --now rplctl-sync.timer       # in place of rplctl.service: each minute, as from cron",
+    ]
+    return Units(folder, names, tuple(commands))
+
+
+def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:
+    """File name → content."""
+    datadir = config.datadir.resolve()
+    program = f"{_program()} -q --datadir {_quoted(str(datadir))}".replace("$", "$$")
+    metrics = "/var/lib/prometheus/node-exporter" if is_system else str(datadir)
+    kept = datadir.with_name(f"{datadir.name}-backups")
+    box, make = "NoNewPrivileges=yes\nLockPersonality=yes\n", "/usr/bin/install -d -m 700 ${BACKUPS}"
+    if is_system:
+        owner = pwd.getpwuid(datadir.stat().st_uid)
+        make = f"+/usr/bin/install -d -m 700 -o {owner.pw_name} ${{BACKUPS}}"
+        box = f"User={owner.pw_name}\n{_HARDENED}{_writable(config, datadir, owner.pw_dir)}"
+    for at, channel, of in (("", "--channel ''", "the default channel"), ("@", '--channel "%I"', "channel %I")):
+        head = _head(f"rplctl: {of}", is_system=is_system) + "StartLimitIntervalSec=600\nStartLimitBurst=5\n"
+        install = f"[Install]\nWantedBy={'multi-user' if is_system else 'default'}.target\n"
+        service = f"[Service]\n{_STAYS}ExecStart={program} start --foreground {channel}\n{box}"
+        yield f"rplctl{at}.service", f"{head}\n{service}\n{install}"
+        verify = f"ExecStart={program} verify --max-load 10 {channel}\n{box}"
+        yield from _timed(f"rplctl-verify{at}", f"compare {of} with its source", verify, "*-*-* 03:15", is_system)
+    sync = f"ExecStart={program} start --until-synced --max-time 50\n{box}"
+    yield from _timed("rplctl-sync", "apply what the sources have now", sync, "minutely", is_system)
+    told = f"ExecStart={program} metrics --textfile {metrics}/rplctl.prom\n{box}"
+    told += f"ReadWritePaths=-{metrics}\n" if is_system else ""
+    yield from _timed("rplctl-metrics", "metrics for node_exporter", told, "minutely", is_system)
+    copy = f"""/bin/sh -c 'exec {program} backup "$$BACKUPS/$$(date +%%Y%%m%%d-%%H%%M%%S)"'"""
+    copied = f"Environment={_quoted(f'BACKUPS={kept}')}\nExecStartPre={make}\nExecStart={copy}\n{box}"
+    copied += f"ReadWritePaths={_quoted(f'-{kept}')}\n" if is_system else ""
+    yield from _timed("rplctl-backup", "copy the instance", copied, "*-*-* 02:30", is_system)
+
+
+def _program() -> str:
+    own = Path(sys.executable).with_name("rplctl")
+    return _quoted(str(own)) if own.exists() else f"{_quoted(sys.executable)} -m rplctl"
+
+
+def _timed(name: str, what: str, rest: str, when: str, is_system: bool) -> Iterator[tuple[str, str]]:
+    head = _head(f"rplctl: {what}", is_system=is_system)
+    yield f"{name}.service", f"{head}\n[Service]\nType=oneshot\nTimeoutStartSec=infinity\n{rest}"
+    spread = "" if when == "minutely" else "RandomizedDelaySec=15min\nPersistent=yes\n"
+    timer = f"[Timer]\nOnCalendar={when}\n{spread}\n[Install]\nWantedBy=timers.target\n"
+    yield f"{name}.timer", f"{_WRITTEN}[Unit]\nDescription=rplctl: {what}\n\n{timer}"
+
+
+def _head(what: str, *, is_system: bool) -> str:
+    """A system's manager knows when the network is there, a user's does not."""
+    online = "Wants=network-online.target\nAfter=network-online.target\n" if is_system else ""
+    after = "After=mariadb.service mysql.service postgresql.service\n" if is_system else ""
+    return f"{_WRITTEN}[Unit]\nDescription={what}\nDocumentation=man:rplctl(1)\n{online}{after}"
+
+
+def _writable(config: Config, datadir: Path, home: str) -> str:
+    """What it writes besides its own folder: a target that is a file, a binary log elsewhere, compiled code."""
+    found = {datadir, (datadir / config.log_bin).parent if config.log_bin else datadir}
+    if (target := sqlite_file(config)) is not None:
+        found.add(target.parent.resolve())
+    places = [*(str(place) for place in sorted(found)), f"-{home}/.cache/rplctl"]
+    return "".join(f"ReadWritePaths={_quoted(place)}\n" for place in places)
+
+
+def _quoted(word: str) -> str:
+    """For one word of a line of a unit."""
+    word = word.replace("%", "%%")
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' if set(word) & set(" \"'\\;") else word
