@@ -12,6 +12,7 @@ output, text, color, progress   what is shown: rows, a result, an error; layouts
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -19,11 +20,13 @@ from types import TracebackType
 from typing import NoReturn
 
 INTERRUPTED = 130
+_OBJECTS = 50_000  # what is loaded is no garbage: to look for some took a tenth of a short command
 TRACEBACK_VARIABLE = "RPLCTL_TRACEBACK"
 
 
 def main() -> NoReturn:
     sys.excepthook = _unexpected
+    gc.set_threshold(_OBJECTS)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -91,6 +91,7 @@ def _brief(row: dict[str, object], terminology: str) -> str:
         row[to_source(name) if terminology == "source" else name] for name in names
     )
     behind = "lag unknown" if lag is None else f"{lag} s behind"
+    behind += f" (heartbeat {row['True_Lag']:.1f} s)" if row["True_Lag_From"] == "heartbeat" else ""
     errors = [f"{row[f'Last_{thread}_Errno']}: {row[f'Last_{thread}_Error']}" for thread in ("IO", "SQL")
               if row[f"Last_{thread}_Error"]]  # fmt: skip
     doing = f"ERROR {'; ERROR '.join(errors)}" if errors else sql_state or io_state or "no thread runs"

@@ -77,9 +77,11 @@ def _tell(channels: list[Channel], over: threading.Event) -> None:
             now = time.time()
             ThreadStatus(
                 state="Waiting for master to send event", connected=True, is_waiting=True, worked=now,
+                clock_error=0.001,
                 master_version="10.11.6-MariaDB", read_log_name="binlog.000003", read_log_pos=1170,
             ).write(channel.status_path("receiver"))  # fmt: skip
             ThreadStatus(
                 state="Slave has read all relay log; waiting for more updates", is_waiting=True, worked=now,
                 commit_mode="transaction", row_changes=rows * number, transactions=rows,
+                heartbeats=f"7:{now - 0.3:.6f}",
             ).write(channel.status_path("applier"))  # fmt: skip
