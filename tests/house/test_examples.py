@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from rplctl.cli.app import command_for, verb_of
 from rplctl.cli.globals import hoist
 from rplctl.config import load_config
-from tests.kit.examples import examples, option_files
+from tests.kit.examples import PAGES, examples, option_files
 
 PLACEHOLDERS = {"POS": "4", "N": "4"}
 
@@ -39,6 +40,11 @@ def test_the_program_takes_every_line_that_is_shown(words: tuple[str, ...]) -> N
 def test_every_option_file_that_is_shown_can_be_loaded(text: str, tmp_path: Path) -> None:
     (tmp_path / "rplctl.toml").write_text(text)
     load_config(tmp_path)
+
+
+def test_the_pictures_of_the_readme_are_there() -> None:
+    shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", PAGES[0].read_text())
+    assert len(shown) == 2 and all((PAGES[0].parent / path).is_file() for path in shown)
 
 
 def test_all_pages_are_read() -> None:
