@@ -35,16 +35,17 @@ _REFUSED = typer.Option("--target-password", hidden=True)
 def init(context: typer.Context, **given: Any) -> None:
     """Make an instance folder, or change its options."""
     from rplctl.command.init import init as run
-    from rplctl.command.instance.units import write_units
+    from rplctl.command.instance.units import unit_folder, write_units
 
     options = options_of(context)
     refuse_password_on_argv(given.pop("password_on_argv"))
     sources = password_sources(given["target_password_file"], given["target_password_stdin"], False, "", "")
     password = find_password(sources, "") if sources.is_given else None
     values = {name: given[name] for name in OPTIONS if given.get(name) is not None}
+    folder = unit_folder(given["systemd_dir"]) if given["systemd"] or given["systemd_dir"] else None
     result = run(options.datadir, values, password, config_file=options.config_file)
-    if given["systemd"] or given["systemd_dir"]:
-        units = write_units(options.config(), given["systemd_dir"], force=given["force"])
+    if folder:
+        units = write_units(options.config(), folder, force=given["force"])
         result = replace(result, units=units.written, next_commands=units.next_commands)
     say(options, f"instance folder {result.datadir}, target {result.target}", result)
     if result.next_commands and not options.quiet and options.format != "json":

@@ -174,6 +174,6 @@ def _info(config: Config, name: str) -> MasterInfo:
     if info.master_binlog_dir:
         raise UsageError(
             f"channel '{name}' reads a folder of binary logs, which has no clock",
-            hint="rplctl show-status --verbose: Last_Applied_Timestamp tells how old the rows are",
+            hint="rplctl show-status --verbose has Last_Applied_Timestamp, which tells how old the rows are",
         )
     return info

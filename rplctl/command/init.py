@@ -67,8 +67,9 @@ def _store(
     if target_password is not None:
         given["target_password"] = protect(target_password, datadir)
     path = store_options(datadir, "", given)
-    shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")
-    note_event(datadir, None, "init", ", ".join(shown))
+    if given:
+        shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")
+        note_event(datadir, None, "init", ", ".join(shown))
     own = read_file(path).get("channel", {}).get("", {})  # what switch-repo set for the default channel alone
     if moved := {name: value for name, value in given.items() if name in own}:
         store_options(datadir, "", moved, only_this_channel=True)

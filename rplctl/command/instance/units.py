@@ -75,9 +75,18 @@ def user_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config", "systemd", "user").expanduser()
 
 
-def write_units(config: Config, folder: Path | None, *, force: bool) -> Units:
+def unit_folder(given: Path | None) -> Path:
+    """Where units go, made if it is not there: `given`, or systemd's own for this user. Raises UsageError."""
+    folder = given or (SYSTEM_FOLDER if os.geteuid() == 0 else user_folder())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"no units can be written to {folder}: {error.strerror}", hint="--systemd-dir DIR") from error
+    return folder
+
+
+def write_units(config: Config, folder: Path, *, force: bool) -> Units:
     """Raises UsageError for files that are not as they would be, before any is written; RplError."""
-    folder = folder or (SYSTEM_FOLDER if os.geteuid() == 0 else user_folder())
     is_system = folder != user_folder()
     wanted = dict(_units(config, is_system=is_system))
     try:
@@ -88,7 +97,6 @@ def write_units(config: Config, folder: Path | None, *, force: bool) -> Units:
                 f"{folder} has others than would be written: {', '.join(changed)}",
                 hint="--force writes them anew; systemctl edit NAME keeps changes beside them",
             )
-        folder.mkdir(parents=True, exist_ok=True)
         names = tuple(name for name in wanted if there.get(name) != wanted[name])
         for name in names:
             replace_file(folder / name, wanted[name].encode())

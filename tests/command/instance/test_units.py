@@ -17,7 +17,8 @@ from tests.cli.program import Program
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    (tmp_path / "a b%").mkdir()
+    for folder in ("a b%", "units", "systemd/user"):
+        (tmp_path / folder).mkdir(parents=True)
     return Config(tmp_path / "a b%", log_bin="/var/log/rpl/binlog")
 
 
