@@ -24,7 +24,7 @@ from rplctl.command.show_clone import cloned
 from rplctl.command.verify import Applied, why_not
 from rplctl.commit.position_store import position_holder
 from rplctl.config import Config
-from rplctl.errors import NotRunning, SourceError, TargetError, UsageError
+from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.locks import read_lock
 from rplctl.own_tables.clones import LEFT_OUT
@@ -120,7 +120,12 @@ def repair(
         undo = UndoFolder(channel.undo_folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         mender = Mender(settler, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
         work = _Repair(mender, applied, ReplicationFilter.from_config(config), away, says)
-        tables = tuple(work.tables(found))
+        try:
+            tables = tuple(work.tables(found))
+        except RplError as error:
+            if undo.is_used:
+                error.hint = f"{error.hint or 'rplctl repair'}; {undo.path} takes back what was written until then"
+            raise
         if undo.is_used:
             mended = sum(table.Inserted + table.Deleted + table.Updated for table in tables)
             left = sum(table.Left_over for table in tables)
@@ -175,10 +180,13 @@ class _Repair:
                 return _left(totals, pair)
             self._mend(pair, found, out)
         except (Altered, SourceError, TargetError) as error:
+            why = "not mended, for the table was altered: rplctl verify"
             if not isinstance(error, Altered) and error.errno not in _GONE:
-                raise
+                if error.errno != er.TABLEACCESS_DENIED_ERROR:
+                    raise
+                why = error.message
             done = out.equal + out.inserted + out.deleted + out.updated + out.left.total()
-            out.left["not mended, for the table was altered: rplctl verify"] += totals.differences - done
+            out.left[why] += totals.differences - done
         note = "; ".join(f"{count} {why}" for why, count in out.left.items())
         counts = out.equal, out.inserted, out.deleted, out.updated, out.left.total()
         return RepairedTable(*name, totals.differences, *counts, note, tuple(out.statements))

@@ -138,7 +138,7 @@ def test_what_differs_is_mended_beside_writers(channel: str, replica: Replica, r
 
 
 def test_parents_are_left_where_foreign_keys_may_not_rest(
-    replica: Replica, source: MariadbServer, postgresql: PostgresqlServer
+    replica: Replica, postgresql: PostgresqlServer, request: pytest.FixtureRequest
 ) -> None:
     """A user of PostgreSQL without the right to say so; its tables without such children are mended."""
     url = new_database(postgresql)
@@ -150,7 +150,7 @@ def test_parents_are_left_where_foreign_keys_may_not_rest(
     password.chmod(0o600)
     shown = url.replace("rpl:rpl@", "plain@").replace("+psycopg", "")
     replica.run("init", "--target", shown, "--target-password-file", str(password))
-    source.sql("DROP DATABASE IF EXISTS living; CREATE DATABASE living")
+    source = from_its_server("mariadb", request)
     source.sql(
         "CREATE TABLE parent (id INT PRIMARY KEY, v INT); INSERT INTO parent SELECT seq, seq FROM seq_1_to_60;"
         "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE);"
