@@ -23,7 +23,7 @@ along.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -95,11 +95,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """`rows`: the source's, as the target takes them. `apart`: what differs is deleted and inserted, not updated.
-    `unknown`: keys whose rows at the target's place are not known any more.
+    """`rows`: the source's with these `keys`, as the target takes them. `apart`: what differs is deleted and inserted,
+    not updated. `unknown`: keys whose rows at the target's place are not known any more.
     """
 
     pair: Pair
+    keys: Collection[Key]
     rows: dict[Key, Row]
     touched: TouchedKeys
     apart: bool
@@ -160,7 +161,7 @@ class Mender:
                 yield some
 
         with self.settler.staged(pair, rows, keys) as touched:
-            staged = _Staged(pair, _rows(pair, images, self.target.kind), touched, apart)
+            staged = _Staged(pair, keys, _rows(pair, images, self.target.kind), touched, apart)
             return self._mended(staged, dict(keys), out)
 
     def _mended(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:
@@ -199,7 +200,7 @@ class Mender:
             try:
                 self._begin()
                 if self.hold is not None:
-                    self._follow(staged, keys)
+                    self._follow(staged)
                 ours, theirs = self.settler.side.read(staged.pair, list(keys))
                 if self.hold is None:
                     self.settler.look(touched)
@@ -233,15 +234,18 @@ class Mender:
         if self.hold is not None:
             self.hold(self.target.connection)
 
-    def _follow(self, staged: _Staged, keys: Suspects) -> None:
+    def _follow(self, staged: _Staged) -> None:
         """To the target's place, which is held."""
         kept = staged.touched.take(self.settler.look(staged.touched))
-        moved = moved_rows(kept, staged.pair, staged.rows, keys)
+        moved = moved_rows(kept, staged.pair, staged.rows, staged.keys)
+        if not moved:
+            return
+        staged.unknown.update(moved)  # until the stage has them
         gone = [key for key in moved if staged.rows.pop(key, None) is not None]
-        staged.unknown.update(key for key, row in moved.items() if row == NOT_KNOWN)
-        staged.rows.update((key, row) for key, row in moved.items() if row)
-        if moved:
-            self.settler.side.restage(staged.pair, gone, [row for row in moved.values() if row])
+        known = {key: row for key, row in moved.items() if row != NOT_KNOWN}
+        staged.rows.update((key, row) for key, row in known.items() if row)
+        self.settler.side.restage(staged.pair, gone, [row for row in known.values() if row])
+        staged.unknown.difference_update(known)
 
     def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
         """Not committed. Raises _Refused, _Touched; then the undo SQL is gone, too."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from rplctl.verify.report_file import read_report
 from tests.command.test_clone import wait_cloned
 from tests.command.test_clone_ladder import HARMLESS, fill, writer
 from tests.command.test_repair import repaired, written
@@ -19,16 +17,13 @@ from tests.command.test_verify import Target, opened, verified
 from tests.command.test_verify_torture import (
     CHANNELS,
     KEY,
-    MANY,
-    MINUS_ZERO,
     ROWS,
     TURNS,
-    Found,
+    a_thousand_faults,
     begin,
     differing,
+    found_in,
     from_its_server,
-    planted,
-    row,
 )
 from tests.kit.load import Work, working
 from tests.kit.postgresql_state import connect, new_database
@@ -47,29 +42,12 @@ def take_back(replica: Replica, target: Target) -> None:
             target(text.replace("\nBEGIN;", "").replace("COMMIT;", "") if text.startswith("PRAGMA") else text)
 
 
-def found_in(replica: Replica) -> Found:
-    return {
-        (d.kind, str(d.key["id"]), d.columns) for d in read_report(replica.channel.verify_report_path).differences()
-    }
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "mariadb", "postgresql", "mysql"])
 def test_a_thousand_faults_are_mended_and_taken_back(
     kind: str, replica: Replica, request: pytest.FixtureRequest
 ) -> None:
-    source = from_its_server(kind, request)
-    source.sql(MANY, "living")
-    with opened(kind, replica, request) as target:
-        begin(replica, source)
-        for at in range(0, ROWS, 1000):
-            values = ", ".join(map(row, range(at, at + 1000)))
-            source.sql(f"SET NAMES utf8mb4; INSERT INTO many VALUES {values}", "living")
-        replica.run("clone")
-        wait_cloned(replica, 120)
-        statements, wanted = planted(random.Random(7), MINUS_ZERO.get(kind, "-0e0"))
-        target("; ".join(statements))
+    with a_thousand_faults(kind, replica, request) as (target, wanted):
         verified(replica, expect=1)
-        assert found_in(replica) == wanted
         for points in ([], ["before_commit", "after_undo", "after_commit"]):
             for point in points:
                 armed = {"RPLCTL_FAILPOINTS": f"crash_repair_{point}=kill"}
@@ -79,7 +57,7 @@ def test_a_thousand_faults_are_mended_and_taken_back(
             assert verified(replica)["many"]["Equal"] == ROWS
             take_back(replica, target)
             verified(replica, expect=1)
-            assert found_in(replica) == wanted
+            assert found_in(replica.channel.verify_report_path) == wanted
         assert written(repaired(replica, "--dry-run", expect=0)) == {"many": (TURNS, TURNS, 10 * TURNS)}
     count_torture("repair", f"faults in {kind}", 0, len(wanted))
 

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ import pytest
 from rplctl.verify.report_file import read_report
 from tests.command.test_clone import wait_cloned
 from tests.command.test_clone_ladder import HARMLESS, beside, change, fill, writer
-from tests.command.test_verify import opened, verified
+from tests.command.test_verify import Target, opened, verified
 from tests.kit.load import Work, working
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer
@@ -92,8 +95,9 @@ def begin(replica: Replica, source: MariadbServer, *options: str) -> None:
     replica.change_master(source, *KEY, *options)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "mariadb", "postgresql", "mysql"])
-def test_all_of_a_thousand_faults_are_found(kind: str, replica: Replica, request: pytest.FixtureRequest) -> None:
+@contextmanager
+def a_thousand_faults(kind: str, replica: Replica, request: pytest.FixtureRequest) -> Iterator[tuple[Target, Found]]:
+    """In a copy of ROWS rows."""
     source = from_its_server(kind, request)
     source.sql(MANY, "living")
     with opened(kind, replica, request) as target:
@@ -103,13 +107,23 @@ def test_all_of_a_thousand_faults_are_found(kind: str, replica: Replica, request
             source.sql(f"SET NAMES utf8mb4; INSERT INTO many VALUES {rows}", "living")
         replica.run("clone")
         wait_cloned(replica, 120)
-        assert verified(replica)["many"]["Equal"] == ROWS
         statements, wanted = planted(random.Random(7), MINUS_ZERO.get(kind, "-0e0"))
+        assert len(wanted) == 12 * TURNS
+        assert verified(replica)["many"]["Equal"] == ROWS
         target("; ".join(statements))
+        yield target, wanted
+
+
+def found_in(report: Path) -> Found:
+    return {(found.kind, str(found.key["id"]), found.columns) for found in read_report(report).differences()}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "mariadb", "postgresql", "mysql"])
+def test_all_of_a_thousand_faults_are_found(kind: str, replica: Replica, request: pytest.FixtureRequest) -> None:
+    with a_thousand_faults(kind, replica, request) as (_, wanted):
         report = replica.datadir / "report"
         verified(replica, "--report", str(report), expect=1)
-        found = {(d.kind, d.key["id"], d.columns) for d in read_report(report).differences()}
-        assert len(wanted) == 12 * TURNS
+        found = found_in(report)
         assert found == wanted, (list(found - wanted)[:5], list(wanted - found)[:5])
     count_torture("verify", f"faults in {kind}", 0, len(wanted))
 

@@ -54,6 +54,14 @@ class Stage:
         self.looks += 1
         self.keys |= self.touches.pop(self.looks, set())
 
+    def take(self, end: object) -> list[Any]:
+        return []
+
+    def restage(self, pair: Pair, gone: list[tuple[int]], rows: list[tuple[Any, ...]]) -> None:
+        for (n,) in gone:
+            del self.ours[n]
+        self.ours.update((row[0], row) for row in rows)
+
     def __contains__(self, key: tuple[int]) -> bool:
         return key in self.keys
 
@@ -117,6 +125,22 @@ def test_what_the_source_touches_goes_round_again_and_is_taken_back(made: Any) -
     mender.mend(PAIR, {(1,): "different", (2,): "different"}, out)
     assert (out.updated, out.equal) == (2, 1) and [*out.left.values()] == [1]
     assert stage.rows()[1] == (2, "b", 0)
+
+
+def test_what_the_log_has_up_to_a_held_position_is_done_to_the_stage(
+    made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a key that is not known there nothing is written; the next round reads it again."""
+    stage, mender = made([(1, "a", 1), (2, "b", 2), (3, "c", 3)], [(1, "a", 0), (2, "b", 0), (3, "c", 0)])
+    steps = [{(1,): (1, "a", 5), (2,): (), (3,): None}, {(2,): (2, "b", 6)}]
+    monkeypatch.setattr(mend, "moved_rows", lambda *_: steps.pop(0))
+    holding = Mender(stage, mender.target, lambda _: None, mender.undo, mender.lock)
+    stage.connection.execute("DELETE FROM d__t WHERE id = 3")
+    out = Outcome()
+    holding.mend(PAIR, {(1,): "different", (2,): "different", (3,): "different"}, out)
+    assert (out.updated, out.equal, out.left.total(), steps) == (2, 1, 0, [])
+    assert stage.rows() == [(1, "a", 5), (2, "b", 6)]
+    assert len(list(mender.undo.path.iterdir())) == 2
 
 
 def test_nothing_is_deleted_that_the_report_does_not_call_extra(made: Any) -> None:
