@@ -28,6 +28,7 @@ from rplctl.plain_file import closing_descriptor, open_plain, read_plain
 
 HISTORY: Final = "history.jsonl"
 LARGEST: Final = 1 << 20  # bytes: some thousand events
+_PATIENCE_S: Final = 1.0
 _MOST_WORDS = 2000  # characters of one text
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,11 @@ def _append(path: Path, line: bytes) -> None:
     """Raises OSError, UnfitFile."""
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)
-        flock(descriptor)
+        deadline = time.monotonic() + _PATIENCE_S
+        while not flock(descriptor, wait=False):
+            if time.monotonic() > deadline:  # who holds it is frozen
+                raise BlockingIOError("another process holds its lock")
+            time.sleep(0.01)
         size = os.fstat(descriptor).st_size
         is_torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
         write_all(descriptor, b"\n" + line if is_torn else line)

@@ -77,7 +77,8 @@ def turn_over(path: Path, largest: int = LARGEST) -> bool:
     Raises OSError.
     """
     with closing_descriptor(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as descriptor:
-        flock(descriptor)
+        if os.fstat(descriptor).st_size <= largest or not flock(descriptor, wait=False):
+            return False
         size = os.fstat(descriptor).st_size
         if size <= largest:
             return False

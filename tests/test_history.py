@@ -12,6 +12,7 @@ import pytest
 
 import rplctl.history
 from rplctl.history import HISTORY, note_event, read_history
+from rplctl.locks import flock
 
 
 def texts(folder: Path) -> list[str]:
@@ -81,3 +82,16 @@ def test_one_that_cannot_be_written_is_told_and_holds_up_nobody(
     note_event(tmp_path / "none", "", "start", "x")
     assert [HISTORY in record.message for record in caplog.records] == [True, True]
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rplctl.history._PATIENCE_S", 0.05)
+    note_event(tmp_path, "", "start", "")
+    with (tmp_path / HISTORY).open("rb") as held:
+        flock(held.fileno())
+        note_event(tmp_path, "", "stop", "")
+    assert "another process holds its lock" in caplog.text
+    note_event(tmp_path, "", "start", "again")
+    assert [event.Info for event in read_history(tmp_path)] == ["", "again"]
