@@ -38,7 +38,7 @@ from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
 from rplctl.command.show_clone import cloned
 from rplctl.commit.marker import read_marker
 from rplctl.config import Config
-from rplctl.errors import NotRunning, SourceError, TargetError, UsageError
+from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import LEFT_OUT
@@ -192,8 +192,10 @@ class _Verify:
             try:
                 for thread in wait(begun, return_when=FIRST_EXCEPTION).done:
                     thread.result()
-            except BaseException:
+            except BaseException as error:
                 self._stop.set()
+                if isinstance(error, RplError):
+                    error.hint = error.hint or "rplctl verify again goes on behind the tables that are done"
                 raise
         progress.done = {name: progress.done[name] for name in self._names}
         if not request.choice.tables:
