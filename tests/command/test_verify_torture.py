@@ -17,7 +17,7 @@ import pytest
 
 from rplctl.verify.report_file import read_report
 from tests.command.test_clone import wait_cloned
-from tests.command.test_clone_ladder import HARMLESS, beside, change, fill, writer
+from tests.command.test_clone_ladder import HARMLESS, beside, change, fill
 from tests.command.test_verify import Target, opened, verified
 from tests.kit.load import Work, working
 from tests.kit.replica import Replica
@@ -178,7 +178,7 @@ def test_a_copy_is_verified_at_once_and_beside_writers(
         rules = 'replicate_rewrite_db = "living->copy"\nreplicate_do_db = "copy"\n' if is_rewritten else ""
         file.write_text(f'{rules}replicate_wild_ignore_table = "%.tool"\n{file.read_text()}')
         replica.change_master(source, *KEY, *change)
-        with beside(source, "living", writer(1), writer(2)):
+        with beside(source, "living", paced(1, RATE / 2), paced(2, RATE / 2)):
             replica.run("clone")
             wait_cloned(replica, 300)
             for _ in range(3):
