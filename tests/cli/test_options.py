@@ -18,13 +18,22 @@ from tests.cli.program import Program
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("0", 0.0), ("50", 50.0), ("1.5", 1.5), ("2m", 120.0), ("1h", 3600.0), ("3s", 3.0), (None, None)],
+    [
+        ("0", 0.0),
+        ("50", 50.0),
+        ("1.5", 1.5),
+        ("2m", 120.0),
+        ("1h", 3600.0),
+        ("3s", 3.0),
+        ("7d", 604800.0),
+        (None, None),
+    ],
 )
 def test_durations_are_seconds_or_have_their_unit(text: str | None, value: float | None) -> None:
     assert seconds(text, "--timeout") == value
 
 
-@pytest.mark.parametrize("text", ["", "m", "-1", "1d", "1 2", "nan", "inf", "1e30", "two"])
+@pytest.mark.parametrize("text", ["", "m", "-1", "1w", "1 2", "nan", "inf", "1e30", "two"])
 def test_a_duration_that_is_none_is_refused_by_its_options_name(text: str) -> None:
     with pytest.raises(UsageError, match="--timeout .*: write a number of seconds, like 50 or 2m"):
         seconds(text, "--timeout")
