@@ -50,7 +50,7 @@ def test_the_wheel_holds_the_migrations(names: set[str]) -> None:
 
 
 def test_the_wheel_holds_every_man_page_in_its_section(names: set[str]) -> None:
-    pages = [path.name for path in (ROOT / "man").iterdir()]
+    pages = [path.name for path in (ROOT / "man").glob("*.[0-9]")]
     assert "rplctl.1" in pages
     data = f"rplctl-{rplctl.__version__}.data/data/share/man"
     assert {f"{data}/man{page[-1]}/{page}" for page in pages} <= names
