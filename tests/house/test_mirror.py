@@ -18,6 +18,7 @@ TESTED_TOGETHER = {
     "cli/": "colour and plain values are seen in what a command prints",
     "command/": "commands are called as an operator calls them, several in one test",
     "commit/": "participants are one contract (test_participants); ids and recovery are seen where two phases are",
+    "data_source/": "what a log becomes shows models out of table maps and rows as JSON (test_walk)",
     "event/": "kernels and their parts are tested on whole logs, through scan, values, groups and payload",
     "handshake/": "sign-in and TLS are tested against a server, through the connection",
     "relay_log/": "file and header are tested through reader, writer and locate",

@@ -28,7 +28,7 @@ WALLS = {
     "typer": ("cli/",),
     "rich": ("cli/",),
     "click": (),
-    "pyspark": ("applier/",),
+    "pyspark": ("applier/", "data_source/"),
     "pymysql": ("handshake/", "source/", "target/"),
     "psycopg": ("target/",),
     "os.fsync": ("durable.py",),
@@ -42,6 +42,7 @@ BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|common|misc)($|_)", r
 ENTRY_POINTS = {
     *("rplctl.cli", "rplctl.__main__", "rplctl.receiver.__main__", "rplctl.applier.__main__"),
     *("rplctl.applier.spark.worker_daemon", "rplctl.applier.spark.make_class_archive"),  # begun by Spark, by session
+    "rplctl.data_source.pyspark_binlog",  # found by Spark
 }
 
 

@@ -31,7 +31,7 @@ def examples() -> list[Example]:
 def option_files() -> list[str]:
     """What the manual pages show of rplctl.toml."""
     blocks = [_plain(block[1]) for path in PAGES[1:] for block in _DISPLAY.finditer(path.read_text())]
-    return [block for block in blocks if re.match(r"\[channel|\w+ = ", block)]
+    return [block for block in blocks if re.match(r"\[channel|\w+ = ", block) and "spark" not in block]  # Python
 
 
 def _of(path: Path) -> Iterator[Example]:

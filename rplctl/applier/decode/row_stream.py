@@ -7,7 +7,7 @@ Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are expanded 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +31,7 @@ from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import COMPRESSED, PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import TableName
 from rplctl.target.base import no_such_table
 from rplctl.target.registry import DEFAULT_KIND, value_form
 
@@ -64,6 +65,7 @@ class EventRun:
     """Events as they lie in `data`; `lengths` count the checksum that `description` says each ends with.
 
     `has_more_than_rows`: a compressed transaction turned out to hold savepoints, statements or XA.
+    `origins`: of expanded ones, where in the log each event lies, or the compressed one that it came from.
     """
 
     data: ByteArray
@@ -72,6 +74,7 @@ class EventRun:
     types: npt.NDArray[np.uint8]
     description: FormatDescription
     has_more_than_rows: bool = False
+    origins: Ints | None = None
 
     def rows_events(self) -> RowsEvents:
         """Its rows events, found. Raises BinlogFormatError."""
@@ -82,7 +85,8 @@ class EventRun:
     def part(self, first: int, last: int) -> EventRun:
         """The events first..last (exclusive)."""
         own = slice(first, last)
-        return replace(self, starts=self.starts[own], lengths=self.lengths[own], types=self.types[own])
+        origins = None if self.origins is None else self.origins[own]
+        return replace(self, starts=self.starts[own], lengths=self.lengths[own], types=self.types[own], origins=origins)
 
     def event(self, number: int) -> bytes:
         start = int(self.starts[number])
@@ -94,8 +98,13 @@ class EventRun:
         return str(parse_header(self.event(number)).end_log_pos or "")
 
 
-def read_tables(run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND) -> Iterator[TableRows]:
-    """Per table that the run touches: its images. Raises BinlogFormatError, RplError 1146 and 1677."""
+def read_tables(
+    run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND, wanted: Collection[TableName] = ()
+) -> Iterator[TableRows]:
+    """Per table that the run touches, or of those that are `wanted`: its images.
+
+    Raises BinlogFormatError, RplError 1146 and 1677.
+    """
     is_map = run.types == EventType.TABLE_MAP
     is_rows = IS_ROWS[run.types]
     if not is_rows.any():
@@ -110,6 +119,8 @@ def read_tables(run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND
         tables.setdefault(key, []).append(int(number))
     for numbers in tables.values():
         table_map = maps[numbers[0]]
+        if wanted and (table_map.database, table_map.table) not in wanted:
+            continue
         model = model_of(table_map, catalog, target_kind)
         if model.is_sequence:
             continue  # MariaDB logs NEXTVAL as rows; the target has no such table
@@ -119,16 +130,25 @@ def read_tables(run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND
         yield TableRows(model, formats[: images.column_count], images, chosen, target_kind)
 
 
-def unknown_tables(run: EventRun, catalog: Catalog) -> list[tuple[str, str]]:
+def table_maps(run: EventRun) -> list[TableMap]:
+    """The run's, each different one once."""
+    return _distinct_maps(run, np.flatnonzero(run.types == EventType.TABLE_MAP))[0]
+
+
+def unknown_tables(run: EventRun, catalog: Catalog) -> list[TableName]:
     """Tables that the run's table maps name and the catalog lacks."""
-    maps, _ = _distinct_maps(run, np.flatnonzero(run.types == EventType.TABLE_MAP))
-    return sorted({(m.database, m.table) for m in maps} - catalog.tables.keys())
+    return sorted({(m.database, m.table) for m in table_maps(run)} - catalog.tables.keys())
 
 
-def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[tuple[str, str]]:
+def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[TableName]:
     """Tables that the whole events of data[start:end] are about; their checksums are not looked at."""
+    return unknown_tables(unverified_run(data, start, end, description), Catalog())
+
+
+def unverified_run(data: ByteArray, start: int, end: int, description: FormatDescription) -> EventRun:
+    """The whole events of data[start:end] as they lie."""
     offsets, types = event_offsets(data[start:end])
-    return unknown_tables(EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description), Catalog())
+    return EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description)
 
 
 def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
@@ -225,16 +245,14 @@ def run_of(events: Iterable[bytes], description: FormatDescription) -> EventRun:
 def _expanded(run: EventRun) -> EventRun:
     """A run whose compressed events are replaced by what they hold, in a buffer of its own and without checksums."""
     checksum_length = run.description.checksum_length
-    events = enumerate(_COMPRESSED_TYPES[run.types].tolist())
-    whole = run_of(
-        (
-            expand_event(run.event(number), run.description)
-            if is_compressed
-            else without_checksum(run.event(number), checksum_length)
-            for number, is_compressed in events
-        ),
-        run.description,
-    )
+    plain = [
+        expand_event(run.event(number), run.description)
+        if is_compressed
+        else without_checksum(run.event(number), checksum_length)
+        for number, is_compressed in enumerate(_COMPRESSED_TYPES[run.types].tolist())
+    ]
+    whole = run_of(plain, run.description)
+    whole = replace(whole, origins=run.starts[np.searchsorted(np.cumsum([*map(len, plain)]), whole.starts, "right")])
     if EventType.TRANSACTION_PAYLOAD not in run.types:
         return whole  # then the groups' kinds were told from their events
     queries = (whole.event(int(number)) for number in np.flatnonzero(whole.types == EventType.QUERY))

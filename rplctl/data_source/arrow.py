@@ -1,0 +1,209 @@
+"""Columns in Spark's types: typed rows as Arrow arrays, a column at a time, from the bytes of the log.
+
+    TINYINT … BIGINT           the next type that holds all of it; BIGINT UNSIGNED decimal(20,0)
+    BIT                        bigint; BIT(64) decimal(20,0)
+    DECIMAL                    decimal(p,s); string beyond 38 digits
+    DATE, DATETIME, TIMESTAMP  date, timestamp_ntz, timestamp (UTC)
+    TIME                       interval day to second: it passes 24 hours
+    CHAR … TEXT, ENUM, SET, JSON, UUID, INET4, INET6   string;   BINARY … BLOB, GEOMETRY, VECTOR   binary
+
+Invariant: a value is exact or an error. Dates that are none ('0000-00-00', '2024-02-00') have no place in Spark's
+types: an error, or NULL with option zero_dates=null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import types as sql
+
+from rplctl import mysql_errors as er
+from rplctl.errors import BinlogFormatError, RplError
+from rplctl.event.cells import Cells, cells_of, gather, has_large_cell, signed_cells, unsigned_cells
+from rplctl.event.charset import is_utf8
+from rplctl.event.column import ColumnFormat
+from rplctl.event.images import Images
+from rplctl.event.rows import Ints
+from rplctl.event.table_map import ColumnType as Wire
+from rplctl.event.text_matrix import TextSheet
+from rplctl.event.values import INTEGER_WIDTH, SHEETS, TEXT_OF_BYTES, decode_column
+from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+LARGEST_DECIMAL: Final = 38
+_UNSIGNED_64: Final = sql.DecimalType(20, 0)
+_WHOLE: Final = {8: sql.ByteType(), 16: sql.ShortType(), 32: sql.IntegerType(), 64: sql.LongType()}
+_PLAIN: Final[dict[str, sql.DataType]] = {
+    "float": sql.FloatType(),
+    "double": sql.DoubleType(),
+    "year": sql.ShortType(),
+    "date": sql.DateType(),
+    "datetime": sql.TimestampNTZType(),
+    "timestamp": sql.TimestampType(),
+    "time": sql.DayTimeIntervalType(),
+}
+_BYTES: Final = BINARY_TYPES | GEOMETRY_TYPES | {"vector"}
+_PADDED: Final = frozenset({Wire.STRING})  # BINARY(n): zeros at its end are not logged
+_AS_LOGGED: Final = frozenset(
+    {Wire.VARCHAR, Wire.VAR_STRING, Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB}
+)
+
+
+def spark_type(column: Column) -> sql.DataType:
+    if column.is_unsigned_64:
+        return _UNSIGNED_64
+    if column.type in INTEGER_BITS:
+        bits = INTEGER_BITS[column.type] + column.unsigned
+        return _WHOLE[next(size for size in _WHOLE if bits <= size)]
+    if column.type == "bit":
+        return sql.LongType()
+    if column.type == "decimal":
+        precision = column.length or 10
+        return sql.DecimalType(precision, column.scale or 0) if precision <= LARGEST_DECIMAL else sql.StringType()
+    if column.type in _BYTES:
+        return sql.BinaryType()
+    return _PLAIN.get(column.type, sql.StringType())
+
+
+def column_array(  # noqa: PLR0913 - which cells, and how they are read
+    images: Images, rows: Ints, number: int, fmt: ColumnFormat, column: Column, wanted: pa.DataType, *, zero_null: bool
+) -> pa.Array:
+    """Column `number` of the images `rows` (-1: none) as an Arrow array of the type `wanted`.
+
+    Raises BinlogFormatError, RplError 1292 for a date that is none.
+    """
+    cells, kind = cells_of(images, rows, number), fmt.real_type
+    if not len(cells):
+        return pa.nulls(len(rows), wanted)
+    if kind in INTEGER_WIDTH:
+        values = unsigned_cells(cells) if fmt.unsigned else signed_cells(cells, INTEGER_WIDTH[Wire(kind)])
+        return _numbers(values, cells).cast(wanted)
+    if kind == Wire.BIT:
+        return _numbers(unsigned_cells(cells, big_endian=True), cells).cast(wanted)
+    if kind in (Wire.FLOAT, Wire.DOUBLE):
+        raw = unsigned_cells(cells)
+        floats: npt.NDArray[Any] = (
+            raw.astype(np.uint32).view(np.float32) if kind == Wire.FLOAT else raw.view(np.float64)
+        )
+        if not np.isfinite(floats).all():
+            raise BinlogFormatError("A FLOAT or DOUBLE that is no number", errno=er.SLAVE_CORRUPT_EVENT)
+        return _numbers(floats, cells).cast(wanted)
+    if kind in SHEETS and column.type != "time":
+        return _printed(SHEETS[kind](cells, fmt), cells, column, wanted, zero_null=zero_null)
+    if _lies_as_it_is(fmt, cells, images, number):
+        buffer, offsets = gather(cells)
+        found = _strings(buffer, offsets, cells, wanted)
+        if found is not None:
+            return found
+    decoded = decode_column(images, rows, number, fmt)
+    if column.type == "time":
+        return pa.array([None if text is None else _microseconds(text) for text in decoded], pa.int64()).cast(wanted)
+    return pa.array(decoded, wanted)
+
+
+def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
+    """Bytes or UTF-8 that need no reading."""
+    if fmt.sql_type in TEXT_OF_BYTES or has_large_cell(cells):
+        return False
+    if fmt.charset is None or fmt.charset == "binary":
+        return fmt.real_type in _AS_LOGGED | {Wire.GEOMETRY, Wire.VECTOR}
+    return is_utf8(fmt.charset) and fmt.real_type in _AS_LOGGED | _PADDED
+
+
+def _numbers(values: npt.NDArray[Any], cells: Cells) -> pa.Array:
+    if len(cells) == cells.total:
+        return pa.array(values)
+    everything, is_null = np.zeros(cells.total, values.dtype), np.ones(cells.total, np.bool_)
+    everything[cells.valid], is_null[cells.valid] = values, False
+    return pa.array(everything, mask=is_null)
+
+
+def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted: pa.DataType) -> pa.Array | None:
+    """None where they are no UTF-8, or too many bytes for offsets of 32 bits."""
+    if int(offsets[-1]) >= 1 << 31:
+        return None
+    lengths = np.zeros(cells.total + 1, np.int32)
+    lengths[1:][cells.valid] = np.diff(offsets)
+    places = np.cumsum(lengths, dtype=np.int32)
+    valid = None
+    if len(cells) < cells.total:
+        bits = np.zeros(cells.total, np.bool_)
+        bits[cells.valid] = True
+        valid = pa.py_buffer(np.packbits(bits, bitorder="little"))
+    array = pa.Array.from_buffers(wanted, cells.total, [valid, pa.py_buffer(places), pa.py_buffer(buffer)])
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return None
+    return array
+
+
+def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType, *, zero_null: bool) -> pa.Array:
+    """What the server prints, read by Arrow."""
+    raw, starts, lengths = sheet.spans()
+    count, width = sheet.sheet.shape
+    if sheet.first.any():
+        printed = Cells(np.ascontiguousarray(raw), starts, lengths, cells.images, cells.valid, cells.total)
+        buffer, offsets = gather(printed)
+    else:
+        buffer, offsets = np.ascontiguousarray(raw), np.arange(count + 1, dtype=np.int64) * width
+    if column.type in ("date", "datetime", "timestamp"):
+        is_zero = _is_no_date(sheet)
+        if is_zero.any() and not zero_null:
+            raise _no_date(column, sheet, int(np.flatnonzero(is_zero)[0]))
+        if is_zero.any():
+            stays = np.flatnonzero(~is_zero)
+            kept = TextSheet(np.ascontiguousarray(sheet.sheet[stays]), sheet.first[stays])
+            if not len(stays):
+                return pa.nulls(cells.total, wanted)
+            own = Cells(cells.data, cells.starts[stays], cells.lengths[stays], cells.images[stays],
+                        cells.valid[stays], cells.total)  # fmt: skip
+            return _printed(kept, own, column, wanted, zero_null=False)
+    texts = _strings(buffer, offsets, cells, pa.string())
+    if texts is None:
+        raise BinlogFormatError(f"column `{column.name}`: too many bytes for one piece", errno=er.SLAVE_CORRUPT_EVENT)
+    if pa.types.is_string(wanted):
+        return texts
+    try:
+        if pa.types.is_timestamp(wanted):
+            return texts.cast(pa.timestamp("us")).cast(wanted)
+        return texts.cast(wanted)
+    except pa.ArrowInvalid as error:  # 31 February, with ALLOW_INVALID_DATES
+        raise RplError(
+            f"column `{column.name}`: {error}", errno=er.TRUNCATED_WRONG_VALUE, hint="option zero_dates=null"
+        ) from error
+
+
+def _is_no_date(sheet: TextSheet) -> npt.NDArray[np.bool_]:
+    """Year 0, month 0, day 0, or a day that its month has not."""
+    digits = sheet.sheet[:, :10].astype(np.int64) - ord("0")
+    year = digits[:, 0] * 1000 + digits[:, 1] * 100 + digits[:, 2] * 10 + digits[:, 3]
+    month, day = digits[:, 5] * 10 + digits[:, 6], digits[:, 8] * 10 + digits[:, 9]
+    is_none: npt.NDArray[np.bool_] = (year == 0) | (month == 0) | (day == 0)
+    late = np.flatnonzero((day > 28) & ~is_none)
+    if len(late):
+        months = (year[late] - 1970).astype("datetime64[Y]").astype("datetime64[M]") + (month[late] - 1)
+        days = ((months + 1).astype("datetime64[D]") - months.astype("datetime64[D]")).astype(np.int64)
+        is_none[late] = day[late] > days
+    return is_none
+
+
+def _no_date(column: Column, sheet: TextSheet, number: int) -> RplError:
+    text = sheet.sheet[number].tobytes().decode("ascii")
+    return RplError(
+        f"Incorrect {column.type} value: '{text}' for column `{column.name}`: Spark has no such date",
+        errno=er.TRUNCATED_WRONG_VALUE,
+        hint="option zero_dates=null; or read without option table: JSON has it as it is",
+    )
+
+
+def _microseconds(text: str) -> int:
+    """'-838:59:59.000001' → its length."""
+    hours, minutes, seconds = text.lstrip("-").split(":")
+    whole, _, fraction = seconds.partition(".")
+    size = (int(hours) * 3600 + int(minutes) * 60 + int(whole)) * 1_000_000 + int(fraction.ljust(6, "0") or 0)
+    return -size if text.startswith("-") else size

@@ -1,0 +1,272 @@
+"""A piece → its changes, table by table: which rows, by which event, of which transaction; statements besides.
+
+Invariant: (log, position of the event, number of the row in it) is a change's own and the same however the logs are
+cut. A compressed transaction is one event: its rows are counted through. What was undone by ROLLBACK TO a savepoint is
+left out, unless its table's engine cannot undo (manual: Rollback Failure for Nontransactional Tables).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from rplctl import mysql_errors as er
+from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, table_maps
+from rplctl.data_source.logged_model import logged_model
+from rplctl.data_source.piece import Piece
+from rplctl.data_source.walk import WORDS, gtid_texts
+from rplctl.errors import RplError, SourceError
+from rplctl.event.events import parse_execute_load, parse_query
+from rplctl.event.gtid_arrays import unsigned
+from rplctl.event.header import parse_header
+from rplctl.event.images import NOT_IN_IMAGE, Images
+from rplctl.event.jit import ByteArray
+from rplctl.event.query import Query
+from rplctl.event.rows import Ints
+from rplctl.event.scan import scan_groups
+from rplctl.event.types import EventType
+from rplctl.mask import masked
+from rplctl.position import BinlogPosition
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import DropDatabase, DropTable, TableName, TruncateTable, tables_of
+
+OPS: Final = ("", "insert", "update", "delete")
+_CANNOT_UNDO: Final = frozenset({"MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM", "BLACKHOLE"})
+_SAVEPOINT: Final = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+_ROLLBACK_TO: Final = re.compile(
+    r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL
+)
+_ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """n changes of one table in the order of the log. `rows`: their images; per change: `position` of its event,
+    `number` in it, `time` in seconds since 1970, `transaction`: number in the piece's `Transactions`.
+    """
+
+    rows: TableRows
+    position: Ints
+    number: Ints
+    time: Ints
+    transaction: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`kind`: ddl, truncate, drop, or statement for one that changes rows. `table`: '' where it names several."""
+
+    kind: str
+    database: str
+    table: str
+    text: str
+    position: int
+    time: int
+    transaction: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """`end`: places behind them in the log `end_log`."""
+
+    gtid: list[str]
+    end_log: str
+    end: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    tables: list[TableChanges]
+    statements: list[Statement]
+    transactions: Transactions
+
+
+def changes_of(piece: Piece, tables: Collection[TableName] = ()) -> Changes:
+    """`tables`: those that are asked for, () for all. Raises SourceError, BinlogFormatError, RplError."""
+    try:
+        data = np.memmap(piece.path, np.uint8, "r")
+    except OSError as error:
+        raise SourceError(
+            f"{piece.path}: {error.strerror}",
+            errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
+            hint="every executor must see the logs under this path, and nobody may purge them meanwhile",
+        ) from error
+    try:
+        return _changes(piece, data, tables)
+    except RplError as error:
+        error.position = error.position or f"{piece.log_name}:{piece.start}"
+        raise
+
+
+def _changes(piece: Piece, data: ByteArray, tables: Collection[TableName]) -> Changes:
+    run = read_run(data, piece.start, piece.end, piece.description, piece.table_maps)
+    starts, transactions = _transactions(piece, data)
+    counts_through = run.origins is not None and len(np.unique(run.origins)) < len(run.origins)
+    wanted = () if counts_through else tables
+    found = [
+        _table_changes(rows, run, starts) for rows in read_tables(run, _catalog(piece, run, wanted), wanted=wanted)
+    ]
+    if counts_through:
+        found = [part for part in _counted_through(found) if not tables or _name(part.rows) in tables]
+    if piece.is_mixed or run.has_more_than_rows:
+        undone = _undone(run)
+        found = [_without(part, undone) for part in found] if undone else found
+        return Changes(found, list(_statements(run, starts, tables)), transactions)
+    return Changes(found, [], transactions)
+
+
+def _name(rows: TableRows) -> TableName:
+    return rows.model.database, rows.model.name
+
+
+def _catalog(piece: Piece, run: EventRun, tables: Collection[TableName]) -> Catalog:
+    """The models that were in force, and those that table maps tell by themselves."""
+    known = {(model.database, model.name): model for model in piece.models}
+    for table_map in table_maps(run):
+        name = table_map.database, table_map.table
+        if name not in known and (not tables or name in tables):
+            known[name] = logged_model(table_map)
+    return Catalog(known)
+
+
+def _transactions(piece: Piece, data: ByteArray) -> tuple[Ints, Transactions]:
+    """Where each begins, and what they are."""
+    if (whole := piece.transaction) is not None:
+        return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]))
+    at = BinlogPosition(piece.log_name, piece.start)
+    scan = scan_groups(data[: piece.end], piece.start, at, piece.end - piece.start, piece.description)
+    return scan.start, Transactions(gtid_texts(data, scan, np.arange(len(scan))), piece.log_name, scan.end)
+
+
+def _origins(run: EventRun, event_starts: Ints) -> Ints:
+    if run.origins is None:
+        return event_starts
+    found: Ints = run.origins[np.searchsorted(run.starts, event_starts)]
+    return found
+
+
+def _table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
+    rows = replace(rows, images=_without_lone_diffs(rows.images))
+    event = rows.images.event_of_change
+    number = np.arange(len(event)) - np.searchsorted(event, event)  # each event's changes stand together
+    own = rows.events.event_start
+    time = unsigned(run.data, own, 4)[event]
+    position = _origins(run, own)[event]
+    return TableChanges(rows, position, number, time, np.searchsorted(starts, position, "right") - 1)
+
+
+def _without_lone_diffs(images: Images) -> Images:
+    """A change of a document whose earlier text is not in the log (partial JSON with MINIMAL images) is no value: the
+    column counts as one that the image does not hold.
+    """
+    if not images.is_diff.any():
+        return images
+    image, column = np.nonzero(images.is_diff)
+    base = images.before_of_image[image]
+    is_lone = (base < 0) | (images.cell_start[base, column] < 0)
+    starts, is_diff = images.cell_start.copy(), images.is_diff.copy()
+    starts[image[is_lone], column[is_lone]] = NOT_IN_IMAGE
+    is_diff[image[is_lone], column[is_lone]] = False
+    return replace(images, cell_start=starts, is_diff=is_diff)
+
+
+def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
+    """Rows of events that were one: numbered in the order of those, over all tables."""
+    if not parts:
+        return parts
+    event = np.concatenate([part.rows.events.event_start[part.rows.images.event_of_change] for part in parts])
+    number = np.concatenate([part.number for part in parts])
+    position = np.concatenate([part.position for part in parts])
+    order = np.lexsort((number, event))
+    position = position[order]  # ascending, as the events are
+    through = np.empty(len(order), np.int64)
+    through[order] = np.arange(len(order)) - np.searchsorted(position, position)
+    cuts = np.cumsum([len(part.number) for part in parts])[:-1]
+    return [replace(part, number=own) for part, own in zip(parts, np.split(through, cuts), strict=True)]
+
+
+def _undone(run: EventRun) -> list[tuple[int, int]]:
+    """Where in the run lie the events that a ROLLBACK TO undid."""
+    savepoints: dict[str, int] = {}
+    found = []
+    for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
+        query = parse_query(run.event(number), run.description)
+        text = query.sql_bytes.decode("utf-8", "replace").strip()
+        at = int(run.starts[number])
+        if match := _ROLLBACK_TO.match(text):
+            found.append((savepoints.get(_folded(match[1]), 0), at))
+        elif match := _SAVEPOINT.match(text):
+            savepoints[_folded(match[1])] = at
+    return found
+
+
+def _folded(name: str) -> str:
+    return name.strip("`").replace("``", "`").casefold()
+
+
+def _without(part: TableChanges, undone: list[tuple[int, int]]) -> TableChanges:
+    if part.rows.model.engine.upper() in _CANNOT_UNDO:
+        return part
+    event = part.rows.events.event_start[part.rows.images.event_of_change]
+    stays = np.ones(len(event), np.bool_)
+    for first, last in undone:
+        stays &= (event < first) | (event > last)
+    return part if stays.all() else chosen(part, np.flatnonzero(stays))
+
+
+def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
+    """Some of its changes."""
+    images = part.rows.images
+    images = replace(
+        images,
+        ops=images.ops[numbers],
+        before=images.before[numbers],
+        after=images.after[numbers],
+        event_of_change=images.event_of_change[numbers],
+    )
+    return TableChanges(
+        replace(part.rows, images=images),
+        part.position[numbers],
+        part.number[numbers],
+        part.time[numbers],
+        part.transaction[numbers],
+    )
+
+
+def _statements(run: EventRun, starts: Ints, tables: Collection[TableName]) -> Iterator[Statement]:
+    for number in np.flatnonzero(np.isin(run.types, (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY))).tolist():
+        event = run.event(number)
+        if run.types[number] == EventType.QUERY:
+            query = parse_query(event, run.description)
+        else:
+            query = parse_execute_load(event, run.description).query
+        if WORDS.match(query.sql_bytes.decode("latin-1").strip()):
+            continue
+        kind, names = _kind(query, run)
+        if tables and not any(name in tables for name in names):
+            continue
+        position = int(_origins(run, run.starts[number : number + 1])[0])
+        transaction = int(np.searchsorted(starts, position, "right")) - 1
+        table = names[0][1] if len(names) == 1 else ""
+        database = names[0][0] if len(names) == 1 else query.database
+        yield Statement(kind, database, table, masked(query.sql), position, parse_header(event).timestamp, transaction)
+
+
+def _kind(query: Query, run: EventRun) -> tuple[str, list[TableName]]:
+    """And the tables it names."""
+    if _ROW_STATEMENT.match(query.sql_bytes.decode("latin-1")):
+        return "statement", []
+    try:
+        actions = parse_ddl(query.sql, query.database, ddl_context(query, run.description, lower_case_table_names=0))
+    except RplError:
+        return "ddl", []
+    names = [name for action in actions for name in tables_of(action)]
+    if any(isinstance(action, DropTable | DropDatabase) for action in actions):
+        return "drop", names
+    return "truncate" if any(isinstance(action, TruncateTable) for action in actions) else "ddl", names

@@ -1,0 +1,42 @@
+"""Rows as JSON: what tables of any shape have in common.
+
+Integers and floats are numbers, bytes base64 (as Spark's `from_json` reads BINARY), all else the text that the server
+prints. A column that the image does not hold is left out; NULL is null.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rplctl.applier.decode.row_stream import TableRows
+from rplctl.event.images import NOT_IN_IMAGE
+from rplctl.event.rows import Ints
+from rplctl.event.values import decode_column
+
+
+def dict_rows(rows: TableRows, images: Ints) -> Iterator[dict[str, Any] | None]:
+    """Of each image number; None for -1."""
+    names = [column.name for column in rows.model.columns[: len(rows.formats)]]
+    columns = [decode_column(rows.images, images, number, fmt) for number, fmt in enumerate(rows.formats)]
+    held = rows.images.cell_start[images] != NOT_IN_IMAGE
+    is_full = bool(held.all())
+    for number, values in enumerate(zip(*columns, strict=True)):
+        if images[number] < 0:
+            yield None
+        elif is_full:
+            yield dict(zip(names, values, strict=True))
+        else:
+            yield {names[column]: values[column] for column in np.flatnonzero(held[number]).tolist()}
+
+
+def json_text(row: dict[str, Any] | None) -> str | None:
+    return None if row is None else json.dumps(row, ensure_ascii=False, default=_bytes, separators=(",", ":"))
+
+
+def _bytes(value: Any) -> str:
+    return base64.b64encode(value).decode("ascii")

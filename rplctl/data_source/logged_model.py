@@ -1,0 +1,77 @@
+"""A table's model out of its table map alone, for a table whose CREATE TABLE nobody has.
+
+Invariant: nothing is guessed. MySQL logs signedness and charsets, and names with binlog_row_metadata=FULL; MariaDB logs
+them with MINIMAL and FULL only. Columns without names are @1, @2, …, as the dump tools of both call them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rplctl import mysql_errors as er
+from rplctl.errors import RplError
+from rplctl.event.column import column_formats, fraction_digits
+from rplctl.event.table_map import ColumnType as Wire
+from rplctl.event.table_map import TableMap
+from rplctl.schema.model import Column, TableModel
+
+_TYPES: Final[dict[int, str]] = {
+    Wire.TINY: "tinyint",
+    Wire.SHORT: "smallint",
+    Wire.INT24: "mediumint",
+    Wire.LONG: "int",
+    Wire.LONGLONG: "bigint",
+    Wire.FLOAT: "float",
+    Wire.DOUBLE: "double",
+    Wire.NEWDECIMAL: "decimal",
+    Wire.BIT: "bit",
+    Wire.YEAR: "year",
+    Wire.DATE: "date",
+    Wire.NEWDATE: "date",
+    Wire.TIME: "time",
+    Wire.TIME2: "time",
+    Wire.DATETIME: "datetime",
+    Wire.DATETIME2: "datetime",
+    Wire.TIMESTAMP: "timestamp",
+    Wire.TIMESTAMP2: "timestamp",
+    Wire.ENUM: "enum",
+    Wire.SET: "set",
+    Wire.JSON: "json",
+    Wire.GEOMETRY: "geometry",
+    Wire.VECTOR: "vector",
+}
+_TEXT: Final[dict[int, tuple[str, str]]] = {  # as bytes, as characters
+    Wire.STRING: ("binary", "char"),
+    Wire.VARCHAR: ("varbinary", "varchar"),
+    Wire.VAR_STRING: ("varbinary", "varchar"),
+    Wire.VARCHAR_COMPRESSED: ("varbinary", "varchar"),
+}
+_LARGE: Final = ("longblob", "longtext")
+
+
+def logged_model(table_map: TableMap) -> TableModel:
+    """Raises RplError 1146 where the source logged too little."""
+    name = f"{table_map.database}.{table_map.table}"
+    if table_map.unsigned is None:
+        raise RplError(
+            f"Table '{name}': its CREATE TABLE is not in the logs that are read, and its row events do not say "
+            "what its columns are",
+            errno=er.NO_SUCH_TABLE,
+            hint="option schema_file: `mysqldump --no-data` of where the logs begin; or binlog_row_metadata=FULL on "
+            "the source",
+        )
+    names = table_map.column_names or [f"@{number}" for number in range(1, table_map.column_count + 1)]
+    columns = []
+    for column_name, fmt in zip(names, column_formats(table_map), strict=True):
+        kind, length, scale = fmt.real_type, None, None
+        is_text = fmt.charset is not None and fmt.charset != "binary"
+        word = _TYPES.get(kind) or _TEXT.get(kind, _LARGE)[is_text]
+        if kind == Wire.NEWDECIMAL:
+            length, scale = fmt.metadata >> 8, fmt.metadata & 0xFF
+        elif kind == Wire.BIT:
+            length = (fmt.metadata >> 8) * 8 + (fmt.metadata & 0xFF)
+        elif word in ("time", "datetime", "timestamp"):
+            length = fraction_digits(fmt)
+        charset = fmt.charset if is_text else None
+        columns.append(Column(column_name, word, length, scale, fmt.unsigned, charset=charset, labels=fmt.labels or ()))
+    return TableModel(table_map.database, table_map.table, tuple(columns))

@@ -1,0 +1,35 @@
+"""What one task reads: whole events of one log file, and all that it has to know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rplctl.event.format_description import FormatDescription
+from rplctl.position import BinlogPosition
+from rplctl.schema.model import TableModel
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """`end`: the place behind it, where a replica that has it stands."""
+
+    gtid: str
+    end: BinlogPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The bytes start to end of the file. `models`: of its tables as they are there. `table_maps`: offsets of those in
+    force at `start`. `transaction`: the one that all of it belongs to, where that begins or ends elsewhere (a part of a
+    large one, XA); else the piece holds whole ones. `is_mixed`: statements or savepoints may stand between the rows.
+    """
+
+    path: str
+    log_name: str
+    start: int
+    end: int
+    description: FormatDescription
+    models: tuple[TableModel, ...]
+    table_maps: tuple[int, ...] = ()
+    transaction: Transaction | None = None
+    is_mixed: bool = False

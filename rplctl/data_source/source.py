@@ -1,0 +1,370 @@
+"""What Spark calls: `spark.read.format("binlog").option("path", …)`, and `readStream`.
+
+With option table the rows are structs of its columns; without it they are JSON, of all tables:
+
+    op            insert, update, delete; ddl, truncate, drop; statement: one that changed rows without logging them
+    log, pos      where its event begins;  row_number  which row of that event
+    gtid          of its transaction ('' without);  end_log, end_pos  the place behind its transaction
+    ts            when the statement began on the source
+    database, table   (without option table)
+    before, after     the row; null where there is none.  is_partial  an image lacks columns (binlog_row_image)
+    statement     the text of DDL
+
+An offset of a stream is {"log", "pos"}, a transaction's end: what it has told is told once, whatever is killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import datasource as api
+from pyspark.sql import types as sql
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from rplctl.applier.decode.row_stream import TableRows
+from rplctl.data_source.arrow import column_array, spark_type
+from rplctl.data_source.changes import OPS, Changes, TableChanges, changes_of
+from rplctl.data_source.json_rows import dict_rows, json_text
+from rplctl.data_source.options import Options
+from rplctl.data_source.piece import Piece
+from rplctl.data_source.walk import Walk
+from rplctl.errors import RplError, UsageError
+from rplctl.event.images import NOT_IN_IMAGE
+from rplctl.event.rows import Ints
+from rplctl.position import BinlogPosition
+from rplctl.schema.model import Column, TableModel
+from rplctl.schema.statement import TableName
+
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # Spark 4.1: such a query is one batch
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        pass
+
+
+_HEAD: Final = [
+    sql.StructField("op", sql.StringType(), nullable=False),
+    sql.StructField("log", sql.StringType(), nullable=False),
+    sql.StructField("pos", sql.LongType(), nullable=False),
+    sql.StructField("row_number", sql.LongType(), nullable=False),
+    sql.StructField("gtid", sql.StringType(), nullable=False),
+    sql.StructField("end_log", sql.StringType(), nullable=False),
+    sql.StructField("end_pos", sql.LongType(), nullable=False),
+    sql.StructField("ts", sql.TimestampType(), nullable=False),
+    sql.StructField("database", sql.StringType()),
+    sql.StructField("table", sql.StringType()),
+]
+_TAIL: Final = [sql.StructField("is_partial", sql.BooleanType()), sql.StructField("statement", sql.StringType())]
+_BATCH_ROWS: Final = 100_000
+_NEVER: Final = object()
+
+
+class BinlogError(Exception):
+    """An RplError as one text: all that Spark passes on of an error."""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except RplError as error:
+        number, at = f"[{error.errno}] " if error.errno else "", f" (at {error.position})" if error.position else ""
+        hint = f"; {error.hint}" if error.hint else ""
+        raise BinlogError(f"{number}{error.message}{at}{hint}") from error
+
+
+class BinlogDataSource(api.DataSource):
+    """Options: see options.py and man rplctl-dataframe(7)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "binlog"
+
+    def schema(self) -> sql.StructType:
+        """Raises BinlogError."""
+        with _told():
+            return self._schema(Options.parse(self.options))
+
+    @staticmethod
+    def _schema(options: Options) -> sql.StructType:
+        row: sql.DataType = sql.StringType()
+        if options.table is not None:
+            walk = Walk(options)
+            walk.to()
+            if not walk.versions:
+                raise UsageError(
+                    f"the logs of {options.path} say nothing of a table {'.'.join(options.table)}",
+                    hint="names are case-sensitive here; option schema_file: `mysqldump --no-data` of the source",
+                )
+            row = _struct(list(walk.versions))
+        rows = [sql.StructField("before", row), sql.StructField("after", row)]
+        return sql.StructType([*_HEAD, *rows, *_TAIL])
+
+    def reader(self, schema: sql.StructType) -> api.DataSourceReader:
+        with _told():
+            return BinlogReader(Options.parse(self.options), schema)
+
+    def streamReader(self, schema: sql.StructType) -> api.DataSourceStreamReader:
+        with _told():
+            return BinlogStreamReader(Options.parse(self.options), schema)
+
+
+class _Reads:
+    """What a batch and a stream have in common: the tasks' part."""
+
+    def __init__(self, options: Options, schema: sql.StructType) -> None:
+        self._options, self._schema = options, schema
+        self._tables: frozenset[TableName] = frozenset(filter(None, [options.table]))
+
+    def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        for piece in partition.value:
+            with _told():
+                batches = self._batches(piece, schema)
+            yield from batches
+
+    def _batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        found = changes_of(piece, self._tables)
+        row = _typed_rows if self._options.table else _json_rows
+        batches = [
+            _batch(piece, found, part, slice(first, first + _BATCH_ROWS), schema, self._options, row)
+            for part in found.tables
+            for first in range(0, len(part.number), _BATCH_ROWS)
+        ]
+        if found.statements:
+            batches.append(_statement_batch(piece, found, schema))
+        return _in_order(batches) if len(found.tables) + bool(found.statements) > 1 else iter(batches)
+
+    def _partitions(self, pieces: Sequence[Piece]) -> list[api.InputPartition]:
+        """Small pieces together; at least one partition, or Spark makes up its own."""
+        shares: list[list[Piece]] = [[]]
+        size = 0
+        for piece in pieces:
+            if size and size + piece.end - piece.start > self._options.partition_bytes:
+                shares.append([])
+                size = 0
+            shares[-1].append(piece)
+            size += piece.end - piece.start
+        return [api.InputPartition(tuple(share)) for share in shares]
+
+
+class BinlogReader(_Reads, api.DataSourceReader):
+    def pushFilters(self, filters: list[api.Filter]) -> Iterator[api.Filter]:
+        """Only hints of what need not be read; Spark looks at every row again."""
+        databases: set[str] | None = None
+        tables: set[str] | None = None
+        for given in filters:
+            values = _values(given)
+            if given.__class__ in (api.EqualTo, api.In) and values:
+                if given.attribute == ("database",):
+                    databases = values
+                elif given.attribute == ("table",):
+                    tables = values
+            yield given
+        if databases and tables and self._options.table is None:
+            self._tables = frozenset((database, table) for database in databases for table in tables)
+        self._options = _within(self._options, filters)
+
+    def partitions(self) -> Sequence[api.InputPartition]:
+        with _told():
+            return self._partitions(Walk(self._options, self._tables).to())
+
+
+class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """`_walks`: at each offset that was named, so that nothing is walked twice."""
+
+    def __init__(self, options: Options, schema: sql.StructType) -> None:
+        super().__init__(options, schema)
+        self._end: BinlogPosition | None = None  # of what is there now, for a query that ends then
+        self._walks: dict[BinlogPosition, Walk] = {}
+        self._pieces: dict[tuple[BinlogPosition, BinlogPosition], list[Piece]] = {}
+
+    def initialOffset(self) -> dict[str, Any]:
+        with _told():
+            walk = Walk(self._options)
+        self._walks[walk.place] = walk
+        return _offset(walk.place)
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
+        """Spark before 4.2 names no start: then all that is there is next."""
+        begun = _place(start) if start else (max(self._walks, key=BinlogPosition.order_key) if self._walks else None)
+        with _told():
+            walk = (self._at(begun) if begun else Walk(self._options)).copy()
+            came_from = walk.place
+            pieces = walk.to(self._end, self._options.max_bytes_per_trigger)
+        self._walks[walk.place] = walk
+        self._pieces[came_from, walk.place] = pieces
+        return _offset(walk.place)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        with _told():
+            walk = Walk(self._options)
+            walk.to()
+        self._end = walk.place
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[api.InputPartition]:
+        bounds = _place(start), _place(end)
+        pieces = self._pieces.pop(bounds, None)
+        if pieces is None:
+            with _told():
+                walk = self._at(bounds[0]).copy()
+                pieces = walk.to(bounds[1])
+            self._walks[walk.place] = walk
+        return self._partitions(pieces)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        place = _place(end)
+        self._walks = {at: walk for at, walk in self._walks.items() if not at.is_before(place)}
+        self._pieces = {bounds: found for bounds, found in self._pieces.items() if not bounds[0].is_before(place)}
+
+    def _at(self, place: BinlogPosition) -> Walk:
+        if place not in self._walks:
+            walk = Walk(self._options)
+            walk.to(place)
+            if walk.place != place:
+                raise UsageError(
+                    f"the stream goes on at {place}, which the logs of {self._options.path} do not have: "
+                    f"{walk.place} is the last before",
+                    hint="they were purged or are another source's: begin a new checkpoint",
+                )
+            self._walks[place] = walk
+        return self._walks[place]
+
+
+def _offset(place: BinlogPosition) -> dict[str, Any]:
+    return {"log": place.log_name, "pos": place.log_pos}
+
+
+def _place(offset: dict[str, Any]) -> BinlogPosition:
+    return BinlogPosition(offset["log"], offset["pos"])
+
+
+def _values(given: api.Filter) -> set[str]:
+    value = getattr(given, "value", _NEVER)
+    return set(value) if isinstance(value, list | tuple) else {value} if isinstance(value, str) else set()
+
+
+def _within(options: Options, filters: Sequence[api.Filter]) -> Options:
+    """Times that a filter on ts leaves: of a transaction's begin, which may be earlier than its rows are."""
+    for given in filters:
+        value = getattr(given, "value", None)
+        if getattr(given, "attribute", None) != ("ts",) or not isinstance(value, datetime):
+            continue
+        at = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        if isinstance(given, api.LessThan | api.LessThanOrEqual | api.EqualTo):
+            end = at + 1  # whole seconds
+            options = replace(options, end_time=min(end, options.end_time or end))
+    return options
+
+
+def _struct(versions: Sequence[TableModel]) -> sql.StructType:
+    """The last definition's columns, then those that only earlier ones had."""
+    columns: dict[str, Column] = {}
+    for model in reversed(versions):
+        for column in model.columns:
+            columns.setdefault(column.name, column)
+    return sql.StructType([sql.StructField(name, spark_type(column)) for name, column in columns.items()])
+
+
+def _batch(  # noqa: PLR0913 - what a batch is made of
+    piece: Piece, found: Changes, part: TableChanges, of: slice, schema: pa.Schema, options: Options, row: Any
+) -> pa.RecordBatch:
+    images, rows, transaction = part.rows.images, part.rows, part.transaction[of]
+    count = len(transaction)
+    partial = np.zeros(count, np.bool_)
+    for numbers in (images.before[of], images.after[of]):
+        partial |= (numbers >= 0) & (images.cell_start[numbers] == NOT_IN_IMAGE).any(axis=1)
+    log, end_log = pa.scalar(piece.log_name), pa.scalar(found.transactions.end_log)
+    before, after = row(rows, images.before[of], schema, options), row(rows, images.after[of], schema, options)
+    model = rows.model
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(OPS).take(pa.array(images.ops[of])),
+            pa.repeat(log, count),
+            pa.array(part.position[of]),
+            pa.array(part.number[of]),
+            pa.array(found.transactions.gtid, pa.string()).take(pa.array(transaction)),
+            pa.repeat(end_log, count),
+            pa.array(found.transactions.end[transaction]),
+            pa.array(part.time[of] * 1_000_000).cast(pa.timestamp("us", "UTC")),
+            pa.repeat(pa.scalar(model.database), count),
+            pa.repeat(pa.scalar(model.name), count),
+            before,
+            after,
+            pa.array(partial),
+            pa.nulls(count, pa.string()),
+        ],
+        schema=schema,
+    )
+
+
+def _json_rows(rows: TableRows, images: Ints, _schema: pa.Schema, _options: Options) -> pa.Array:
+    return pa.array([json_text(row) for row in dict_rows(rows, images)], pa.string())
+
+
+def _typed_rows(rows: TableRows, images: Ints, schema: pa.Schema, options: Options) -> pa.Array:
+    wanted = schema.field("after").type
+    own = {column.name: number for number, column in enumerate(rows.model.columns)}
+    if unknown := own.keys() - {field.name for field in wanted}:
+        raise RplError(
+            f"table {rows.model.qualified_name} has got columns since the query began: {', '.join(sorted(unknown))}",
+            hint="begin the query again: it goes on where it was, with them",
+        )
+    arrays = []
+    for field in wanted:
+        number = own.get(field.name)
+        if number is None or number >= len(rows.formats):
+            arrays.append(pa.nulls(len(images), field.type))
+            continue
+        column, fmt = rows.model.columns[number], rows.formats[number]
+        own_type = to_arrow_schema(sql.StructType([sql.StructField("c", spark_type(column))]), timezone="UTC").types[0]
+        array = column_array(rows.images, images, number, fmt, column, own_type, zero_null=options.zero_dates == "null")
+        try:
+            arrays.append(array if own_type == field.type else array.cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise RplError(
+                f"column `{field.name}` of {rows.model.qualified_name} was {own_type} here and is {field.type} now: "
+                f"{error}",
+                hint="option end, or start: read each definition by itself",
+            ) from error
+    is_none = images < 0
+    return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=pa.array(is_none) if is_none.any() else None)
+
+
+def _statement_batch(piece: Piece, found: Changes, schema: pa.Schema) -> pa.RecordBatch:
+    rows, transactions = found.statements, found.transactions
+    count = len(rows)
+    none = pa.nulls(count, schema.field("before").type)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([row.kind for row in rows]),
+            pa.repeat(pa.scalar(piece.log_name), count),
+            pa.array([row.position for row in rows], pa.int64()),
+            pa.array([0] * count, pa.int64()),
+            pa.array([transactions.gtid[row.transaction] for row in rows], pa.string()),
+            pa.repeat(pa.scalar(transactions.end_log), count),
+            pa.array([int(transactions.end[row.transaction]) for row in rows], pa.int64()),
+            pa.array([row.time * 1_000_000 for row in rows], pa.int64()).cast(pa.timestamp("us", "UTC")),
+            pa.array([row.database for row in rows], pa.string()),
+            pa.array([row.table or None for row in rows], pa.string()),
+            none,
+            none,
+            pa.array([False] * count),
+            pa.array([row.text for row in rows], pa.string()),
+        ],
+        schema=schema,
+    )
+
+
+def _in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of several tables: in the order of the log."""
+    table = pa.Table.from_batches(batches)
+    ordered = table.take(pa.compute.sort_indices(table, [("pos", "ascending"), ("row_number", "ascending")]))
+    yield from ordered.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)

@@ -1,0 +1,353 @@
+"""The driver's walk through the logs: transactions → pieces for tasks, each with the table models in force there.
+
+DDL on the way changes the models; XA transactions wait for their XA COMMIT; what was rolled back is left out.
+Invariant: a place is a transaction's end, and two walks from one place to another give the same pieces.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rplctl import mysql_errors as er
+from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.row_stream import named_tables, read_run, table_maps, unverified_run
+from rplctl.data_source.logged_model import logged_model
+from rplctl.data_source.options import Options
+from rplctl.data_source.piece import Piece, Transaction
+from rplctl.errors import BinlogFormatError, RplError, SourceError, UsageError
+from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
+from rplctl.event.format_description import FormatDescription, parse_format_description
+from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
+from rplctl.event.jit import ByteArray
+from rplctl.event.rows import Ints
+from rplctl.event.scan import GroupKind, GroupScan, scan_groups
+from rplctl.event.split import split_rows
+from rplctl.event.types import EventType
+from rplctl.plain_file import read_plain
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name, log_number
+from rplctl.schema.dump import load_catalog
+from rplctl.schema.model import TableModel
+from rplctl.schema.parse import parse_ddl
+from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.schema.statement import DropDatabase, TableName, tables_of
+from rplctl.source.binlog_folder import log_names, read_head
+
+SCAN_BYTES: Final = 64 << 20
+WORDS: Final = re.compile(
+    r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE\s+SAVEPOINT|XA|#|/\*\s*dummy)\b", re.IGNORECASE
+)  # no statement of their own
+_XA_END: Final = re.compile(r"XA\s+(COMMIT|ROLLBACK)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
+_PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
+_UNKNOWN_OBJECT: Final = frozenset(
+    {er.NO_SUCH_TABLE, er.BAD_TABLE_ERROR, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR, er.NOT_SUPPORTED_YET}
+)
+
+
+class Walk:
+    """At `place`, behind a transaction. `tables`: those that are asked for, () for all; `versions`: each model that
+    one of them has had.
+    """
+
+    def __init__(self, options: Options, tables: frozenset[TableName] = frozenset()) -> None:
+        """Raises SourceError, UsageError, RplError for a schema file that is not understood."""
+        self._options, self.tables = options, tables or frozenset(filter(None, [options.table]))
+        names = self._names()
+        self.place = BinlogPosition(names[0], FIRST_EVENT_POSITION)
+        self.catalog = Catalog()
+        self._prepared: dict[str, tuple[Piece, ...]] = {}
+        self.versions: dict[TableModel, None] = {}
+        if options.schema_file is not None:
+            self.catalog = load_catalog(read_plain(options.schema_file).decode("utf-8", "replace"))
+            self.place = options.start or self.place
+        self._note_versions()
+        if options.start is not None:
+            self.to(options.start)
+            if self.place != options.start:
+                raise UsageError(
+                    f"option start: no transaction begins at {options.start}; {self.place} is the last before"
+                )
+            self.versions.clear()
+            self._note_versions()
+
+    def copy(self) -> Walk:
+        other = copy(self)
+        other._prepared, other.versions = dict(self._prepared), dict(self.versions)
+        return other
+
+    def to(self, stop: BinlogPosition | None = None, limit: int | None = None) -> list[Piece]:
+        """The pieces of all whole transactions up to there, or of about so many bytes of log, at least one transaction.
+
+        Raises BinlogFormatError, SourceError, RplError.
+        """
+        pieces: list[Piece] = []
+        stop = self._options.end if stop is None else stop
+        seen = 0
+        while limit is None or seen < limit:
+            name, at = self.place.log_name, self.place.log_pos
+            path = self._path(name)
+            try:
+                data = np.memmap(path, np.uint8, "r")
+            except FileNotFoundError as error:
+                raise SourceError(f"{path} is not there", errno=er.MASTER_FATAL_ERROR_READING_BINLOG) from error
+            least = SCAN_BYTES if limit is None else min(SCAN_BYTES, limit - seen)
+            try:
+                description = parse_format_description(read_head(path))
+                scan = scan_groups(data, at, self.place, least, description)
+                count = len(scan)
+                if stop is not None and log_number(stop.log_name) <= log_number(name):
+                    limit_pos = stop.log_pos if stop.log_name == name else 0
+                    count = int(np.searchsorted(scan.end, limit_pos, side="right"))
+                for piece in self._pieces(data, str(path), scan, count):
+                    pieces.append(piece)
+            except RplError as error:
+                error.position = f"{name}:{error.position}" if error.position.isdecimal() else error.position or name
+                raise
+            if count:
+                end = int(scan.end[count - 1])
+                seen += end - at
+                self.place = BinlogPosition(name, end)
+                if count == len(scan):
+                    continue
+            if count < len(scan) or (following := self._next(name)) is None or (stop and self.place == stop):
+                break
+            self.place = BinlogPosition(following, FIRST_EVENT_POSITION)
+        return pieces
+
+    def _names(self) -> list[str]:
+        path = self._options.path
+        if path.is_file():
+            if not is_log_name(path.name):
+                raise UsageError(f"{path}: a binary log is called NAME.NNNNNN")
+            return [path.name]
+        names = log_names(path)
+        if not names:
+            raise SourceError(f"{path} has no binary log", errno=er.MASTER_FATAL_ERROR_READING_BINLOG)
+        return names
+
+    def _path(self, name: str) -> Path:
+        path = self._options.path
+        return path if path.is_file() else path / name
+
+    def _next(self, name: str) -> str | None:
+        later = [other for other in self._names() if log_number(other) > log_number(name)]
+        if later and log_number(later[0]) != log_number(name) + 1:
+            raise SourceError(
+                f"behind {name} comes {later[0]}: a log is missing",
+                errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
+                hint="put it into the folder, or begin behind it (option start, with schema_file)",
+            )
+        return later[0] if later and self._path(later[0]).stat().st_size > FIRST_EVENT_POSITION else None
+
+    def _pieces(self, data: ByteArray, path: str, scan: GroupScan, count: int) -> Iterator[Piece]:
+        kinds = scan.kind[:count]
+        is_plain, is_wanted = np.isin(kinds, _PLAIN), self._wanted(data, scan)[:count]
+        # runs of transactions that are read alike; each other one is a run of its own
+        codes = np.where(is_plain, is_wanted.astype(np.int64), np.arange(count) + 2)
+        changes = (np.flatnonzero(np.diff(codes)) + 1).tolist()
+        for first, last in itertools.pairwise([0, *changes, count] if count else []):
+            if not is_plain[first]:
+                yield from self._special(data, path, scan, first, is_wanted=bool(is_wanted[first]))
+            elif is_wanted[first]:
+                yield from self._rows(data, path, scan, first, last)
+
+    def _rows(self, data: ByteArray, path: str, scan: GroupScan, first: int, last: int) -> Iterator[Piece]:
+        """Transactions of rows, cut into partitions; only one that is much larger is cut inside."""
+        size = self._options.partition_bytes
+        while first < last:
+            start = int(scan.start[first])
+            behind = max(first + 1, int(np.searchsorted(scan.end[:last], start + size, side="right")))
+            end = int(scan.end[behind - 1])
+            if not scan.row_events[first:behind].any() and not scan.has_payload[first:behind].any():
+                first = behind
+                continue
+            has_payload = bool(scan.has_payload[first:behind].any())
+            models = self._models(data, start, end, self._description(scan, start), has_payload=has_payload)
+            if models is not None:
+                piece = Piece(path, scan.log_names[0], start, end, self._description(scan, start), models)
+                if behind == first + 1 and end - start > 2 * size:
+                    yield from self._parts(data, piece, self._transaction(data, scan, first))
+                else:
+                    yield piece
+            first = behind
+
+    def _parts(self, data: ByteArray, piece: Piece, transaction: Transaction) -> Iterator[Piece]:
+        for part in split_rows(data, piece.start, piece.end, self._options.partition_bytes, piece.description):
+            maps = part.table_map_offsets
+            yield replace(piece, start=part.start, end=part.end, table_maps=maps, transaction=transaction)
+
+    def _special(self, data: ByteArray, path: str, scan: GroupScan, number: int, *, is_wanted: bool) -> Iterator[Piece]:
+        kind = GroupKind(int(scan.kind[number]))
+        start, end = int(scan.start[number]), int(scan.end[number])
+        description = self._description(scan, start)
+        at = f"{scan.log_names[0]}:{start}"
+        if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN) and is_wanted:
+            what = "the source says that its log lacks events" if kind is GroupKind.INCIDENT else "unknown event type"
+            raise BinlogFormatError(what, errno=er.SLAVE_INCIDENT, position=at, hint="option start: go on behind it")
+        if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN, GroupKind.ROLLED_BACK):
+            return
+        run = read_run(data, start, end, description)
+        queries = [
+            parse_query(run.event(n), run.description) for n in np.flatnonzero(run.types == EventType.QUERY).tolist()
+        ]
+        has_statement, is_about = False, False
+        for query in queries:
+            if match := _XA_END.match(query.sql_bytes.decode("latin-1").strip()):
+                yield from self._end_xa(
+                    match, Transaction(self._gtid(data, scan, number), self._at(scan, end)), is_wanted
+                )
+            elif not WORDS.match(query.sql_bytes.decode("latin-1").strip()):
+                is_ddl = self._carry_out(query, description, at)
+                is_about |= self._concerns(query, description) if is_ddl else False
+                has_statement |= not is_ddl
+        has_statement |= bool((run.types == EventType.EXECUTE_LOAD_QUERY).any())
+        models = self._models(data, start, end, description)
+        piece = Piece(path, scan.log_names[0], start, end, description, models or (), is_mixed=True)
+        if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
+            event = parse_event(run.event(int(prepare[0])), run.description)
+            assert isinstance(event, XaPrepare)
+            if not event.one_phase:
+                self._prepared[str(event.xid)] = (piece,) if models else ()
+                return
+        if not is_wanted:
+            return
+        if has_statement and self.tables and self._options.statements == "error":
+            raise RplError(
+                "the source logged a statement instead of rows: whether it changed the table cannot be told",
+                errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
+                position=at,
+                hint="binlog_format=ROW on the source; option statements=skip reads past them",
+            )
+        if models or is_about or (has_statement and not self.tables):
+            yield piece
+
+    def _end_xa(self, match: re.Match[str], transaction: Transaction, is_wanted: bool) -> Iterator[Piece]:
+        pieces = self._prepared.pop(match[2], None)
+        if match[1].upper() != "COMMIT" or not is_wanted:
+            return
+        if pieces is None:
+            raise RplError(
+                f"XA COMMIT {match[2]}: its XA PREPARE stands before the logs that are read",
+                errno=er.XAER_NOTA,
+                position=str(transaction.end),
+                hint="option path: a folder that has the log with it, too",
+            )
+        for piece in pieces:
+            yield replace(piece, transaction=transaction)
+
+    def _carry_out(self, query: Query, description: FormatDescription, at: str) -> bool:
+        """DDL changes the models; False for a statement that changes rows."""
+        context = ddl_context(query, description, lower_case_table_names=0)
+        try:
+            plan = plan_ddl(query.sql, query.database, context, self.catalog, may_drop_unknown=True)
+        except RplError as error:
+            if error.errno == er.BINLOG_UNSAFE_STATEMENT:
+                return False
+            if error.errno not in _UNKNOWN_OBJECT:
+                error.position, error.hint = at, "option start, with a schema_file of behind it"
+                raise
+            return True
+        self.catalog = self.catalog.after(plan)
+        self._note_versions()
+        return True
+
+    def _concerns(self, query: Query, description: FormatDescription) -> bool:
+        """Whether the DDL statement is about a table that is asked for."""
+        if not self.tables:
+            return True
+        for action in parse_ddl(query.sql, query.database, ddl_context(query, description, 0)):
+            if self.tables & {*tables_of(action)}:
+                return True
+            if isinstance(action, DropDatabase) and action.name in {database for database, _ in self.tables}:
+                return True
+        return False
+
+    def _models(
+        self, data: ByteArray, start: int, end: int, description: FormatDescription, *, has_payload: bool = False
+    ) -> tuple[TableModel, ...] | None:
+        """Of the tables of data[start:end]; None when none is asked for. What is in a compressed transaction only its
+        task sees.
+        """
+        names = {*self.catalog.tables} if has_payload else {*named_tables(data, start, end, description)}
+        if self.tables:
+            if not has_payload and not names & self.tables:
+                return None
+            names = names & self.tables
+            if names - self.catalog.tables.keys():
+                for table_map in table_maps(unverified_run(data, start, end, description)):
+                    if (table_map.database, table_map.table) in names:
+                        self.versions[logged_model(table_map)] = None
+        elif not names and not has_payload:
+            return None
+        return tuple(self.catalog.tables[name] for name in sorted(names & self.catalog.tables.keys()))
+
+    def _note_versions(self) -> None:
+        for name in self.tables & self.catalog.tables.keys():
+            model = self.catalog.tables[name]
+            self.versions.pop(model, None)
+            self.versions[model] = None
+
+    def _wanted(self, data: ByteArray, scan: GroupScan) -> npt.NDArray[np.bool_]:
+        """Per transaction: whether it lies within the times and GTIDs that are asked for."""
+        options = self._options
+        found = np.ones(len(scan), np.bool_)
+        if options.start_time is not None:
+            found &= scan.timestamp >= options.start_time
+        if options.end_time is not None:
+            found &= scan.timestamp < options.end_time
+        for gtids, drops in ((options.start_gtid, True), (options.end_gtid, False)):
+            if gtids is None:
+                continue
+            has = np.zeros(len(scan), np.bool_)
+            with_gtid = np.flatnonzero(scan.gtid_offset >= 0)
+            numbers = numbers_by_source(data, scan.gtid_offset[with_gtid], scan.description_at)
+            for source, (which, values) in numbers.items():
+                if isinstance(source, int):
+                    last = gtids.mariadb.domains.get(source, (0, 0))[1]
+                    has[with_gtid[which]] = values <= last
+                else:
+                    has[with_gtid[which]] = is_within(values, gtids.mysql.intervals.get(source, ()))
+            found &= ~has if drops else has
+        return found
+
+    @staticmethod
+    def _description(scan: GroupScan, offset: int) -> FormatDescription:
+        description = scan.description_at(offset)
+        assert description is not None
+        return description
+
+    @staticmethod
+    def _at(scan: GroupScan, offset: int) -> BinlogPosition:
+        return BinlogPosition(scan.log_names[0], offset)
+
+    @staticmethod
+    def _gtid(data: ByteArray, scan: GroupScan, number: int) -> str:
+        return gtid_texts(data, scan, np.array([number]))[0]
+
+    def _transaction(self, data: ByteArray, scan: GroupScan, number: int) -> Transaction:
+        return Transaction(self._gtid(data, scan, number), self._at(scan, int(scan.end[number])))
+
+
+def gtid_texts(data: ByteArray, scan: GroupScan, groups: Ints) -> list[str]:
+    """Of these transactions; '' where one has none."""
+    texts = [""] * len(groups)
+    have = np.flatnonzero(scan.gtid_offset[groups] >= 0)
+    offsets = scan.gtid_offset[groups[have]]
+    for source, (which, numbers) in numbers_by_source(data, offsets, scan.description_at).items():
+        if isinstance(source, int):
+            servers = unsigned(data, offsets[which] + 5, 4).tolist()
+            found = [f"{source}-{server}-{number}" for server, number in zip(servers, numbers.tolist(), strict=True)]
+        else:
+            prefix = f"{source[0]}:{source[1]}:" if source[1] else f"{source[0]}:"
+            found = [f"{prefix}{number}" for number in numbers.tolist()]
+        for index, text in zip(have[which].tolist(), found, strict=True):
+            texts[index] = text
+    return texts

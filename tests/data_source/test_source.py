@@ -1,0 +1,162 @@
+"""Spark reads binary logs as DataFrames: found without registration, typed, filtered, streamed once each."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.recorded_state import unpacked_log
+from tests.kit.servers import MariadbServer
+from tests.kit.spark_query import command, query
+from tests.kit.torture_page import run_seed
+
+READ = """
+import sys
+path = {path!r}
+spark.sql(f"CREATE TEMPORARY VIEW log USING binlog OPTIONS (path '{path}')")
+tell({{row["op"]: row["count"] for row in spark.table("log").groupBy("op").count().collect()}})
+one = spark.table("log").filter("database = 'sbtest' AND table = 'sbtest1'")
+tell(one.count())
+tell(one.selectExpr("count(DISTINCT log, pos, row_number)").collect()[0][0])
+typed = spark.read.format("binlog").option("table", "sbtest.sbtest1").load(path)
+tell(typed.schema.simpleString())
+tell(typed.filter("after IS NOT NULL").selectExpr("sum(after.k)", "count(DISTINCT gtid)").collect()[0].asDict())
+after = one.filter("after IS NOT NULL")
+tell(after.selectExpr("sum(get_json_object(after, '$.k'))", "count(DISTINCT gtid)").collect()[0])
+try:
+    spark.read.format("binlog").option("table", "sbtest.nope").load(path)
+except Exception as error:
+    tell(str(error))
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_finds_the_format_by_itself_and_typed_rows_are_those_of_the_json(tmp_path: Path) -> None:
+    unpacked_log("ma1011-sysbench-mix-small", tmp_path)
+    ops, rows, keys, schema, typed, untyped, error = query(READ.format(path=str(tmp_path)), tmp_path / "spark")
+    assert ops["insert"] > 1000 and ops["update"] > 100 and ops["delete"] > 10 and ops["ddl"] > 3
+    assert rows == keys > 100
+    assert "after:struct<id:int,k:int,c:string,pad:string>" in schema
+    assert [*typed.values()] == [int(float(value)) for value in untyped]
+    assert "say nothing of a table sbtest.nope" in error and "schema_file" in error
+
+
+STREAM = """
+log = spark.readStream.format("binlog").option("table", "s.t").option("max_bytes_per_trigger", 50000).load({path!r})
+rows = log.selectExpr("op", "log", "pos", "row_number", "gtid", "before.id AS was", "after.id AS id", "after.n AS n")
+written = rows.writeStream.format("json").option("checkpointLocation", {folder!r} + "/at").start({folder!r} + "/out")
+tell("started")
+written.awaitTermination()
+"""
+
+
+TELL = """
+tell([row[0] for row in spark.read.json({!r} + "/out").selectExpr("to_json(struct(*))").collect()])
+"""
+
+
+def killed_stream(server: MariadbServer, folder: Path, kills: int, chance: random.Random) -> list[dict[str, Any]]:
+    """A stream beside a writer, killed so often; all that it wrote in the end."""
+    server.sql("CREATE DATABASE s; CREATE TABLE s.t (id INT PRIMARY KEY, n INT)")
+    path, over = server.binlog_files[0].parent, threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not over.is_set():
+            values = ",".join(f"({number + at}, {at})" for at in range(50))
+            server.sql(f"INSERT INTO t VALUES {values}; UPDATE t SET n = n + 1 WHERE id > {number - 20}", "s")
+            server.sql(f"DELETE FROM t WHERE id = {number}; {'FLUSH LOGS' if number % 1000 == 0 else 'DO 1'}", "s")
+            number += 50
+            time.sleep(0.2)
+
+    code = STREAM.format(path=str(path), folder=str(folder))
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(kills):
+            stream = started(code, folder)
+            time.sleep(chance.uniform(0.5, 5))
+            os.killpg(stream.pid, signal.SIGKILL)
+            stream.wait()
+    finally:
+        over.set()
+        writer.join()
+    told = query(
+        code.replace(".start(", ".trigger(availableNow=True).start(") + TELL.format(str(folder)), folder / "spark"
+    )
+    rows: list[dict[str, Any]] = [json.loads(line) for line in told[-1]]
+    return rows
+
+
+def started(code: str, folder: Path) -> subprocess.Popen[str]:
+    stream = subprocess.Popen(
+        command(folder / "spark"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert stream.stdin is not None and stream.stdout is not None
+    stream.stdin.write(code)
+    stream.stdin.close()
+    assert stream.stdout.readline() == '"started"\n'
+    stream.stdout.close()
+    return stream
+
+
+def check_each_change_once(rows: list[dict[str, Any]], server: MariadbServer) -> None:
+    changes = [row for row in rows if row["op"] in ("insert", "update", "delete")]
+    assert len({(row["log"], row["pos"], row["row_number"]) for row in changes}) == len(changes)
+    made: dict[int, int] = {}
+    for row in sorted(changes, key=lambda row: (row["log"], row["pos"], row["row_number"])):
+        if "was" in row:
+            assert row["was"] in made
+            del made[row["was"]]
+        if "id" in row:
+            made[row["id"]] = row["n"]
+    assert made == {int(key): int(n) for key, n in server.sql("SELECT id, n FROM s.t")}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_query_of_the_manual_page_runs(tmp_path: Path) -> None:
+    unpacked_log("ma1011-sysbench-mix-small", tmp_path)
+    page = (Path(__file__).parents[2] / "man/rplctl-dataframe.7").read_text()
+    blocks = [block.partition(".EE")[0] for block in page.split(".EX\n")[1:]]
+    code = "\n".join(block.replace("\\-", "-") for block in blocks if "spark" in block)
+    for shown, real in {
+        "/archive/binlogs": f"{tmp_path}",
+        "/lake": f"{tmp_path}/lake",
+        "shop.orders": "sbtest.sbtest1",
+    }.items():
+        code = code.replace(shown, real)
+    counts = query(
+        code + "\ntell(latest.count())\ntell(spark.read.parquet(" + repr(f"{tmp_path}/lake/orders") + ").count())",
+        tmp_path / "spark",
+    )
+    assert min(counts) > 100
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_stream_that_is_killed_tells_each_change_once(
+    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    server = mariadb_factory()
+    check_each_change_once(killed_stream(server, tmp_path, 2, random.Random(1)), server)
+
+
+@pytest.mark.spark
+@pytest.mark.torture
+def test_a_stream_killed_fifty_times_tells_each_change_once(
+    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    server = mariadb_factory()
+    check_each_change_once(killed_stream(server, tmp_path, 50, random.Random(run_seed())), server)

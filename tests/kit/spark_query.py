@@ -1,0 +1,50 @@
+"""A Spark of a query's own, as a data engineer starts one: `python -m tests.kit.spark_query FOLDER < CODE`.
+
+The code sees `spark` and `tell`, which prints a value as a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def query(code: str, folder: Path, *, timeout: float = 280) -> list[Any]:
+    """What the code told. Raises AssertionError with what Spark said when it failed."""
+    done = subprocess.run(command(folder), input=code, capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, done.stderr[-6000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def command(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "tests.kit.spark_query", str(folder)]
+
+
+def _main(folder: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    from rplctl.applier.spark.java import find_java
+
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ |= {"JAVA_HOME": str(find_java("", folder / "java").home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2")
+    builder = builder.config("spark.local.dir", str(folder)).config("spark.sql.warehouse.dir", str(folder))
+    builder = builder.config("spark.sql.python.filterPushdown.enabled", "true")
+    spark = builder.config("spark.driver.extraJavaOptions", f"-Dderby.system.home={folder}").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    os.chdir(folder)
+
+    def tell(value: Any) -> None:
+        print(json.dumps(value, default=str), flush=True)
+
+    exec(sys.stdin.read(), {"spark": spark, "tell": tell})
+    spark.stop()
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))
