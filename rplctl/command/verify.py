@@ -304,7 +304,9 @@ class _Verify:
                     return replace(totals, not_comparable=why)
                 with self._progress.table(name) as write:
                     spool = self._progress.spool(number)
-                    found = verify_table(settler, pair, self._request.max_load, spool, write, self._moved)
+                    done = self._progress.pieces(name, pair.source.to_json() + pair.target.to_json())
+                    self._moved(2 * done.rows)
+                    found = verify_table(settler, pair, self._request.max_load, spool, write, self._moved, done)
                 return replace(found, drift=totals.drift)
             except Altered:
                 pass

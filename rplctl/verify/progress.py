@@ -1,7 +1,8 @@
-"""How far a verify is, in the channel's folder: tables that are done, their totals and what differs in them.
+"""How far a verify is, in the channel's folder: tables that are done, their totals and what differs in them; of a large
+table the pieces that both servers have summed.
 
 Invariant: totals are written at once, when what differs in their table is in its file; a verify that was killed goes on
-behind them when the same is asked for again.
+behind them when the same is asked for again, and within a table behind its last piece while its definition is the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 from rplctl.channel import Channel
+from rplctl.clone.bounds import Bound
 from rplctl.durable import private_folder, replace_file
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.verify.report_file import Difference, Header, Totals, line, write_report
@@ -60,6 +62,9 @@ class Progress:
             self.done[totals.database, totals.table] = totals
             self._store()
 
+    def pieces(self, name: tuple[str, str], definition: str) -> PiecesDone:
+        return PiecesDone(self._of_table(name, "pieces"), hashlib.sha256(definition.encode()).hexdigest())
+
     def finish(self, paths: Sequence[Path]) -> None:
         """The report is written there. Raises OSError."""
         assert self.header is not None
@@ -79,10 +84,37 @@ class Progress:
                         yield Difference(**{**record, "columns": tuple(record["columns"])})
 
     def _differences(self, name: tuple[str, str]) -> Path:
-        return self._folder / f"{hashlib.sha256('.'.join(name).encode()).hexdigest()[:16]}.differences"
+        return self._of_table(name, "differences")
+
+    def _of_table(self, name: tuple[str, str], kind: str) -> Path:
+        return self._folder / f"{hashlib.sha256('.'.join(name).encode()).hexdigest()[:16]}.{kind}"
 
     def _store(self) -> None:
         assert self.header is not None
         done = [asdict(totals) for totals in self.done.values()]
         text = json.dumps({"request": self._request, "header": asdict(self.header), "done": done})
         replace_file(self._path, text.encode(), durable=False)
+
+
+class PiecesDone:
+    """Of one table: the key `upto` which all was compared, the source's `rows` up to there, and ` WHERE …` and number
+    of those that are not alike.
+    """
+
+    def __init__(self, path: Path, definition: str) -> None:
+        self._path, self._definition = path, definition
+        self.upto: Bound | None = None
+        self.rows = 0
+        self.unlike: list[tuple[str, int]] = []
+        try:
+            stored = parsed_json(read_plain(path))
+            if stored["definition"] == definition:
+                found = tuple(stored["upto"]), int(stored["rows"]), [(str(w), int(n)) for w, n in stored["unlike"]]
+                self.upto, self.rows, self.unlike = found
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            pass  # from its first row on
+
+    def keep(self, upto: Bound, rows: int, unlike: list[tuple[str, int]]) -> None:
+        """Raises OSError."""
+        told = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": unlike}
+        replace_file(self._path, json.dumps(told).encode(), durable=False)

@@ -19,6 +19,7 @@ from rplctl.clone.bounds import chunk_key
 from rplctl.result_set.columns import quote
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column
 from rplctl.verify.pair import Pair
+from rplctl.verify.progress import PiecesDone
 from rplctl.verify.source_side import Source, pieces
 
 Ask = Callable[[str], Sequence[tuple[Any, ...]]]
@@ -53,31 +54,34 @@ class RowSum:
         return cls(pair, f"CRC32({_joined(texts)}) * ({number} + 1)", number)
 
 
-def unequal_rows(
-    source: Source, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None]
+def unequal_rows(  # noqa: PLR0913 - what a comparison takes
+    source: Source, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None], done: PiecesDone
 ) -> tuple[int, list[UnequalRows]]:
-    """How many rows the source has, and which are not alike. `moved`: is told of rows that were read. Raises
-    SourceError, TargetError.
+    """How many rows the source has, and which are not alike. `moved`: is told of rows that were read. `done`: by a
+    verify that was killed. Raises SourceError, TargetError.
     """
-    rows, found, pair = 0, [], by.pair
+    pair = by.pair
+    rows, found = done.rows, [UnequalRows(where, count) for where, count in done.unlike]
     names = [f"{quote(model.database)}.{quote(model.name)}" for model in (pair.source, pair.target)]
-    todo = pieces(source, pair.source, max_load)
+    todo = pieces(source, pair.source, max_load, done.upto)
     with ThreadPoolExecutor(2, "rplctl-verify") as threads:
 
         def both(what: str, behind: str) -> tuple[Sequence[tuple[Any, ...]], Sequence[tuple[Any, ...]]]:
             begun = threads.submit(target, f"SELECT {what} FROM {names[1]}{behind}")
             return source.query(f"SELECT {what} FROM {names[0]}{behind}"), begun.result()
 
-        where = next(todo, None)
-        while where is not None:
+        piece = next(todo, None)
+        while piece is not None:
             following = threads.submit(next, todo, None)
-            ours, theirs = both(f"COUNT(*), BIT_XOR({by.row})", where)
+            ours, theirs = both(f"COUNT(*), BIT_XOR({by.row})", piece.where)
             rows += ours[0][0]
             moved(ours[0][0] + theirs[0][0])
             if tuple(ours[0]) != tuple(theirs[0]):
                 what = f"{by.key} & 4095, COUNT(*), BIT_XOR({by.row})"
-                found += _unequal(*both(what, f"{where} GROUP BY 1"), where, by)
-            where = following.result()
+                found += _unequal(*both(what, f"{piece.where} GROUP BY 1"), piece.where, by)
+            if piece.upto is not None:
+                done.keep(piece.upto, rows, [(part.where, part.rows) for part in found])
+            piece = following.result()
     return rows, found
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
+from rplctl.clone.bounds import Bound, Chunk, chunk_key, chunks, condition
 from rplctl.config import Config
 from rplctl.event.images import Images
 from rplctl.info import MasterInfo
@@ -72,7 +72,7 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
 def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[str] | None = None) -> Iterator[Batch]:
     """Hashes of all rows, or of those. Raises SourceError, RplError for a value that cannot be read."""
     columns, modes = pair.hashed(of_target=False) if pair.is_of_servers else (pair.selected(), [])
-    for where in pieces(source, pair.source, max_load) if wheres is None else wheres:
+    for where in (piece.where for piece in pieces(source, pair.source, max_load)) if wheres is None else wheres:
         for images in _select(source, pair.source, columns, where):
             if pair.is_of_servers:
                 yield batch_of_images(images, pair, columns, modes)
@@ -80,8 +80,16 @@ def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[str]
                 yield batch_of_values(plain_rows(images, pair, columns), pair)
 
 
-def pieces(source: Source, model: TableModel, max_load: int) -> Iterator[str]:
-    """` WHERE …` of each piece of a table, as it is when it is asked for and the source has no more load than that;
+@dataclass(frozen=True, slots=True)
+class TablePiece:
+    """` WHERE …` of its rows; `upto` their last key, None of the last piece."""
+
+    where: str
+    upto: Bound | None
+
+
+def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None = None) -> Iterator[TablePiece]:
+    """Each piece of a table behind `after`, as it is when it is asked for and the source has no more load than that;
     only `about` asks. Raises SourceError.
     """
     names = ", ".join(f"x'{name.encode().hex()}'" for name in (model.database, model.name))
@@ -91,10 +99,11 @@ def pieces(source: Source, model: TableModel, max_load: int) -> Iterator[str]:
     )
     row_bytes, size = (int(cell or 1) for cell in (found[0] if found else (1, 1)))
     key = chunk_key(model)
-    is_one = not key or size <= _PIECE_BYTES  # to look for a bound takes a pass over the key
-    for piece in [Chunk(None, None)] if is_one else chunks(source.about, model, max(1000, _PIECE_BYTES // row_bytes)):
+    is_one = not key or (size <= _PIECE_BYTES and after is None)  # to look for a bound takes a pass over the key
+    rows = max(1000, _PIECE_BYTES // row_bytes)
+    for chunk in [Chunk(None, None)] if is_one else chunks(source.about, model, rows, after):
         wait_for_load(source.about, max_load)
-        yield condition(key, piece)
+        yield TablePiece(condition(key, chunk), chunk.upto)
 
 
 def _select(

@@ -17,6 +17,7 @@ import numpy as np
 from rplctl.verify.hashes import BUCKETS, Buckets
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Batch, Pair
+from rplctl.verify.progress import PiecesDone
 from rplctl.verify.report_file import Difference, Totals
 from rplctl.verify.server_sums import RowSum, unequal_rows
 from rplctl.verify.settle import Settler
@@ -37,8 +38,11 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     spool: Path,
     write: Callable[[Iterable[Difference]], None],
     moved: Callable[[int], None],
+    done: PiecesDone,
 ) -> Totals:
-    """`write`: takes the differences. `moved`: is told of rows that were read. Raises as Settler."""
+    """`write`: takes the differences. `moved`: is told of rows that were read. `done`: of its pieces. Raises as
+    Settler.
+    """
     source, side = settler.source, settler.side
 
     def seen(batches: Iterable[Batch]) -> Iterable[Batch]:
@@ -48,7 +52,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
 
     if isinstance(side, ServerSide) and (by := RowSum.of(pair)):
         with side.asked() as ask:
-            count, unlike = unequal_rows(source, ask, by, max_load, moved)
+            count, unlike = unequal_rows(source, ask, by, max_load, moved, done)
         wheres = [rows.where for rows in unlike]
         scans = partial(scan_source, source, pair, max_load, wheres), partial(side.scan, pair, wheres)
         expected, unequal = sum(rows.rows for rows in unlike), np.ones(BUCKETS, np.bool_)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from rplctl.clone.bounds import Bound
+from rplctl.result_set.columns import SESSION
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
+from rplctl.schema.source_catalog import read_table
+from rplctl.verify import source_side
 from rplctl.verify.pair import Pair
+from rplctl.verify.progress import PiecesDone
 from rplctl.verify.server_sums import RowSum, unequal_rows
+from tests.kit.servers import MariadbServer
 
 COLUMNS = (Column("id", "int", nullable=False), Column("v", "varchar", 9, charset="latin1"), Column("g", "float"))
 MODEL = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
@@ -37,7 +46,8 @@ def test_what_is_not_defined_alike_or_printed_with_a_loss_is_not_summed() -> Non
     assert sum_of(point, point) is None and sum_of(MODEL, MODEL, "sqlite") is None
 
 
-def test_rows_of_unequal_buckets_are_read_on_both_sides() -> None:
+def test_rows_of_unequal_buckets_are_read_on_both_sides(tmp_path: Path) -> None:
+    done = PiecesDone(tmp_path / "none", "")
     by = sum_of(MODEL, MODEL)
     assert by is not None
     seen: list[int] = []
@@ -51,8 +61,75 @@ def test_rows_of_unequal_buckets_are_read_on_both_sides() -> None:
         return ask
 
     source: Any = SimpleNamespace(query=found((9, 7), [(1, 4, 5), (2, 5, 2)]), about=lambda _: [(100, 900)])
-    assert unequal_rows(source, found((9, 7), []), by, 0, seen.append) == (9, [])
-    rows, unlike = unequal_rows(source, found((8, 6), [(1, 4, 5), (3, 4, 3)]), by, 0, seen.append)
+    assert unequal_rows(source, found((9, 7), []), by, 0, seen.append, done) == (9, [])
+    rows, unlike = unequal_rows(source, found((8, 6), [(1, 4, 5), (3, 4, 3)]), by, 0, seen.append, done)
     assert (rows, seen) == (9, [18, 17])
     assert [(found.where, found.rows) for found in unlike] == [(" WHERE (CRC32(`id`) & 4095) IN (2, 3)", 9)]
-    assert unequal_rows(source, found((8, 6), [(1, 4, 5), (2, 5, 2)]), by, 0, seen.append) == (9, [])
+    assert unequal_rows(source, found((8, 6), [(1, 4, 5), (2, 5, 2)]), by, 0, seen.append, done) == (9, [])
+
+
+class Killed(BaseException):
+    pass
+
+
+class KilledAfter(PiecesDone):
+    """The verify ends when so many pieces more are kept."""
+
+    left = 0
+
+    def keep(self, upto: Bound, rows: int, unlike: list[tuple[str, int]]) -> None:
+        super().keep(upto, rows, unlike)
+        self.left -= 1
+        if not self.left:
+            raise Killed
+
+
+@pytest.mark.mariadb
+def test_a_table_that_was_cut_after_any_piece_goes_on_behind_it(
+    mariadb: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_side, "_PIECE_BYTES", 1 << 10)  # 1,000 rows at least
+    mariadb.sql(
+        "CREATE OR REPLACE DATABASE ours; CREATE OR REPLACE DATABASE theirs;"
+        "CREATE TABLE ours.t (a VARCHAR(9), b INT, v TEXT, PRIMARY KEY (a, b)) CHARSET latin1;"
+        "INSERT INTO ours.t SELECT seq % 7, seq, REPEAT('x', 50) FROM mysql.seq_1_to_9500;"
+        "CREATE TABLE theirs.t LIKE ours.t; INSERT INTO theirs.t SELECT * FROM ours.t;"
+        "UPDATE theirs.t SET v = 'y' WHERE b IN (1, 4000); DELETE FROM theirs.t WHERE b = 9498"
+    )
+    with mariadb.connect() as one, mariadb.connect() as two, mariadb.connect() as three:
+        asked: list[str] = []
+
+        def asks(connection: Any, counted: bool = False) -> Any:
+            def ask(sql: str) -> Any:
+                asked.extend([sql] * (counted and "GROUP BY" not in sql))
+                with connection.cursor() as cursor:
+                    cursor.execute(sql)
+                    return cursor.fetchall()
+
+            ask(SESSION)
+            return ask
+
+        source: Any = SimpleNamespace(query=asks(one, counted=True), about=asks(two))
+        model = read_table(source.about, "ours", "t")[0]
+        by = sum_of(model, replace(model, database="theirs"))
+        assert by is not None
+        seen: list[int] = []
+        asked.clear()
+        whole = unequal_rows(source, asks(three), by, 0, seen.append, PiecesDone(tmp_path / "whole", ""))
+        pieces = len(asked)
+        assert whole[0] == 9500 and len(whole[1]) == 3 and pieces == 10
+        for number in range(1, pieces):
+            path = tmp_path / f"cut {number}"
+            for left in (number, 1):  # killed again after one piece more, or at its end
+                asked.clear()
+                killed = KilledAfter(path, "definition")
+                killed.left = left
+                try:
+                    unequal_rows(source, asks(three), by, 0, seen.append, killed)
+                except Killed:
+                    assert len(asked) <= left + 1, "not more than a piece is read again"
+            went_on = PiecesDone(path, "definition")
+            asked.clear()
+            assert unequal_rows(source, asks(three), by, 0, seen.append, went_on) == whole
+            assert len(asked) <= pieces - number
+            assert PiecesDone(path, "another").upto is None

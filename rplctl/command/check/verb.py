@@ -80,6 +80,7 @@ def check(config: Config, channel_name: str, limits: Limits, scope: Scope = Scop
     findings += _find(config, channel, scope, limits)
     if scope is Scope.ONLINE:  # who asked the source knows better than who heard of it
         findings = _newest(findings)
+    findings = list(dict.fromkeys(findings))  # a thread that does not run is seen from two sides
     level = worst([verdict.level, *(finding.level for finding in findings)])
     serious = list(dict.fromkeys(finding.code for finding in findings if finding.level))
     text = f"{verdict.text}; found {', '.join(serious)}" if serious else verdict.text
