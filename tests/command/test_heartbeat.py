@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from rplctl.applier.heartbeat import unix_time
 from rplctl.command.heartbeat import Heartbeat
 from tests.cli.program import Program
 from tests.kit.replica import Replica, wait_until
-from tests.kit.servers import MariadbServer
+from tests.kit.servers import PASSWORD, USER, MariadbServer
 
 
 @pytest.mark.slow
@@ -61,6 +63,41 @@ def test_the_true_lag_is_told_and_a_purge_foreseen(mariadb: MariadbServer, tmp_p
     finally:
         replica.close()
         mariadb.sql("SET GLOBAL binlog_expire_logs_seconds=DEFAULT; DROP DATABASE IF EXISTS heartbeat")
+
+
+@pytest.mark.torture
+@pytest.mark.spark
+@pytest.mark.skipif(
+    not shutil.which("pt-heartbeat"), reason="pt-heartbeat is not installed: apt-get install percona-toolkit"
+)
+def test_a_real_pt_heartbeat_is_read_and_reads_ours(mariadb: MariadbServer, tmp_path: Path) -> None:
+    replica = Replica(tmp_path, spark=False)
+    at = f"h={mariadb.host},P={mariadb.port},u={USER},p={PASSWORD}"
+    pt = ["pt-heartbeat", "--utc", "-D", "heartbeat", at]
+    try:
+        mariadb.sql("CREATE OR REPLACE DATABASE heartbeat")
+        replica.run("init")
+        name, offset = mariadb.master_status()
+        replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(offset))
+        replica.run("start")
+        with subprocess.Popen([*pt, "--update", "--create-table", "--run-time", "20", "--interval", "0.5"]) as writer:
+            wait_until(lambda: replica.status()["True_Lag_From"] == "heartbeat", 40)
+            time.sleep(2)
+            assert replica.status()["True_Lag"] < 3
+            (row,) = json.loads(replica.run("heartbeat", "--json").stdout)
+            assert row["True_Lag_From"] == "heartbeat" and row["Server_Id"] == mariadb.sql("SELECT @@server_id")[0][0]
+            writer.terminate()
+        time.sleep(3)
+        assert replica.status()["True_Lag"] > 2
+        server = str(mariadb.sql("SELECT @@server_id")[0][0])
+        replica.run("heartbeat", "--update", "--run-time", "0")
+        said = subprocess.run(
+            [*pt, "--check", "--master-server-id", server], capture_output=True, text=True, check=True
+        )
+        assert 0 <= float(said.stdout) < 3, said
+    finally:
+        replica.close()
+        mariadb.sql("DROP DATABASE IF EXISTS heartbeat")
 
 
 def _said(replica: Replica) -> dict[str, float]:
