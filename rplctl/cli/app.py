@@ -39,6 +39,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "show-status": ("show-slave-status", "show-replica-status", "status"),
     "show-channels": (),
     "show-relaylog-events": (),
+    "show-changes": (),
     "flush-relay-logs": (),
     "purge-relay-logs": (),
     "purge-binary-logs": ("purge-master-logs",),

@@ -31,7 +31,6 @@ from rplctl.event.rows import Ints
 from rplctl.event.scan import scan_groups
 from rplctl.event.types import EventType
 from rplctl.mask import masked
-from rplctl.position import BinlogPosition
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import DropDatabase, DropTable, TableName, TruncateTable, tables_of
@@ -139,8 +138,7 @@ def _transactions(piece: Piece, data: ByteArray) -> tuple[Ints, Transactions]:
     """Where each begins, and what they are."""
     if (whole := piece.transaction) is not None:
         return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]))
-    at = BinlogPosition(piece.log_name, piece.start)
-    scan = scan_groups(data[: piece.end], piece.start, at, piece.end - piece.start, piece.description)
+    scan = scan_groups(data[: piece.end], piece.start, piece.source, piece.end - piece.start, piece.description)
     return scan.start, Transactions(gtid_texts(data, scan, np.arange(len(scan))), piece.log_name, scan.end)
 
 

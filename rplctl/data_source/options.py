@@ -65,7 +65,7 @@ class Options:
         if unknown := sorted(options.keys() - _NAMES):
             raise UsageError(f"format binlog has no option {', '.join(unknown)}: {', '.join(sorted(_NAMES))}")
         if not options.get("path"):
-            raise UsageError("format binlog wants the option path: a folder of binary logs, or one of them")
+            raise UsageError("format binlog wants the option path: a folder of binary logs, its index, or one log")
 
         return cls(
             Path(options["path"].removeprefix("file://")),

@@ -19,9 +19,10 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The bytes start to end of the file. `models`: of its tables as they are there. `table_maps`: offsets of those in
-    force at `start`. `transaction`: the one that all of it belongs to, where that begins or ends elsewhere (a part of a
-    large one, XA); else the piece holds whole ones. `is_mixed`: statements or savepoints may stand between the rows.
+    """The bytes start to end of the file; `source`: where the source stood before them. `models`: of its tables as they
+    are there. `table_maps`: offsets of those in force at `start`. `transaction`: the one that all of it belongs to,
+    where that begins or ends elsewhere (a part of a large one, XA); else the piece holds whole ones. `is_mixed`:
+    statements or savepoints may stand between the rows.
     """
 
     path: str
@@ -29,6 +30,7 @@ class Piece:
     start: int
     end: int
     description: FormatDescription
+    source: BinlogPosition
     models: tuple[TableModel, ...]
     table_maps: tuple[int, ...] = ()
     transaction: Transaction | None = None

@@ -62,6 +62,8 @@ class Walk:
         self._options, self.tables = options, tables or frozenset(filter(None, [options.table]))
         names = self._names()
         self.place = BinlogPosition(names[0], FIRST_EVENT_POSITION)
+        self._in_force: FormatDescription | None = None  # in a log that was begun
+        self._source: BinlogPosition | None = None  # of what a relay log holds there
         self.catalog = Catalog()
         self._prepared: dict[str, tuple[Piece, ...]] = {}
         self.versions: dict[TableModel, None] = {}
@@ -100,8 +102,8 @@ class Walk:
                 raise SourceError(f"{path} is not there", errno=er.MASTER_FATAL_ERROR_READING_BINLOG) from error
             least = SCAN_BYTES if limit is None else min(SCAN_BYTES, limit - seen)
             try:
-                description = parse_format_description(read_head(path))
-                scan = scan_groups(data, at, self.place, least, description)
+                description = self._in_force or parse_format_description(read_head(path))
+                scan = scan_groups(data, at, self._source or self.place, least, description)
                 count = len(scan)
                 if stop is not None and log_number(stop.log_name) <= log_number(name):
                     limit_pos = stop.log_pos if stop.log_name == name else 0
@@ -114,28 +116,33 @@ class Walk:
             if count:
                 end = int(scan.end[count - 1])
                 seen += end - at
-                self.place = BinlogPosition(name, end)
+                self.place, self._in_force = BinlogPosition(name, end), scan.description_at(end)
+                self._source = scan.source_position(count - 1)
                 if count == len(scan):
                     continue
             if count < len(scan) or (following := self._next(name)) is None or (stop and self.place == stop):
                 break
-            self.place = BinlogPosition(following, FIRST_EVENT_POSITION)
+            self.place, self._in_force = BinlogPosition(following, FIRST_EVENT_POSITION), None
+            self._source = None
         return pieces
 
     def _names(self) -> list[str]:
         path = self._options.path
-        if path.is_file():
+        if path.suffix == ".index":
+            names = [Path(line).name for line in read_plain(path).decode("utf-8", "replace").splitlines() if line]
+        elif path.is_file():
             if not is_log_name(path.name):
                 raise UsageError(f"{path}: a binary log is called NAME.NNNNNN")
-            return [path.name]
-        names = log_names(path)
+            names = [path.name]
+        else:
+            names = log_names(path)
         if not names:
             raise SourceError(f"{path} has no binary log", errno=er.MASTER_FATAL_ERROR_READING_BINLOG)
         return names
 
     def _path(self, name: str) -> Path:
         path = self._options.path
-        return path if path.is_file() else path / name
+        return (path if path.is_dir() else path.parent) / name
 
     def _next(self, name: str) -> str | None:
         later = [other for other in self._names() if log_number(other) > log_number(name)]
@@ -172,7 +179,8 @@ class Walk:
             has_payload = bool(scan.has_payload[first:behind].any())
             models = self._models(data, start, end, self._description(scan, start), has_payload=has_payload)
             if models is not None:
-                piece = Piece(path, scan.log_names[0], start, end, self._description(scan, start), models)
+                description = self._description(scan, start)
+                piece = Piece(path, self.place.log_name, start, end, description, _before(scan, first), models)
                 if behind == first + 1 and end - start > 2 * size:
                     yield from self._parts(data, piece, self._transaction(data, scan, first))
                 else:
@@ -188,7 +196,7 @@ class Walk:
         kind = GroupKind(int(scan.kind[number]))
         start, end = int(scan.start[number]), int(scan.end[number])
         description = self._description(scan, start)
-        at = f"{scan.log_names[0]}:{start}"
+        at = f"{self.place.log_name}:{start}"
         if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN) and is_wanted:
             what = "the source says that its log lacks events" if kind is GroupKind.INCIDENT else "unknown event type"
             raise BinlogFormatError(what, errno=er.SLAVE_INCIDENT, position=at, hint="option start: go on behind it")
@@ -202,7 +210,9 @@ class Walk:
         for query in queries:
             if match := _XA_END.match(query.sql_bytes.decode("latin-1").strip()):
                 yield from self._end_xa(
-                    match, Transaction(self._gtid(data, scan, number), self._at(scan, end)), is_wanted
+                    match,
+                    Transaction(self._gtid(data, scan, number), BinlogPosition(self.place.log_name, end)),
+                    is_wanted,
                 )
             elif not WORDS.match(query.sql_bytes.decode("latin-1").strip()):
                 is_ddl = self._carry_out(query, description, at)
@@ -210,7 +220,8 @@ class Walk:
                 has_statement |= not is_ddl
         has_statement |= bool((run.types == EventType.EXECUTE_LOAD_QUERY).any())
         models = self._models(data, start, end, description)
-        piece = Piece(path, scan.log_names[0], start, end, description, models or (), is_mixed=True)
+        before = _before(scan, number)
+        piece = Piece(path, self.place.log_name, start, end, description, before, models or (), is_mixed=True)
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             event = parse_event(run.event(int(prepare[0])), run.description)
             assert isinstance(event, XaPrepare)
@@ -325,15 +336,16 @@ class Walk:
         return description
 
     @staticmethod
-    def _at(scan: GroupScan, offset: int) -> BinlogPosition:
-        return BinlogPosition(scan.log_names[0], offset)
-
-    @staticmethod
     def _gtid(data: ByteArray, scan: GroupScan, number: int) -> str:
         return gtid_texts(data, scan, np.array([number]))[0]
 
     def _transaction(self, data: ByteArray, scan: GroupScan, number: int) -> Transaction:
-        return Transaction(self._gtid(data, scan, number), self._at(scan, int(scan.end[number])))
+        return Transaction(self._gtid(data, scan, number), BinlogPosition(self.place.log_name, int(scan.end[number])))
+
+
+def _before(scan: GroupScan, number: int) -> BinlogPosition:
+    """Where the source stood before the transaction."""
+    return scan.source_position(number - 1) if number else scan.first_source
 
 
 def gtid_texts(data: ByteArray, scan: GroupScan, groups: Ints) -> list[str]:

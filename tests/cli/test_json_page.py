@@ -18,6 +18,7 @@ import pytest
 from rplctl.channel import Channel, hold_lock
 from rplctl.cli.app import VERBS
 from rplctl.command.show_status import COLUMNS
+from rplctl.demo import BINLOG_FOLDER
 from rplctl.demo.crash_log import FOLDER as LOGS
 from tests.cli.program import Program
 from tests.house.test_man import plain
@@ -106,6 +107,7 @@ RUNS: dict[str, Prepare] = {
     "show-status": ["show-status"],
     "show-channels": ["show-channels"],
     "show-relaylog-events": with_relay_logs,
+    "show-changes": ["show-changes", "--table", "shop.orders", "--in", str(BINLOG_FOLDER), "--limit", "1"],
     "flush-relay-logs": ["flush-relay-logs"],
     "purge-relay-logs": ["purge-relay-logs"],
     "purge-binary-logs": with_a_binary_log,

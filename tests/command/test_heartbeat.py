@@ -13,8 +13,9 @@ import pytest
 from rplctl.applier.heartbeat import unix_time
 from rplctl.command.heartbeat import Heartbeat
 from tests.cli.program import Program
+from tests.kit.private_server import PASSWORD, USER
 from tests.kit.replica import Replica, wait_until
-from tests.kit.servers import PASSWORD, USER, MariadbServer
+from tests.kit.servers import MariadbServer
 
 
 @pytest.mark.slow

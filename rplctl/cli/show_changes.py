@@ -1,0 +1,83 @@
+"""`show-changes`: what happened to a table or a row."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rplctl.cli.options import ChannelName, number, option, options_of, the_channel
+from rplctl.cli.output import show_rows
+from rplctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from rplctl.command.show_changes import ShownChange
+
+_COLUMNS = ("Time", "Op", "Gtid", "Log_name", "Pos", "Change")
+
+
+def show_changes(
+    context: typer.Context,
+    channel: ChannelName = None,
+    table: Annotated[str, option("--table", "DB.TABLE", "The table, as the source names it.")] = "",
+    key: Annotated[str, option("--key", "COLUMN=VALUE,...", "Only rows that have these values.")] = "",
+    path: Annotated[Path | None, option("--in", "PATH", "Folder of binary logs, index file, or log.")] = None,
+    schema_file: Annotated[
+        Path | None, option("--schema-file", "FILE", "mysqldump --no-data of where they begin.")
+    ] = None,
+    start_time: Annotated[str, option("--start-time", "TIME", "Transactions from then on.")] = "",
+    end_time: Annotated[str, option("--end-time", "TIME", "Transactions before then.")] = "",
+    limit: Annotated[str, option("--limit", "N", "At most so many changes.")] = "",
+) -> None:
+    """List what happened to a table or a row."""
+    from rplctl.command.show_changes import ShownChange
+    from rplctl.command.show_changes import show_changes as run
+
+    options = options_of(context)
+    if not table:
+        raise UsageError("--table DB.TABLE says whose changes are wanted")
+    wanted = {}
+    for part in filter(None, key.split(",")):
+        name, sign, value = part.partition("=")
+        if not sign:
+            raise UsageError(f"--key {part}: write COLUMN=VALUE")
+        wanted[name.strip()] = value
+    most = number(limit, "--limit", 0, 10**9) if limit else None
+    name, config = the_channel(options, channel)
+    more = {"schema_file": str(schema_file or ""), "start_time": start_time, "end_time": end_time}
+    found = islice(run(config, name, table, wanted, path, more), most)
+    if options.format == "json":
+        show_rows(options, tuple(ShownChange.__dataclass_fields__), [asdict(change) for change in found])
+    else:
+        show_rows(options, _COLUMNS, [_row(change) for change in found])
+
+
+def _row(change: ShownChange) -> dict[str, Any]:
+    values = change.Time, change.Op, change.Gtid, change.Log_name, change.Pos, _change(change)
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+def _change(change: ShownChange) -> str:
+    """Of an update only what changed, behind what did not change and comes first: the key, mostly."""
+    before, after = change.Before, change.After
+    if before is None or after is None:
+        row = after or before
+        if row is None:
+            return " ".join(change.Statement.split())
+        return ", ".join(f"{name}={_value(value)}" for name, value in row.items())
+    changed = [
+        f"{name}: {_value(before[name]) if name in before else '?'} → {_value(value)}"
+        for name, value in after.items()
+        if before.get(name, change) != value
+    ]
+    first = next(iter(before.items()), None)
+    if first is not None and after.get(first[0], first[1]) == first[1]:
+        changed.insert(0, f"{first[0]}={_value(first[1])}")
+    return ", ".join(changed)
+
+
+def _value(value: Any) -> str:
+    return "NULL" if value is None else str(value)

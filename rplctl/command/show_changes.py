@@ -1,0 +1,119 @@
+"""`show-changes`: what happened to a table or a row, from binary logs (man rplctl-dataframe, without Spark).
+
+Invariant: only changes of committed transactions are told, in the order of the log, each under the definition that its
+table had then; nothing is written and no position moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rplctl import mysql_errors as er
+from rplctl.channel import Channel
+from rplctl.command.channel.context import open_repositories, read_master_info
+from rplctl.config import Config
+from rplctl.data_source.changes import OPS, Changes, changes_of
+from rplctl.data_source.json_rows import dict_rows
+from rplctl.data_source.options import Options
+from rplctl.data_source.walk import Walk
+from rplctl.errors import UsageError
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """`Before` and `After`: values by column. `Statement`: of DDL, masked."""
+
+    Log_name: str
+    Pos: int
+    Row_number: int
+    Time: str
+    Op: str
+    Gtid: str
+    Before: Row | None
+    After: Row | None
+    Statement: str
+
+
+def show_changes(  # noqa: PLR0913 - what is asked for
+    config: Config,
+    channel_name: str,
+    table: str,
+    key: Mapping[str, str] | None = None,
+    path: Path | None = None,
+    more: Mapping[str, str] | None = None,
+) -> Iterator[ShownChange]:
+    """`key`: column → value as the server prints it, 'NULL' too. `path`: see Options, without it what the channel
+    reads; `more`: options of the data source. Raises UsageError, SourceError, BinlogFormatError, RplError.
+    """
+    if path is None:
+        channel = Channel(channel_name, config.datadir)
+        master = read_master_info(open_repositories(config, channel_name), channel_name)
+        path = Path(master.master_binlog_dir) if master.master_binlog_dir else channel.relay_log_index_path
+        if path.is_file() and not path.stat().st_size or not path.exists():
+            raise UsageError(f"channel '{channel_name}' has no relay logs", hint="--in FOLDER, or rplctl start")
+    walk = Walk(Options.parse({**(more or {}), "path": str(path), "table": table, "statements": "skip"}))
+    pieces = walk.to()
+    if not walk.versions:
+        raise UsageError(
+            f"the logs of {path} say nothing of a table {table}",
+            errno=er.NO_SUCH_TABLE,
+            hint="names are those of the source, upper and lower case; --in FOLDER for older logs",
+        )
+    for piece in pieces:
+        found = changes_of(piece, walk.tables)
+        yield from (shown for shown in _in_order(piece.log_name, found) if _is_asked_for(shown, key or {}))
+
+
+def _in_order(log_name: str, found: Changes) -> Iterator[ShownChange]:
+    shown = [
+        ShownChange(
+            log_name, row.position, 0, _time(row.time), row.kind, found.transactions.gtid[row.transaction], None, None,
+            row.text,
+        )
+        for row in found.statements
+    ]  # fmt: skip
+    for part in found.tables:
+        images = part.rows.images
+        rows = zip(
+            images.ops.tolist(),
+            part.position.tolist(),
+            part.number.tolist(),
+            part.time.tolist(),
+            part.transaction.tolist(),
+            dict_rows(part.rows, images.before),
+            dict_rows(part.rows, images.after),
+            strict=True,
+        )
+        for op, position, number, time, transaction, before, after in rows:
+            gtid = found.transactions.gtid[transaction]
+            shown.append(
+                ShownChange(log_name, position, number, _time(time), OPS[op], gtid, _plain(before), _plain(after), "")
+            )
+    return iter(sorted(shown, key=lambda change: (change.Pos, change.Row_number)))
+
+
+def _is_asked_for(change: ShownChange, key: Mapping[str, str]) -> bool:
+    """A statement is about all rows."""
+    rows = [row for row in (change.Before, change.After) if row is not None]
+    return not rows or any(all(name in row and _text(row[name]) == text for name, text in key.items()) for row in rows)
+
+
+def _text(value: Any) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _plain(row: Row | None) -> Row | None:
+    """Bytes as the servers' HEX()."""
+    if row is None:
+        return None
+    return {name: value.hex().upper() if isinstance(value, bytes) else value for name, value in row.items()}
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
