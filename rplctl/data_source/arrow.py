@@ -13,6 +13,7 @@ types: an error, or NULL with option zero_dates=null.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from pyspark.sql import types as sql
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.cells import Cells, cells_of, gather, has_large_cell, signed_cells, unsigned_cells
-from rplctl.event.charset import is_utf8
+from rplctl.event.charset import decode_text, is_single_byte, is_utf8
 from rplctl.event.column import ColumnFormat
 from rplctl.event.images import Images
 from rplctl.event.rows import Ints
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LARGEST_DECIMAL: Final = 38
+_ASCII: Final = bytes(range(128))
 _UNSIGNED_64: Final = sql.DecimalType(20, 0)
 _WHOLE: Final = {8: sql.ByteType(), 16: sql.ShortType(), 32: sql.IntegerType(), 64: sql.LongType()}
 _PLAIN: Final[dict[str, sql.DataType]] = {
@@ -96,7 +98,9 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
         return _printed(SHEETS[kind](cells, fmt), cells, column, wanted, zero_null=zero_null)
     if _lies_as_it_is(fmt, cells, images, number):
         buffer, offsets = gather(cells)
-        found = _strings(buffer, offsets, cells, wanted)
+        is_text = fmt.charset is not None and fmt.charset != "binary" and not is_utf8(fmt.charset)
+        is_read = not is_text or int(buffer.max(initial=0)) < 128
+        found = _strings(buffer, offsets, cells, wanted) if is_read else None
         if found is not None:
             return found
     decoded = decode_column(images, rows, number, fmt)
@@ -106,12 +110,23 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
 
 
 def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
-    """Bytes or UTF-8 that need no reading."""
+    """Bytes, or text that needs no reading if it is UTF-8 or all ASCII."""
     if fmt.sql_type in TEXT_OF_BYTES or has_large_cell(cells):
         return False
     if fmt.charset is None or fmt.charset == "binary":
         return fmt.real_type in _AS_LOGGED | {Wire.GEOMETRY, Wire.VECTOR}
-    return is_utf8(fmt.charset) and fmt.real_type in _AS_LOGGED | _PADDED
+    return _holds_ascii(fmt.charset) and fmt.real_type in _AS_LOGGED | _PADDED
+
+
+@cache
+def _holds_ascii(charset: str) -> bool:
+    """Whether bytes below 128 are ASCII there, each by itself."""
+    if is_utf8(charset):
+        return True
+    try:
+        return is_single_byte(charset) and decode_text(_ASCII, charset) == _ASCII.decode("ascii")
+    except BinlogFormatError:  # it lacks one of them
+        return False
 
 
 def _numbers(values: npt.NDArray[Any], cells: Cells) -> pa.Array:

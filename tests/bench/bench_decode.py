@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -30,21 +31,27 @@ ROWS = 100_000
 
 def measure() -> Iterator[Measurement]:
     try:
-        server = MariadbServer(("--binlog-row-metadata=FULL", "--max-binlog-size=1G"))
+        with written_server() as server:
+            ours = _ours(server)
+            note = f"{2 * ROWS} row changes, one core"
+            yield Measurement("rows decoded by rplctl, net changes kept", ours, "s", note)
+            theirs = mysql_replication_seconds(server)
+            yield Measurement("rows decoded by mysql-replication", theirs, "s", f"ratio {theirs / ours:.1f}")
+            tool = _mariadb_binlog(server)
+            yield Measurement("rows printed by mariadb-binlog -v", tool, "s", f"ratio {tool / ours:.1f}")
     except ServerUnavailable as reason:
         print(f"skipped: {reason}")
-        return
-    with server:
+
+
+@contextmanager
+def written_server() -> Iterator[MariadbServer]:
+    """With the log. Raises ServerUnavailable."""
+    with MariadbServer(("--binlog-row-metadata=FULL", "--max-binlog-size=1G")) as server:
         server.sql(f"CREATE DATABASE b; USE b; {TABLE}")
         values = f"seq, seq % 97, REPEAT(CHAR(65 + seq % 26), 100), 'pad', NOW() FROM seq_1_to_{ROWS}"
         server.sql(f"INSERT INTO t SELECT {values}", "b")
         server.sql("UPDATE t SET k = k + 1, c = REVERSE(c)", "b")
-        ours = _ours(server)
-        yield Measurement("rows decoded by rplctl, net changes kept", ours, "s", f"{2 * ROWS} row changes, one core")
-        theirs = _mysql_replication(server)
-        yield Measurement("rows decoded by mysql-replication", theirs, "s", f"ratio {theirs / ours:.1f}")
-        tool = _mariadb_binlog(server)
-        yield Measurement("rows printed by mariadb-binlog -v", tool, "s", f"ratio {tool / ours:.1f}")
+        yield server
 
 
 def _ours(server: MariadbServer) -> float:
@@ -61,7 +68,7 @@ def _ours(server: MariadbServer) -> float:
     return time.perf_counter() - began
 
 
-def _mysql_replication(server: MariadbServer) -> float:
+def mysql_replication_seconds(server: MariadbServer) -> float:
     from pymysqlreplication import BinLogStreamReader
     from pymysqlreplication.row_event import UpdateRowsEvent, WriteRowsEvent
 
