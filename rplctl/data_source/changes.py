@@ -17,6 +17,7 @@ import numpy as np
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, table_maps
+from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT
 from rplctl.data_source.logged_model import logged_model
 from rplctl.data_source.piece import Piece
 from rplctl.data_source.walk import WORDS, gtid_texts
@@ -37,10 +38,6 @@ from rplctl.schema.statement import DropDatabase, DropTable, TableName, Truncate
 
 OPS: Final = ("", "insert", "update", "delete")
 _CANNOT_UNDO: Final = frozenset({"MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM", "BLACKHOLE"})
-_SAVEPOINT: Final = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
-_ROLLBACK_TO: Final = re.compile(
-    r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL
-)
 _ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH)\b", re.IGNORECASE)
 
 
@@ -197,9 +194,9 @@ def _undone(run: EventRun) -> list[tuple[int, int]]:
         query = parse_query(run.event(number), run.description)
         text = query.sql_bytes.decode("utf-8", "replace").strip()
         at = int(run.starts[number])
-        if match := _ROLLBACK_TO.match(text):
+        if match := ROLLBACK_TO.match(text):
             found.append((savepoints.get(_folded(match[1]), 0), at))
-        elif match := _SAVEPOINT.match(text):
+        elif match := SAVEPOINT.match(text):
             savepoints[_folded(match[1])] = at
     return found
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.row_stream import named_tables, read_run, table_maps, unverified_run
+from rplctl.applier.decode.transaction_words import XA
 from rplctl.data_source.logged_model import logged_model
 from rplctl.data_source.options import Options
 from rplctl.data_source.piece import Piece, Transaction
@@ -45,7 +46,6 @@ SCAN_BYTES: Final = 64 << 20
 WORDS: Final = re.compile(
     r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE\s+SAVEPOINT|XA|#|/\*\s*dummy)\b", re.IGNORECASE
 )  # no statement of their own
-_XA_END: Final = re.compile(r"XA\s+(COMMIT|ROLLBACK)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
 _PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
 _UNKNOWN_OBJECT: Final = frozenset(
     {er.NO_SUCH_TABLE, er.BAD_TABLE_ERROR, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR, er.NOT_SUPPORTED_YET}
@@ -208,7 +208,8 @@ class Walk:
         ]
         has_statement, is_about = False, False
         for query in queries:
-            if match := _XA_END.match(query.sql_bytes.decode("latin-1").strip()):
+            match = XA.match(query.sql_bytes.decode("latin-1").strip())
+            if match and match[1].upper() in ("COMMIT", "ROLLBACK"):
                 yield from self._end_xa(
                     match,
                     Transaction(self._gtid(data, scan, number), BinlogPosition(self.place.log_name, end)),

@@ -25,6 +25,7 @@ from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import row_changes
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
+from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS, XA
 from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -43,10 +44,6 @@ from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, Tabl
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 from rplctl.target.registry import dialect_of
 
-_TRANSACTION_WORDS = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
-_SAVEPOINT = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
-_ROLLBACK_TO = re.compile(r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
-_XA = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)
 _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 _HANDLER_ERRORS = {
@@ -257,17 +254,17 @@ class OrderedRange:
 
     def _apply_words(self, query: Query, run: EventRun, number: int) -> None:
         sql = query.sql_bytes.decode("latin-1").strip()  # the words asked for are ASCII in every client charset
-        if _TRANSACTION_WORDS.match(sql):
+        if TRANSACTION_WORDS.match(sql):
             if sql.upper().startswith("ROLLBACK"):
                 self._roll_back()
             return
-        if match := _ROLLBACK_TO.match(sql):
+        if match := ROLLBACK_TO.match(sql):
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
             self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
-        elif match := _XA.match(sql):
+        elif match := XA.match(sql):
             if match[1].upper() in ("COMMIT", "ROLLBACK"):
                 self._end_xa(match[1].upper(), match[2], run.end_position(number))
-        elif match := _SAVEPOINT.match(sql):
+        elif match := SAVEPOINT.match(sql):
             self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
         elif self._statements is not None:
             self._run_statement(query, run, number)
@@ -374,7 +371,7 @@ def _holds_statements(run: EventRun) -> bool:
         parse_query(run.event(int(n)), run.description).sql_bytes.decode("latin-1")
         for n in np.flatnonzero(run.types == EventType.QUERY)
     )
-    words = (_TRANSACTION_WORDS, _ROLLBACK_TO, _SAVEPOINT, _XA_ASIDE)
+    words = (TRANSACTION_WORDS, ROLLBACK_TO, SAVEPOINT, _XA_ASIDE)
     return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
 
 

@@ -1,0 +1,13 @@
+"""Statements that bound a transaction or a part of it, as QUERY events hold them: words, names and XIDs in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+TRANSACTION_WORDS: Final = re.compile(r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK)\s*(WORK)?\s*;?\s*\Z", re.IGNORECASE)
+SAVEPOINT: Final = re.compile(r"SAVEPOINT\s+(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+ROLLBACK_TO: Final = re.compile(
+    r"ROLLBACK\s+(?:WORK\s+)?TO\s+(?:SAVEPOINT\s+)?(.+?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL
+)
+XA: Final = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)  # verb, XID
