@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from tests.command.test_verify import Target, opened, verified
 from tests.command.test_verify_torture import (
     CHANNELS,
     KEY,
+    LIVING,
     ROWS,
     TURNS,
     a_thousand_faults,
@@ -24,6 +27,7 @@ from tests.command.test_verify_torture import (
     differing,
     found_in,
     from_its_server,
+    killed,
 )
 from tests.kit.load import Work, working
 from tests.kit.postgresql_state import connect, new_database
@@ -113,6 +117,46 @@ def test_what_differs_is_mended_beside_writers(channel: str, replica: Replica, r
         if into != "sqlite":  # what is the target's own is as it was
             target(f"UPDATE {name}plain SET v = CONCAT(v, '!') WHERE id > 900 AND own <> id AND id <> 1500")
             verified(replica)
+
+
+@pytest.mark.parametrize("kind", LIVING)
+def test_what_differs_is_mended_though_any_process_is_killed(
+    kind: str, replica: Replica, request: pytest.FixtureRequest
+) -> None:
+    """The receiver, the applier and each second repair, beside a writer: repeated until it is done, nothing differs."""
+    of, options = LIVING[kind]
+    source = from_its_server(of, request)
+    fill(source, "living", 3000)
+    stop, chance = threading.Event(), random.Random(5)
+
+    def killing() -> None:
+        while not stop.wait(4):
+            replica.kill(chance.choice(["receiver", "applier"]))
+            replica.run("start", expect=None)
+
+    with opened(kind, replica, request) as target:
+        begin(replica, source, *options)
+        replica.run("clone")
+        wait_cloned(replica, 300)
+        target("INSERT INTO {db}plain (id, v) VALUES (99999, ''); DELETE FROM {db}plain WHERE id = 1500")
+        target("UPDATE {db}plain SET v = 'fault' WHERE id BETWEEN 1000 AND 1400")
+        verified(replica, expect=1)
+        killer = threading.Thread(target=killing)
+        ends: list[int] = []
+        killer.start()
+        try:
+            with working(source, "living", [writer(1)], harmless=HARMLESS, pause_s=0.02):
+                while (not ends or ends[-1]) and len(ends) < 20:
+                    killed(replica, "repair", chance.uniform(0.5, 3))
+                    ends.append(replica.run("repair", expect=None).returncode)
+        finally:
+            stop.set()
+            killer.join()
+        assert ends[-1] == 0, ends
+        replica.run("start", expect=None)
+        replica.wait_synced(source, 300)
+        verified(replica)
+    count_torture("repair", f"beside kills into {kind}", 0, len(ends))
 
 
 def test_parents_are_left_where_foreign_keys_may_not_rest(

@@ -251,7 +251,7 @@ def test_nothing_but_faults_is_told_beside_writers_kills_and_ddl(
                     if is_faulty := number % 3 == 1:
                         target("INSERT INTO {db}plain (id, v) VALUES (99999, '')")
                     if number % 5 == 2:
-                        killed_verify(replica, chance.uniform(0.3, 1.5))
+                        killed(replica, "verify", chance.uniform(0.3, 1.5))
                     while (told := replica.run("verify", "--json", expect=None)).returncode not in (0, 1):
                         aborted.append(told.stderr)
                         assert len(aborted) < RUNS, aborted
@@ -290,8 +290,9 @@ def paced(seed: int, rate: float) -> Work:
     return work
 
 
-def killed_verify(replica: Replica, seconds: float) -> None:
-    command = [sys.executable, "-m", "rplctl", "--datadir", str(replica.datadir), "verify"]
+def killed(replica: Replica, verb: str, seconds: float) -> None:
+    """So long after it began."""
+    command = [sys.executable, "-m", "rplctl", "--datadir", str(replica.datadir), verb]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         time.sleep(seconds)
         process.kill()
