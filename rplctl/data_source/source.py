@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -170,7 +168,6 @@ class BinlogReader(_Reads, api.DataSourceReader):
             yield given
         if databases and tables and self._options.table is None:
             self._tables = frozenset((database, table) for database in databases for table in tables)
-        self._options = _within(self._options, filters)
 
     def partitions(self) -> Sequence[api.InputPartition]:
         with _told():
@@ -249,19 +246,6 @@ def _place(offset: dict[str, Any]) -> BinlogPosition:
 def _values(given: api.Filter) -> set[str]:
     value = getattr(given, "value", _NEVER)
     return set(value) if isinstance(value, list | tuple) else {value} if isinstance(value, str) else set()
-
-
-def _within(options: Options, filters: Sequence[api.Filter]) -> Options:
-    """Times that a filter on ts leaves: of a transaction's begin, which may be earlier than its rows are."""
-    for given in filters:
-        value = getattr(given, "value", None)
-        if getattr(given, "attribute", None) != ("ts",) or not isinstance(value, datetime):
-            continue
-        at = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-        if isinstance(given, api.LessThan | api.LessThanOrEqual | api.EqualTo):
-            end = at + 1  # whole seconds
-            options = replace(options, end_time=min(end, options.end_time or end))
-    return options
 
 
 def _struct(versions: Sequence[TableModel]) -> sql.StructType:

@@ -231,7 +231,7 @@ class Walk:
                 return
         if not is_wanted:
             return
-        if has_statement and self.tables and self._options.statements == "error":
+        if has_statement and self._options.table is not None and self._options.statements == "error":
             raise RplError(
                 "the source logged a statement instead of rows: whether it changed the table cannot be told",
                 errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
