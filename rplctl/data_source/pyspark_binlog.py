@@ -1,5 +1,14 @@
-"""Spark looks into every module called `pyspark_…` for a `DefaultSource`: the wheel puts this one beside `rplctl`."""
+"""Spark looks into every module called `pyspark_…` for a `DefaultSource`: the wheel puts this one beside `rplctl`.
 
-from rplctl.data_source.source import BinlogDataSource as DefaultSource
+Without pyarrow (`pip install 'rplctl[dataframe]'`) there is none: an error here would end each look of Spark's for any
+format.
+"""
 
 __all__ = ["DefaultSource"]
+
+try:
+    from rplctl.data_source.source import BinlogDataSource as DefaultSource
+except ModuleNotFoundError as error:
+    if error.name != "pyarrow":
+        raise
+    __all__.clear()

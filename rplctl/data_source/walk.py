@@ -28,6 +28,7 @@ from rplctl.errors import BinlogFormatError, RplError, SourceError, UsageError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.format_description import FormatDescription, parse_format_description
 from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
+from rplctl.event.header import HEADER_LENGTH
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import Ints
 from rplctl.event.scan import GroupKind, GroupScan, scan_groups
@@ -43,6 +44,7 @@ from rplctl.schema.statement import DropDatabase, TableName, tables_of
 from rplctl.source.binlog_folder import log_names, read_head
 
 SCAN_BYTES: Final = 64 << 20
+_LEAST_BYTES: Final = FIRST_EVENT_POSITION + HEADER_LENGTH  # of a log that was begun
 WORDS: Final = re.compile(
     r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE\s+SAVEPOINT|XA|#|/\*\s*dummy)\b", re.IGNORECASE
 )  # no statement of their own
@@ -68,7 +70,10 @@ class Walk:
         self._prepared: dict[str, tuple[Piece, ...]] = {}
         self.versions: dict[TableModel, None] = {}
         if options.schema_file is not None:
-            self.catalog = load_catalog(read_plain(options.schema_file).decode("utf-8", "replace"))
+            try:
+                self.catalog = load_catalog(read_plain(options.schema_file).decode("utf-8", "replace"))
+            except OSError as error:
+                raise UsageError(f"option schema_file: {options.schema_file}: {error.strerror}") from error
             self.place = options.start or self.place
         self._note_versions()
         if options.start is not None:
@@ -97,9 +102,13 @@ class Walk:
             name, at = self.place.log_name, self.place.log_pos
             path = self._path(name)
             try:
+                if path.stat().st_size < _LEAST_BYTES:
+                    break  # just created
                 data = np.memmap(path, np.uint8, "r")
-            except FileNotFoundError as error:
-                raise SourceError(f"{path} is not there", errno=er.MASTER_FATAL_ERROR_READING_BINLOG) from error
+            except OSError as error:
+                raise SourceError(
+                    f"{path}: {error.strerror}", errno=er.MASTER_FATAL_ERROR_READING_BINLOG, hint="is it purged?"
+                ) from error
             least = SCAN_BYTES if limit is None else min(SCAN_BYTES, limit - seen)
             try:
                 description = self._in_force or parse_format_description(read_head(path))
@@ -128,6 +137,8 @@ class Walk:
 
     def _names(self) -> list[str]:
         path = self._options.path
+        if not path.exists():
+            raise UsageError(f"option path: {path} is not there", hint="on each executor, under this name")
         if path.suffix == ".index":
             names = [Path(line).name for line in read_plain(path).decode("utf-8", "replace").splitlines() if line]
         elif path.is_file():
@@ -152,7 +163,7 @@ class Walk:
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
                 hint="put it into the folder, or begin behind it (option start, with schema_file)",
             )
-        return later[0] if later and self._path(later[0]).stat().st_size > FIRST_EVENT_POSITION else None
+        return later[0] if later and self._path(later[0]).stat().st_size >= _LEAST_BYTES else None
 
     def _pieces(self, data: ByteArray, path: str, scan: GroupScan, count: int) -> Iterator[Piece]:
         kinds = scan.kind[:count]

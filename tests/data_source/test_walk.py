@@ -188,6 +188,22 @@ def test_a_statement_instead_of_rows_is_an_error_of_a_table_and_a_line_among_all
     all_of(tmp_path, table=table, statements="skip")
 
 
+def test_what_is_no_log_is_told_and_one_that_was_just_made_is_empty(tmp_path: Path) -> None:
+    log = tmp_path / "binlog.000001"
+    for begun in (b"", b"\xfebin"):
+        log.write_bytes(begun)
+        assert all_of(tmp_path) == []
+    log.write_bytes(b"nothing of the kind, but long enough")
+    with pytest.raises(SourceError, match="is no binary log"):
+        all_of(tmp_path)
+    for options, says in (
+        ({"path": "/nope"}, "option path"),
+        ({"path": str(log), "schema_file": "/no"}, "schema_file"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            Walk(Options.parse(options))
+
+
 def test_a_log_that_grows_is_read_on_where_it_was_left(tmp_path: Path) -> None:
     data = lzma.decompress((DATA / "binlog" / "ma1011-sysbench-mix-small.xz").read_bytes())
     log = tmp_path / "mysql-bin.000001"
