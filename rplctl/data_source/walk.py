@@ -28,7 +28,7 @@ from rplctl.errors import BinlogFormatError, RplError, SourceError, UsageError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.format_description import FormatDescription, parse_format_description
 from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
-from rplctl.event.header import HEADER_LENGTH
+from rplctl.event.header import BINLOG_MAGIC, HEADER_LENGTH
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import Ints
 from rplctl.event.scan import GroupKind, GroupScan, scan_groups
@@ -102,7 +102,7 @@ class Walk:
             name, at = self.place.log_name, self.place.log_pos
             path = self._path(name)
             try:
-                if path.stat().st_size < _LEAST_BYTES:
+                if path.stat().st_size < _LEAST_BYTES and BINLOG_MAGIC.startswith(path.read_bytes()[:4]):
                     break  # just created
                 data = np.memmap(path, np.uint8, "r")
             except OSError as error:

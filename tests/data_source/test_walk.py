@@ -193,9 +193,10 @@ def test_what_is_no_log_is_told_and_one_that_was_just_made_is_empty(tmp_path: Pa
     for begun in (b"", b"\xfebin"):
         log.write_bytes(begun)
         assert all_of(tmp_path) == []
-    log.write_bytes(b"nothing of the kind, but long enough")
-    with pytest.raises(SourceError, match="is no binary log"):
-        all_of(tmp_path)
+    for other in (b"hello", b"nothing of the kind, but long enough"):
+        log.write_bytes(other)
+        with pytest.raises(SourceError, match="is no binary log"):
+            all_of(tmp_path)
     for options, says in (
         ({"path": "/nope"}, "option path"),
         ({"path": str(log), "schema_file": "/no"}, "schema_file"),
