@@ -1,11 +1,11 @@
 """The first copy of a source: `rplctl clone` against what else makes one, in the same run.
 
 Four tables as sysbench makes them, MariaDB → MariaDB beside `mariadb-dump | mariadb` and mydumper + myloader of 2
-threads, then → PostgreSQL and SQLite beside a bare COPY / executemany of the same rows, which are in memory before its
-clock starts, into the tables that rplctl makes; indexes are last there, too. Kernels are compiled before. rplctl's
-clock runs from the command to the last table that is done: Spark's start is in it, and told. Ratios: theirs / ours, of
-the clock and of the CPU of all processes, servers included. The first start of an installation makes Spark's class
-archive beside all else (20 s of CPU): start something before.
+threads, then → PostgreSQL and SQLite. Of each target the bare load of the same rows, too: LOAD DATA, COPY,
+executemany, with the rows there before its clock starts, and indexes last; no copy costs less than that and the
+reading. Kernels are compiled before. rplctl's clock runs from the command to the last table that is done: Spark's
+start is in it, and told. Ratios: theirs / ours, of the clock and of the CPU of all processes, servers included. The
+first start of an installation makes Spark's class archive beside all else (20 s of CPU): start something before.
 $RPLCTL_BENCH_CLONE_ROWS: of each table (1,000,000). $RPLCTL_BENCH_CLONE_KINDS: which targets. With
 $RPLCTL_BENCH_CLONE_MEMORY=N only the memory is measured, of one table with so many rows against 1,000,000.
 """
@@ -87,18 +87,34 @@ def _into_mariadb(source: MariadbServer) -> Iterator[Measurement]:
             cost = copied.cost_of(partial(peer, source, target), [source, target])
             assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
             yield from _told(name, cost, ours)
+    yield from _loaded_bare(source, ours, first)
     yield from _beside_a_writer(source)
+
+
+def _loaded_bare(source: MariadbServer, ours: Cost, first: float) -> Iterator[Measurement]:
+    """What the target alone takes: the rows are in files before the clock starts."""
+    with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name, MariadbServer(SERVER) as target:
+        files = [Path(name, table) for table in TABLES]
+        for table, file in zip(TABLES, files, strict=True):
+            file.write_text("".join(f"{i}\t{k}\t{c}\t{pad}\n" for i, k, c, pad in source.rows(DATABASE, table)))
+        made = [source.sql(f"SHOW CREATE TABLE {table}", DATABASE)[0][1] for table in TABLES]
+        target.sql(f"CREATE DATABASE {DATABASE}")
+        cost = copied.cost_of(partial(copied.loaded, target, files, made), [target])
+        assert checksums(target, DATABASE, TABLES) == checksums(source, DATABASE, TABLES)
+    yield from _told("bare LOAD DATA into MariaDB", cost, ours, _without_start(cost, ours, first))
 
 
 def _beside_a_writer(source: MariadbServer) -> Iterator[Measurement]:
     with copied.writing(source) as taken:
         time.sleep(IDLE_SECONDS)
     alone = copied.p95(taken)
-    with MariadbServer(SERVER) as target, copied.writing(source) as taken:
-        _cloned(source, target, partial(target.sql, STATES))
-        beside = copied.p95(taken)
     yield Measurement("a writer's transaction on the source, p95", 1e3 * alone, "ms")
-    yield Measurement("the same beside rplctl clone, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")
+    for limits in ((), ("--max-rate", "10")):
+        with MariadbServer(SERVER) as target, copied.writing(source) as taken:
+            _cloned(source, target, partial(target.sql, STATES), limits=limits)
+        beside = copied.p95(taken)
+        name = " ".join(["the same beside rplctl clone", *limits])
+        yield Measurement(f"{name}, p95", 1e3 * beside, "ms", f"ratio {beside / alone:.2f}")
 
 
 def _into_postgresql(source: MariadbServer) -> Iterator[Measurement]:
@@ -185,6 +201,7 @@ def _cloned(
     asked: Asked,
     folder: Path | None = None,
     watch: Callable[[Replica], object] = lambda _: None,
+    limits: Sequence[str] = (),
 ) -> tuple[Cost, float]:
     """What it cost, and how long it took until the first rows were there."""
     with tempfile.TemporaryDirectory(prefix="rplctl-bench-") as name:
@@ -201,7 +218,7 @@ def _cloned(
 
             def copy() -> list[int]:
                 nonlocal first
-                replica.run("clone")
+                replica.run("clone", *limits)
                 while not (rows := asked()) or any(state != "done" for state, _ in rows):
                     if not first and any(chunks for _, chunks in rows):
                         first = time.perf_counter() - began

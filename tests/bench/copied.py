@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
+import select
 import shutil
 import subprocess
+import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import pymysql
 
 from tests.kit.private_server import PASSWORD, USER, PrivateServer
 from tests.kit.servers import MariadbServer
@@ -102,32 +107,64 @@ def has_mydumper() -> bool:
 
 @contextlib.contextmanager
 def writing(source: MariadbServer) -> Iterator[list[float]]:
-    """An OLTP writer on a table beside those that are copied; the seconds of each of its transactions."""
+    """An OLTP writer on a table beside those that are copied; the seconds of each of its transactions, at the end.
+
+    It is a process of its own: a thread of ours would wait for the interpreter while we look at the copy.
+    """
     source.sql("CREATE DATABASE IF NOT EXISTS oltp; DROP TABLE IF EXISTS oltp.t")
     source.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT, w CHAR(100)); INSERT INTO t SELECT seq, 0, 'w' FROM"
                " seq_1_to_10000", "oltp")  # fmt: skip
-    stop, taken = threading.Event(), list[float]()
+    taken: list[float] = []
+    words = [sys.executable, "-m", "tests.bench.copied", str(source.socket)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        try:
+            yield taken
+        finally:
+            taken += map(float, writer.communicate()[0].split())
 
-    def write() -> None:
-        with contextlib.closing(source.connect("oltp")) as connection, connection.cursor() as cursor:
-            number = 0
-            while not stop.wait(0.005):
-                number += 1
-                began = time.perf_counter()
-                cursor.execute("BEGIN")
-                cursor.execute(f"UPDATE t SET v = v + 1 WHERE id = {number * 7919 % 10000 + 1}")
-                cursor.execute(f"REPLACE INTO t VALUES ({number * 104729 % 10000 + 1}, 0, 'new')")
-                cursor.execute("COMMIT")
-                taken.append(time.perf_counter() - began)
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield taken
-    finally:
-        stop.set()
-        thread.join()
+def write(socket: str) -> None:
+    """Until standard input ends."""
+    with contextlib.closing(pymysql.connect(unix_socket=socket, user=USER, password=PASSWORD, database="oltp")) as made:
+        cursor, taken, number = made.cursor(), list[float](), 0
+        while not select.select([sys.stdin], [], [], 0.005)[0]:
+            number += 1
+            began = time.perf_counter()
+            cursor.execute("BEGIN")
+            cursor.execute(f"UPDATE t SET v = v + 1 WHERE id = {number * 7919 % 10000 + 1}")
+            cursor.execute(f"REPLACE INTO t VALUES ({number * 104729 % 10000 + 1}, 0, 'new')")
+            cursor.execute("COMMIT")
+            taken.append(time.perf_counter() - began)
+    print(*taken)
+
+
+def loaded(target: MariadbServer, files: Sequence[Path], made: Sequence[str]) -> list[int]:
+    """LOAD DATA of files that are there, two connections, each a table at a time; the secondary index comes last."""
+    tables = list(zip(TABLES, files, made, strict=True))
+
+    def load(part: Sequence[tuple[str, Path, str]]) -> None:
+        for table, file, sql in part:
+            create, index = without_index(sql)
+            target.sql(create, DATABASE)
+            words = ["mariadb", *sign_in(target), "--local-infile=1", DATABASE, "-e"]
+            subprocess.run([*words, f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE {table}"], check=True)
+            target.sql(f"ALTER TABLE {table} ADD {index}", DATABASE)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(load, (tables[::2], tables[1::2])))
+    return []
+
+
+def without_index(create: str) -> tuple[str, str]:
+    """CREATE TABLE as SHOW CREATE TABLE prints it → without its secondary index, and that."""
+    index = re.search(r",\n  (KEY .*)", create)
+    assert index
+    return create.replace(index[0], ""), index[1]
 
 
 def p95(seconds: Sequence[float]) -> float:
     return sorted(seconds)[int(0.95 * (len(seconds) - 1))]
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])
