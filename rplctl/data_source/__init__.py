@@ -2,6 +2,7 @@
 
     source.py           what Spark calls: schema, partitions, offsets;  pyspark_binlog.py  how Spark finds it
     options.py          what a query asks for
+    live.py             a live server's logs, copied into a folder
     walk.py             the driver: logs → pieces for tasks, each with the models in force;  logged_model.py
     piece.py            what one task reads
     changes.py          a piece → its changes, in numbers and offsets

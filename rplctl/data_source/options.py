@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
+from rplctl.data_source.live import SCHEMES, LiveServer, live_server
 from rplctl.errors import UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
@@ -21,7 +22,8 @@ STATEMENTS: Final = ("error", "skip")
 _QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`")
 _NAMES: Final = frozenset(
     "path table schema_file start end start_gtid end_gtid start_time end_time zero_dates statements partition_bytes "
-    "max_bytes_per_trigger".split()
+    "max_bytes_per_trigger spool password_file ssl ssl_ca ssl_cert ssl_key ssl_verify_server_cert "
+    "get_public_key".split()
 )
 
 
@@ -42,7 +44,9 @@ class Gtids:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`table`: the one whose rows become columns; None for all tables, as JSON. Times: seconds since 1970."""
+    """`server`: the one that is read, its logs below `path`. `table`: whose rows become columns; None for all, as JSON.
+    Times: seconds since 1970.
+    """
 
     path: Path
     table: TableName | None = None
@@ -57,6 +61,7 @@ class Options:
     statements: str = "error"
     partition_bytes: int = PARTITION_BYTES
     max_bytes_per_trigger: int | None = None
+    server: LiveServer | None = None
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Options:
@@ -65,10 +70,13 @@ class Options:
         if unknown := sorted(options.keys() - _NAMES):
             raise UsageError(f"format binlog has no option {', '.join(unknown)}: {', '.join(sorted(_NAMES))}")
         if not options.get("path"):
-            raise UsageError("format binlog wants the option path: a folder of binary logs, its index, or one log")
-
+            raise UsageError(
+                "format binlog wants the option path: a folder of binary logs, its index, one log, or mysql://USER@HOST:PORT"
+            )
+        path = options["path"]
+        server = live_server(path, options) if path.startswith(SCHEMES) else None
         return cls(
-            Path(options["path"].removeprefix("file://")),
+            server.spool if server else Path(path.removeprefix("file://")),
             _given(options, "table", _table),
             _given(options, "schema_file", Path),
             _given(options, "start", BinlogPosition.parse),
@@ -81,6 +89,7 @@ class Options:
             _one_of(options, "statements", STATEMENTS),
             _given(options, "partition_bytes", _count) or PARTITION_BYTES,
             _given(options, "max_bytes_per_trigger", _count),
+            server,
         )
 
 

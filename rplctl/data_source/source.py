@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from rplctl.applier.decode.row_stream import TableRows
 from rplctl.data_source.arrow import column_array, spark_type
 from rplctl.data_source.changes import OPS, Changes, TableChanges, changes_of
 from rplctl.data_source.json_rows import dict_rows, json_text
+from rplctl.data_source.live import LiveLogs
 from rplctl.data_source.options import Options
 from rplctl.data_source.piece import Piece
 from rplctl.data_source.walk import Walk
@@ -88,7 +90,7 @@ class BinlogDataSource(api.DataSource):
     def schema(self) -> sql.StructType:
         """Raises BinlogError."""
         with _told():
-            return self._schema(Options.parse(self.options))
+            return self._schema(_with_logs(Options.parse(self.options)))
 
     @staticmethod
     def _schema(options: Options) -> sql.StructType:
@@ -107,7 +109,7 @@ class BinlogDataSource(api.DataSource):
 
     def reader(self, schema: sql.StructType) -> api.DataSourceReader:
         with _told():
-            return BinlogReader(Options.parse(self.options), schema)
+            return BinlogReader(_with_logs(Options.parse(self.options)), schema)
 
     def streamReader(self, schema: sql.StructType) -> api.DataSourceStreamReader:
         with _told():
@@ -179,12 +181,14 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
 
     def __init__(self, options: Options, schema: sql.StructType) -> None:
         super().__init__(options, schema)
+        self._live = _live(options)
         self._end: BinlogPosition | None = None  # of what is there now, for a query that ends then
         self._walks: dict[BinlogPosition, Walk] = {}
         self._pieces: dict[tuple[BinlogPosition, BinlogPosition], list[Piece]] = {}
 
     def initialOffset(self) -> dict[str, Any]:
         with _told():
+            self._look()
             walk = Walk(self._options)
         self._walks[walk.place] = walk
         return _offset(walk.place)
@@ -193,6 +197,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         """Spark before 4.2 names no start: then all that is there is next."""
         begun = _place(start) if start else (max(self._walks, key=BinlogPosition.order_key) if self._walks else None)
         with _told():
+            self._look()
             walk = (self._at(begun) if begun else Walk(self._options)).copy()
             came_from = walk.place
             pieces = walk.to(self._end, self._options.max_bytes_per_trigger)
@@ -202,6 +207,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
 
     def prepareForTriggerAvailableNow(self) -> None:
         with _told():
+            self._look()
             walk = Walk(self._options)
             walk.to()
         self._end = walk.place
@@ -211,10 +217,15 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         pieces = self._pieces.pop(bounds, None)
         if pieces is None:
             with _told():
+                self._look()
                 walk = self._at(bounds[0]).copy()
                 pieces = walk.to(bounds[1])
             self._walks[walk.place] = walk
         return self._partitions(pieces)
+
+    def _look(self) -> None:
+        if self._live is not None:
+            self._options = replace(self._options, path=self._live.what_came())
 
     def commit(self, end: dict[str, Any]) -> None:
         place = _place(end)
@@ -233,6 +244,24 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
                 )
             self._walks[place] = walk
         return self._walks[place]
+
+
+def _live(options: Options) -> LiveLogs | None:
+    """Of a server all logs are wanted, for DDL; those from `start` on where a schema file says what was before."""
+    if options.server is None:
+        return None
+    return LiveLogs(options.server, options.start.log_name if options.start and options.schema_file else "")
+
+
+def _with_logs(options: Options) -> Options:
+    """What a server has logged by now lies in a folder then."""
+    live = _live(options)
+    if live is None:
+        return options
+    try:
+        return replace(options, path=live.all_there_is(options.end))
+    finally:
+        live.close()
 
 
 def _offset(place: BinlogPosition) -> dict[str, Any]:

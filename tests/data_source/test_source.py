@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.private_server import PASSWORD, USER
 from tests.kit.recorded_state import unpacked_log
 from tests.kit.servers import MariadbServer
 from tests.kit.spark_query import command, query
@@ -53,7 +54,8 @@ def test_spark_finds_the_format_by_itself_and_typed_rows_are_those_of_the_json(t
 
 
 STREAM = """
-log = spark.readStream.format("binlog").option("table", "s.t").option("max_bytes_per_trigger", 50000).load({path!r})
+log = spark.readStream.format("binlog").option("table", "s.t").option("max_bytes_per_trigger", 50000)
+log = log.option("spool", {folder!r} + "/spool").option("password_file", {folder!r} + "/password").load({path!r})
 rows = log.selectExpr("op", "log", "pos", "row_number", "gtid", "before.id AS was", "after.id AS id", "after.n AS n")
 written = rows.writeStream.format("json").option("checkpointLocation", {folder!r} + "/at").start({folder!r} + "/out")
 tell("started")
@@ -66,10 +68,15 @@ tell([row[0] for row in spark.read.json({!r} + "/out").selectExpr("to_json(struc
 """
 
 
-def killed_stream(server: MariadbServer, folder: Path, kills: int, chance: random.Random) -> list[dict[str, Any]]:
+def killed_stream(
+    server: MariadbServer, folder: Path, kills: int, chance: random.Random, *, live: bool = False
+) -> list[dict[str, Any]]:
     """A stream beside a writer, killed so often; all that it wrote in the end."""
     server.sql("CREATE DATABASE s; CREATE TABLE s.t (id INT PRIMARY KEY, n INT)")
-    path, over = server.binlog_files[0].parent, threading.Event()
+    path = f"mysql://{USER}@{server.host}:{server.port}" if live else str(server.binlog_files[0].parent)
+    over = threading.Event()
+    (folder / "password").touch(0o600)
+    (folder / "password").write_text(PASSWORD)
 
     def write() -> None:
         number = 0
@@ -80,7 +87,7 @@ def killed_stream(server: MariadbServer, folder: Path, kills: int, chance: rando
             number += 50
             time.sleep(0.2)
 
-    code = STREAM.format(path=str(path), folder=str(folder))
+    code = STREAM.format(path=path, folder=str(folder))
     writer = threading.Thread(target=write)
     writer.start()
     try:
@@ -126,8 +133,15 @@ def check_each_change_once(rows: list[dict[str, Any]], server: MariadbServer) ->
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_query_of_the_manual_page_runs(tmp_path: Path) -> None:
+def test_the_query_of_the_manual_page_runs(
+    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where a copy lies by default
     unpacked_log("ma1011-sysbench-mix-small", tmp_path)
+    server = mariadb_factory()
+    server.sql("CREATE DATABASE sbtest; CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)")
+    (tmp_path / "password").touch(0o600)
+    (tmp_path / "password").write_text(PASSWORD)
     page = (Path(__file__).parents[2] / "man/rplctl-dataframe.7").read_text()
     blocks = [block.partition(".EE")[0] for block in page.split(".EX\n")[1:]]
     code = "\n".join(block.replace("\\-", "-") for block in blocks if "spark" in block)
@@ -135,6 +149,8 @@ def test_the_query_of_the_manual_page_runs(tmp_path: Path) -> None:
         "/archive/binlogs": f"{tmp_path}",
         "/lake": f"{tmp_path}/lake",
         "shop.orders": "sbtest.sbtest1",
+        "/etc/rplctl/password": f"{tmp_path}/password",
+        "mysql://repl@db1:3306": f"mysql://{USER}@{server.host}:{server.port}",
     }.items():
         code = code.replace(shown, real)
     counts = query(
@@ -151,6 +167,15 @@ def test_a_stream_that_is_killed_tells_each_change_once(
 ) -> None:
     server = mariadb_factory()
     check_each_change_once(killed_stream(server, tmp_path, 2, random.Random(1)), server)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_stream_from_a_live_server_that_is_killed_tells_each_change_once(
+    mariadb_factory: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    server = mariadb_factory()
+    check_each_change_once(killed_stream(server, tmp_path, 1, random.Random(1), live=True), server)
 
 
 @pytest.mark.spark

@@ -1,0 +1,279 @@
+"""A live server's binary logs, copied into a folder that the walk reads like any other.
+
+`path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG: logs lie there from the first that is
+wanted to the last, byte for byte as on the source. Spark asks for schema, partitions and offsets in processes of their
+own, and they share it: whoever holds its lock appends. Invariant: a log is begun only when the one before it is whole,
+so what a kill leaves is a last log that is cut; it goes on behind its last whole event, of the same log as then.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import stat
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from rplctl.config import Config
+from rplctl.durable import private_folder, write_all
+from rplctl.errors import SourceError, UsageError
+from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.format_description import parse_format_description
+from rplctl.event.header import BINLOG_MAGIC, CHECKSUM_LENGTH, HEADER_LENGTH, EventHeader, build_header, parse_header
+from rplctl.event.scan import event_offsets
+from rplctl.event.types import EventType
+from rplctl.info import MasterInfo
+from rplctl.locks import FileLock
+from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
+from rplctl.receiver.pull import refuse_log_begun_anew
+from rplctl.secret import PasswordSources, find_password
+from rplctl.source.base import Bytes, DumpStart, ReplicaIdentity, fatal_reading_binlog
+from rplctl.source.binlog_folder import log_names, read_head
+from rplctl.source.connection import connect
+from rplctl.source.dump import LiveStream
+from rplctl.source.survey import log_end, survey
+
+SCHEMES: Final = ("mysql://", "mariadb://")
+_CONTROLS: Final = (  # the others are in the log as they come
+    EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2,
+    EventType.START_ENCRYPTION,
+)  # fmt: skip
+_TYPE_AT: Final = 4
+_ROTATE_NAME_AT: Final = HEADER_LENGTH + 8
+_BEGUN_ANEW: Final = "has begun it anew"
+_WRAP: Final = 1 << 32  # positions in an event's header are modulo this
+_LARGEST_GAP: Final = 256
+_ENOUGH: Final = 64 << 20  # bytes of one look at a stream: a busy source always has more
+
+
+@dataclass(frozen=True, slots=True)
+class LiveServer:
+    """`spool`: where its logs are copied to; every executor must see it under this name."""
+
+    info: MasterInfo
+    password_file: Path | None
+    spool: Path
+
+
+def live_server(url: str, given: Mapping[str, str]) -> LiveServer:
+    """Raises UsageError."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 3306
+    except ValueError as error:
+        raise UsageError(f"option path: {error}") from error
+    if not parts.hostname or not parts.username or parts.password or parts.path.strip("/") or parts.query:
+        raise UsageError(
+            "option path: a server is mysql://USER@HOST:PORT, and nothing else",
+            hint="the password: option password_file, ~/.my.cnf, or $RPLCTL_PASSWORD",
+        )
+    ca, cert, key = (given.get(name, "") for name in ("ssl_ca", "ssl_cert", "ssl_key"))
+    verifies = is_on(given, "ssl_verify_server_cert")
+    info = MasterInfo(
+        host=parts.hostname,
+        port=port,
+        user_name=unquote(parts.username),
+        enabled_ssl=is_on(given, "ssl") or verifies or bool(ca or cert or key),
+        ssl_verify_server_cert=verifies,
+        get_public_key=is_on(given, "get_public_key"),
+        ssl_ca=ca,
+        ssl_cert=cert,
+        ssl_key=key,
+    )
+    password_file, spool = given.get("password_file"), given.get("spool")
+    return LiveServer(info, Path(password_file) if password_file else None, Path(spool) if spool else _own_spool())
+
+
+def is_on(given: Mapping[str, str], name: str) -> bool:
+    """Raises UsageError."""
+    word = given.get(name, "false").lower()
+    if word not in ("true", "false", "1", "0"):
+        raise UsageError(f"option {name}: '{word}' is none of true, false")
+    return word in ("true", "1")
+
+
+def _own_spool() -> Path:
+    """Nobody else's folder: anyone may make one of that name in /tmp before us."""
+    folder = Path(tempfile.gettempdir()) / f"rplctl-binlog-{os.getuid()}"
+    private_folder(folder)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+        raise UsageError(f"{folder} belongs to somebody else", hint="option spool: a folder of yours")
+    return folder
+
+
+class LiveLogs:
+    """`first`: the log to begin with, '' = the oldest that the source has."""
+
+    def __init__(self, server: LiveServer, first: str = "") -> None:
+        self._server, self._first = server, first
+        self._config = Config(server.spool)
+        self._stream: LiveStream | None = None
+        self._place = BinlogPosition("", 0)  # the end of the copy
+        self._checksum_length = CHECKSUM_LENGTH
+        self._is_same = False  # the log that is sent is the one that is here
+        self.folder = server.spool  # with the first look: where the logs are
+
+    def all_there_is(self, end: BinlogPosition | None = None) -> Path:
+        """Copies what the source has logged by now, at most to `end`. Raises SourceError, ConfigError, OSError."""
+        info, password = self._server.info, self._password()
+        with _own_hints(), survey(info, password, self._config) as query:
+            now = log_end(query)
+            self._first = self._first or str(query("SHOW BINARY LOGS")[0][0])
+        self.folder = private_folder(self._server.spool / f"{info.host}_{info.port}" / self._first)
+        end = min((now, end), key=BinlogPosition.order_key) if end else now
+        with self._lock(), _own_hints():
+            self._open(password)
+            while not self._is_same or self._place.is_before(end):
+                self._take(self._config.replica_net_timeout)
+        return self.folder
+
+    def what_came(self) -> Path:
+        """Copies what has arrived since the last look. A connection that is lost is made anew at the next one."""
+        if self._stream is None:
+            return self.all_there_is()
+        with self._lock():
+            taken = 0
+            try:
+                while self._place == self._last() and taken < _ENOUGH and (count := self._take(0)):
+                    taken += count
+            except SourceError as error:
+                self.close()
+                if not error.transient:
+                    raise
+            if self._place != self._last():  # another process was here
+                self.close()
+        return self.folder
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = None
+
+    def _password(self) -> str:
+        found = find_password(PasswordSources(self._server.password_file), self._server.info.user_name)
+        return found or ""
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        lock = FileLock(self.folder / "lock")
+        try:
+            with lock.held():
+                yield
+        finally:
+            lock.close()
+
+    def _last(self) -> BinlogPosition:
+        names = log_names(self.folder)
+        return BinlogPosition(names[-1], (self.folder / names[-1]).stat().st_size) if names else self._place
+
+    def _open(self, password: str) -> None:
+        """A dump from the end of the copy on."""
+        self.close()
+        self._place, self._is_same = self._whole_end(), False
+        start = DumpStart(replace(self._place, log_pos=max(FIRST_EVENT_POSITION, self._place.log_pos)))
+        # Two replicas of one id end each other's dumps
+        replica = ReplicaIdentity(secrets.randbelow(1 << 31) + (1 << 31), str(uuid.uuid4()))
+        connection = connect(self._server.info, password, start, replica, self._config)
+        try:
+            self._stream = LiveStream(connection, start, replica, self._config)
+            self._checksum_length = CHECKSUM_LENGTH if connection.identity.has_checksums else 0
+        except BaseException:
+            connection.close()
+            raise
+
+    def _whole_end(self) -> BinlogPosition:
+        """Behind the last whole event of the copy; what a kill left behind it is cut off."""
+        place = self._last()
+        if not place.log_name:
+            return BinlogPosition(self._first, 0)
+        path = self.folder / place.log_name
+        end = 0
+        if place.log_pos > FIRST_EVENT_POSITION:
+            end = int(event_offsets(np.memmap(path, np.uint8, "r"), FIRST_EVENT_POSITION)[0][-1])
+        if end <= FIRST_EVENT_POSITION:
+            end = 0
+        os.truncate(path, end)
+        return BinlogPosition(place.log_name, end)
+
+    def _take(self, timeout_s: float) -> int:
+        """Appends the events that arrive within the time; how many bytes arrived."""
+        assert self._stream is not None
+        batch = self._stream.read_batch(timeout_s)
+        if batch is None:
+            return 0
+        controls = np.flatnonzero(np.isin(batch.data[batch.offsets[:-1] + _TYPE_AT], _CONTROLS)).tolist()
+        for number, behind in itertools.pairwise([-1, *controls, len(batch)]):
+            if number >= 0:
+                self._control(batch.event(number))
+            if number + 1 < behind:
+                self._append(batch.data[batch.offsets[number + 1] : batch.offsets[behind]])
+        return int(batch.offsets[-1])
+
+    def _control(self, event: bytes) -> None:
+        """A ROTATE that is in the log, or names the log of what follows; a FORMAT_DESCRIPTION; a
+        heartbeat, or START_ENCRYPTION: what comes is plain.
+        """
+        header = parse_header(event)
+        if header.type_code == EventType.ROTATE and header.end_log_pos and not header.is_artificial:
+            self._append(np.frombuffer(event, np.uint8))
+        elif header.type_code == EventType.ROTATE:
+            name = event[_ROTATE_NAME_AT : len(event) - self._checksum_length].decode("utf-8", "surrogateescape")
+            if not is_log_name(name):
+                raise fatal_reading_binlog(f"the source names a binary log that cannot be one: {name!r}")
+            if name != self._place.log_name:
+                self._place = BinlogPosition(name, 0)
+        elif header.type_code == EventType.FORMAT_DESCRIPTION:
+            self._checksum_length = parse_format_description(event).checksum_length
+            if self._place.log_pos:
+                refuse_log_begun_anew(read_head(self._path), event, self._place)
+            else:
+                self._write(BINLOG_MAGIC + event)
+            self._is_same = True
+
+    def _append(self, events: Bytes) -> None:
+        """Events that follow each other in the log. One that was left out is replaced by one that says nothing."""
+        first = parse_header(events[:HEADER_LENGTH].tobytes())
+        gap = (first.end_log_pos - first.event_length - self._place.log_pos) % _WRAP if first.end_log_pos else 0
+        if gap:
+            length = HEADER_LENGTH + self._checksum_length
+            if not length <= gap <= _LARGEST_GAP:
+                raise fatal_reading_binlog(f"{gap} bytes of the log were not sent, at {self._place}")
+            head = EventHeader(0, EventType.IGNORABLE, 0, gap, (self._place.log_pos + gap) % _WRAP, 0)
+            filler = build_header(head) + bytes(gap - length)
+            self._write(append_checksum(filler) if self._checksum_length else filler)
+        self._write(events.data)
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / self._place.log_name
+
+    def _write(self, data: bytes | memoryview) -> None:
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        try:
+            write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
+        self._place = replace(self._place, log_pos=self._place.log_pos + len(data))
+
+
+@contextmanager
+def _own_hints() -> Iterator[None]:
+    """The source's errors name options of change-master; a query has others."""
+    try:
+        yield
+    except SourceError as error:
+        if _BEGUN_ANEW in error.message:
+            error.hint = "option spool: another folder, or remove what this one has of the server"
+        elif "--" in error.hint:
+            error.hint = "options ssl, ssl_ca, get_public_key, password_file; path: mysql://USER@HOST:PORT"
+        raise
