@@ -10,6 +10,7 @@ its range, is ConfigError 78 naming the file and the key. Lists (the filters) ar
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -34,7 +35,13 @@ UINT_MAX = (1 << 32) - 1
 
 T = TypeVar("T")
 Value = str | int | bool
-_LISTS = {"databases": "db,...", "tables": "db.table,...", "patterns": "db.table,...", "rewrites": "from->to,..."}
+_LISTS = {
+    "databases": "db,...",
+    "tables": "db.table,...",
+    "patterns": "db.table,...",
+    "rewrites": "from->to,...",
+    "settings": "spark.NAME=VALUE,...",
+}
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -51,6 +58,10 @@ class Option:
     choices: tuple[str, ...] = ()
     holds: str = ""  # what a list of names is made of, a key of `_LISTS`; '' = no list
     is_error_list: bool = False
+
+    @property
+    def is_filter(self) -> bool:
+        return bool(self.holds) and self.holds != "settings"
 
     @property
     def environment(self) -> str:
@@ -155,6 +166,8 @@ class Config:
     replica_skip_errors: str = option("off", "errors of the target that are passed over", is_error_list=True)
     max_batch_bytes: int = option(512 << 20, "bytes of relay log per Spark job at most", low=1 << 16, high=1 << 40)
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
+    spark_conf: str = option("", "properties of Spark", holds="settings")
+    insecure_cluster: bool = option(False, "use a cluster of Spark that neither authenticates nor encrypts")
     java_home: str = option("", "folder of the Java to start Spark with")
     on_unsupported_ddl: str = option(
         "stop",
@@ -288,6 +301,8 @@ def _convert(o: Option, value: object) -> Value | None:
         return number if number is not None and o.low <= number <= o.high else None
     if not isinstance(value, str):
         return None
+    if o.holds == "settings":
+        return value if all("=" in setting for setting in split_settings(value)) else None
     if o.holds:
         rules = split_list(value)
         return ",".join(rules) if all(_is_rule(o.holds, rule) for rule in rules) else None
@@ -304,6 +319,22 @@ def _convert(o: Option, value: object) -> Value | None:
 def split_list(value: str) -> list[str]:
     """The elements of a list option, each once, in their order."""
     return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+
+
+def split_settings(value: str) -> list[str]:
+    """The elements of a list of Spark's properties, whose values may hold commas."""
+    return [part.strip() for part in re.split(r",(?=\s*spark\.)", value) if part.strip()]
+
+
+def spark_conf_of(value: str) -> dict[str, str]:
+    """Property → value, the last one of a name counts. Raises ConfigError for a name that is none of Spark's."""
+    found = {}
+    for setting in split_settings(value):
+        name, _, given = setting.partition("=")
+        if not name.startswith("spark."):
+            raise ConfigError(f"spark_conf: '{name}' is no property of Spark: they begin with spark.")
+        found[name.strip()] = given.strip()
+    return found
 
 
 def _joined(value: object) -> object:

@@ -31,6 +31,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 PULSE_S = 1.0
 SILENT_S = 5.0  # a few pulses: a process that lives has written by then
 HUNG_S = 30.0  # a thread that waits for work says so several times a second
+NO_EXECUTORS = "Waiting for executors"  # the applier's state begins so where Spark's cluster gives it none
 AWAY = "Waiting to reconnect to the target"  # the applier's state; its last error says why
 _BLOCK = 4096  # of every file system there is, or a multiple: what a file has of it can be written over
 

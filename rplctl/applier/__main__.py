@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from rplctl.applier.job import Applier
@@ -43,8 +42,7 @@ def main(arguments: list[str]) -> int:
     try:
         config = load_config(Path(datadir), channel_name)
         options = StartOptions.from_json(rest[0] if rest else "")
-        if options.spark_master:
-            config = replace(config, spark_master=options.spark_master)
+        config = options.on(config)
         applier = Applier(config, Channel(channel_name, config.datadir), options)
         stop_on_signals(applier.stop.set)
         applier.run()

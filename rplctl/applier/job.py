@@ -28,6 +28,7 @@ from rplctl.applier.interrupt import GRACE_SECONDS, Interrupter, Stopped
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.outage import TargetPatience, is_away
 from rplctl.applier.report import LOCKED, Report
+from rplctl.applier.spark.cluster import Cluster, given_settings, is_on_this_machine, is_over
 from rplctl.applier.spark.failure import MEMORY_HINT, TasksFailed, in_words, memory_kills, words_of
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import ChannelSpark, OwnSpark
@@ -160,7 +161,7 @@ class Applier:
                 self._by_gtid = patience.options.uses_gtid
                 target = self._open_target()
                 ledger = self._open_ledger(target)
-                pipeline = Pipeline(self._open_spark, self._spark.before_job)
+                pipeline = Pipeline(self._open_spark, self._spark.before_job, self._cluster())
                 if self._is_copying(target):
                     _warm_up_for_copy()
                 else:
@@ -198,13 +199,20 @@ class Applier:
         return self._target
 
     def _open_spark(self) -> SparkContext:
-        """At the first connection, or when rows of a copy no longer come first; it outlives them."""
-        if self._context is None:
+        """At the first connection, or when rows of a copy no longer come first; it outlives them. Another one where its
+        cluster gave it up.
+        """
+        if self._context is None or is_over(self._context):
             warming = threading.Thread(target=warm_up)  # while the JVM starts
             warming.start()
             self._context = self._spark.open()
             warming.join()
         return self._context
+
+    def _cluster(self) -> Cluster | None:
+        if is_on_this_machine(self._config.spark_master):
+            return None
+        return Cluster(self._channel.run_folder, given_settings(self._config), self._report.spark_waits)
 
     def _is_copying(self, target: Target) -> bool:
         """Whether tables are copied, or what was left of that is to go."""

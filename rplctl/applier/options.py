@@ -6,9 +6,10 @@ Passed to the process as JSON; nothing of it is stored, as in the server.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rplctl import mysql_errors as er
+from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, RelayLogPosition
 
@@ -48,6 +49,8 @@ class Until:
 class StartOptions:
     until: Until = Until()
     spark_master: str = ""
+    spark_conf: str = ""  # more of it
+    insecure_cluster: bool = False
     until_source: BinlogPosition | None = None  # stop with exit 0 once everything up to here is applied
     skip_count: int = 0  # sql_slave_skip_counter: source transactions to pass over
     until_source_gtids: str = ""  # as until_source, when the channel asks by GTID: positions may be another source's
@@ -63,7 +66,18 @@ class StartOptions:
         return cls(
             until=until,
             spark_master=stored.get("spark_master", ""),
+            spark_conf=stored.get("spark_conf", ""),
+            insecure_cluster=stored.get("insecure_cluster", False),
             until_source=BinlogPosition.parse(source) if source else None,
             until_source_gtids=stored.get("until_source_gtids", ""),
             skip_count=int(stored.get("skip_count", 0)),
+        )
+
+    def on(self, config: Config) -> Config:
+        """What `start` said of Spark goes before the options in files."""
+        return replace(
+            config,
+            spark_master=self.spark_master or config.spark_master,
+            spark_conf=",".join(filter(None, [config.spark_conf, self.spark_conf])),
+            insecure_cluster=self.insecure_cluster or config.insecure_cluster,
         )

@@ -44,6 +44,7 @@ class Report:
     def __init__(self, channel: Channel, status: ThreadStatus, trouble: Trouble) -> None:
         self._channel = channel.name
         self._is_away = False
+        self._before_waiting = ""  # the state that Spark's waiting took the place of
         self._trouble = trouble
         self.status = status
         self._file = StatusFile(channel.status_path("applier"), status)
@@ -124,6 +125,15 @@ class Report:
             self.write()
         else:
             self._file.write_if_older(INTERVAL)
+
+    def spark_waits(self, words: str) -> None:
+        """In the place of the state, from another thread, as long as there are words."""
+        if words:
+            self._before_waiting = self._before_waiting or self.status.state
+            self.state(words)
+        elif self._before_waiting:
+            self.state(self._before_waiting)
+            self._before_waiting = ""
 
     def done(self) -> None:
         """UNTIL is reached, or all is applied that the source had: it stops by itself."""

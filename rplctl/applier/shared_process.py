@@ -14,7 +14,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,9 +86,7 @@ class SharedProcess:
                     report.stopped()
 
     def _made(self, name: str, datadir: Path, options: StartOptions) -> Applier:
-        config = load_config(datadir, name)
-        if options.spark_master:
-            config = replace(config, spark_master=options.spark_master)
+        config = options.on(load_config(datadir, name))
         if not self._appliers:
             self._config = config
         channel = Channel(name, config.datadir)

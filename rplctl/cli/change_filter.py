@@ -14,7 +14,7 @@ from rplctl.config import OPTIONS
 
 @takes(
     parameter("channel", ChannelName, None),
-    *(option_parameter(o) for o in OPTIONS.values() if o.holds),
+    *(option_parameter(o) for o in OPTIONS.values() if o.is_filter),
     parameter("dry_run", DryRun, False),
 )
 def change_filter(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:

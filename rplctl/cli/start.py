@@ -73,6 +73,12 @@ def start(
         bool, switch("--shared-session", "One applier process with one Spark for all these channels.")
     ] = False,
     spark_master: Annotated[str, option("--spark-master", "URL", "local[N], spark://..., yarn or k8s://....")] = "",
+    spark_conf: Annotated[
+        list[str] | None, option("--spark-conf", "NAME=VALUE", "A property of Spark; may be repeated.")
+    ] = None,
+    insecure_cluster: Annotated[
+        bool, switch("--insecure-cluster", "Use a cluster that neither authenticates nor encrypts.")
+    ] = False,
     crash_points: Annotated[
         str, option("--crash-points", "NAME=kill[@N],...", "For tests: die at the Nth pass there.")
     ] = "",
@@ -98,6 +104,8 @@ def start(
         seconds(max_time, "--max-time"),
         spark_master,
         crash_points,
+        ",".join(spark_conf or ()),
+        insecure_cluster=insecure_cluster,
     )
     if shared_session:
         with one_list(options):

@@ -21,7 +21,7 @@ from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 from rplctl.history import note_event
 
-FILTERS = tuple(name for name, o in OPTIONS.items() if o.holds)
+FILTERS = tuple(name for name, o in OPTIONS.items() if o.is_filter)
 
 
 @dataclass(frozen=True, slots=True)

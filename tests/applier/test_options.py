@@ -18,7 +18,9 @@ def test_every_field_is_read() -> None:
         '{"until": {"kind": "master_pos", "log_name": "b.000002", "log_pos": 9}, "spark_master": "local[1]",'
         ' "until_source": "b.000003:44", "skip_count": 2}'
     )
-    expected = StartOptions(Until("master_pos", "b.000002", 9), "local[1]", BinlogPosition("b.000003", 44), 2)
+    expected = StartOptions(
+        Until("master_pos", "b.000002", 9), "local[1]", until_source=BinlogPosition("b.000003", 44), skip_count=2
+    )
     assert StartOptions.from_json(text) == expected
 
 

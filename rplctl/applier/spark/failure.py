@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
     from pyspark import SparkContext
 
+    from rplctl.applier.spark.cluster import Cluster
+
 WATCH_SECONDS = 1.0
 DYING_SECONDS = 10.0
 MOST_ATTEMPTS = 16  # of a task, by the average of its stage: on a cluster, executors come and go
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
+_NOT_INSTALLED = ("No module named 'rplctl", "No module named rplctl", "Cannot run program")
 MEMORY_HINT = "free -m; see dmesg; give the machine more memory or set a smaller max_batch_bytes"
 
 
@@ -98,27 +101,36 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
         return f"{died}{_kills_since(kills_before)}: {failure}", f"{MEMORY_HINT}; {again}"
+    if any(words in failure for words in _NOT_INSTALLED):
+        return f"an executor has no rplctl to work with: {failure}", (
+            "install the same rplctl there, in the same folder as here or in the one that --spark-conf "
+            "spark.pyspark.python=PATH names; see man 7 rplctl-cluster"
+        )
     return f"Spark could not decode a batch{_kills_since(kills_before)}: {failure}", again
 
 
 @contextmanager
-def limited_attempts(context: SparkContext) -> Iterator[list[str]]:
-    """A job runs in the block. What the watch ended it for is then in the list, else it is empty."""
+def limited_attempts(context: SparkContext, cluster: Cluster | None = None) -> Iterator[list[str]]:
+    """A job runs in the block. What the watch ended it for is then in the list, else it is empty. `cluster` is
+    looked at meanwhile.
+    """
     done = threading.Event()
     ended: list[str] = []
-    threading.Thread(target=_watch, args=(context, done, ended), daemon=True, name="rplctl-attempts").start()
+    threading.Thread(target=_watch, args=(context, done, ended, cluster), daemon=True, name="rplctl-attempts").start()
     try:
         yield ended
     finally:
         done.set()
 
 
-def _watch(context: SparkContext, done: threading.Event, ended: list[str]) -> None:
+def _watch(context: SparkContext, done: threading.Event, ended: list[str], cluster: Cluster | None) -> None:
     from py4j.protocol import Py4JError
 
     while not done.wait(WATCH_SECONDS):
         try:
             _end_hopeless(context, ended)
+            if cluster is not None:
+                cluster.has_executors(context)
         except (OSError, Py4JError, AttributeError):  # the session ends; so does the job
             return
 

@@ -16,6 +16,7 @@ from rplctl.schema.plan import Catalog
 class InProcessPipeline(Pipeline):
     def __init__(self, *_: object) -> None:
         self.jobs = 0
+        self._cluster = None
         self.has_begun = False
 
     def begin(self) -> None:

@@ -2,7 +2,8 @@
 
 Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600
 file of its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19
-ms/MB). Errors come back as values: an exception would arrive as a Java stack trace.
+ms/MB). On a machine that does not see the relay log, which a witness file tells, tasks get its bytes, and their
+results come back through Spark. Errors come back as values: an exception would arrive as a Java stack trace.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
 from rplctl.applier.decode.row_stream import read_run, unknown_tables
+from rplctl.applier.spark.cluster import Cluster, Witness, is_over, look_around, refuse_other_versions
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, limited_attempts, words_of
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.event.cells import LARGE_CELL
 from rplctl.event.format_description import FormatDescription
+from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.large_text import LargeText
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import (
@@ -46,9 +49,14 @@ from rplctl.target.base import (
 from rplctl.target.registry import DEFAULT_KIND
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from pyspark import Broadcast, SparkContext
 
+    Bytes = NDArray[np.uint8]
+
 SPOOL_THRESHOLD = 1 << 20  # bytes
+LARGEST_CARRIED = 64 << 20  # bytes; a message of Spark's has room for 128 MB. What is larger is decoded here.
+_MAP_NORESERVE = 0x4000  # of Linux, as mmap(2) has it: pages that nothing is written to take nothing
 _LENGTH = 8
 
 
@@ -67,17 +75,20 @@ class Split:
     bulk_rows: int = 0  # Target.bulk_rows
     framed: bool = False  # Target.takes_frames
     in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
+    witness: Witness | None = None  # who does not see it does not see the file either
+    carried: tuple[tuple[int, bytes], ...] = ()  # instead of the file: bytes and where they lie in it
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """Exactly one of: chunks inline, chunks in a spool file, an error's fields, or none of them (Inconsistent).
-    `unknown`: with error 1146, the tables whose model is not in the catalog."""
+    """Exactly one of: chunks inline, chunks in a spool file, an error's fields, `is_unseen` (the file is not there), or
+    none of them (Inconsistent). `unknown`: with error 1146, the tables whose model is not in the catalog."""
 
     inline: bytes | None = None
     spooled: str | None = None
     error: dict[str, Any] | None = None
     unknown: tuple[tuple[str, str], ...] = ()
+    is_unseen: bool = False
 
 
 class UnknownTables(TargetError):
@@ -90,11 +101,20 @@ class UnknownTables(TargetError):
 
 
 class Pipeline:
-    """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL."""
+    """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL.
 
-    def __init__(self, open_context: Callable[[], SparkContext], before_job: Callable[[], None] = lambda: None) -> None:
+    `cluster`: where its tasks may run on other machines; `open_context` is called again when that gave the context up.
+    """
+
+    def __init__(
+        self,
+        open_context: Callable[[], SparkContext],
+        before_job: Callable[[], None] = lambda: None,
+        cluster: Cluster | None = None,
+    ) -> None:
         self._open_context = open_context
         self._before_job = before_job
+        self._cluster = cluster
         self.has_begun = False
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
@@ -102,8 +122,15 @@ class Pipeline:
 
     def begin(self) -> None:
         """Before anything is decoded: with a first job, which takes 0.3 s longer than those that follow."""
-        tasks = range(self.parallelism)
-        self._collect(tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
+        if self._cluster is None:
+            tasks = range(self.parallelism)
+            self._collect(tasks, Catalog(), lambda _, catalog: SplitResult(b"".join(pieces_of(encode_chunks([])))))
+        else:
+            self._cluster.await_executors(self._context)
+            witness = self._cluster.witness
+            found = self._collect(range(2 * self.parallelism), Catalog(), lambda _, catalog: look_around(witness))
+            refuse_other_versions(found)
+            self._cluster.carries = not all(executor.sees_files for executor in found)
         self.has_begun = True
 
     @cached_property
@@ -112,7 +139,7 @@ class Pipeline:
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         """All chunks of a batch in split order. Raises Inconsistent, UnknownTables, and what the tasks met."""
-        results = self._collect(splits, catalog, run_split)
+        results = self._results(splits, catalog)
         try:
             if unknown := {name for result in results for name in result.unknown}:
                 raise UnknownTables(sorted(unknown))
@@ -122,33 +149,95 @@ class Pipeline:
                 if result.spooled:
                     Path(result.spooled).unlink(missing_ok=True)
 
-    def _collect(
-        self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], SplitResult]
-    ) -> list[SplitResult]:
+    def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
+        if self._cluster is None:
+            return self._collect(splits, catalog, run_split)
+        if not self._cluster.carries:
+            seen = [replace(split, witness=self._cluster.witness) for split in splits]
+            results = self._collect(seen, catalog, run_split)
+            self._cluster.carries = any(result.is_unseen for result in results)
+            if not self._cluster.carries:
+                return results
+        small = [number for number, split in enumerate(splits) if split.end - split.start <= LARGEST_CARRIED]
+        results = self._collect([carried(splits[n]) for n in small], catalog, run_split) if small else []
+        found = dict(zip(small, results, strict=True))
+        return [found[n] if n in found else run_split(split, catalog) for n, split in enumerate(splits)]
+
+    def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
         """One job: `task` of each piece and the catalog, results in the order of the pieces."""
-        with limited_attempts(self._context) as ended:
-            try:
-                self._before_job()
-                with self._lock:
-                    if self._broadcast is None or self._catalog is not catalog:
-                        if self._broadcast is not None:
-                            self._broadcast.unpersist()
-                        self._catalog, self._broadcast = catalog, self._context.broadcast(catalog)
-                    shared = self._broadcast
-                job = self._context.parallelize(pieces, len(pieces))
-                return job.map(lambda piece: task(piece, shared.value)).collect()
-            except Exception as error:
-                await_end_of_java(error)
-                raise TasksFailed(ended[0] if ended else words_of(error)) from error
+        while True:
+            context = self._context
+            with limited_attempts(context, self._cluster) as ended:
+                try:
+                    return self._run_job(context, pieces, catalog, task)
+                except Exception as error:
+                    await_end_of_java(error)
+                    if not self._begins_anew(context):
+                        raise TasksFailed(ended[0] if ended else words_of(error)) from error
+
+    def _run_job(
+        self, context: SparkContext, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]
+    ) -> list[Any]:
+        self._before_job()
+        with self._lock:
+            if self._broadcast is None or self._catalog is not catalog:
+                if self._broadcast is not None:
+                    self._broadcast.unpersist()
+                self._catalog, self._broadcast = catalog, context.broadcast(catalog)
+            shared = self._broadcast
+        return context.parallelize(pieces, len(pieces)).map(lambda piece: task(piece, shared.value)).collect()
+
+    def _begins_anew(self, given_up: SparkContext) -> bool:
+        """Where the cluster, not we, ended the context: its master was lost, or executors died too often."""
+        if self._cluster is None or given_up._jsc is None or not is_over(given_up):
+            return False
+        with self._lock:
+            if self._context is given_up:
+                self._broadcast = None
+                self._context = self._open_context()
+            return self._context is not given_up
 
     @property
     def parallelism(self) -> int:
         return self._context.defaultParallelism
 
 
+def carried(split: Split) -> Split:
+    """The same with its bytes, for a machine that does not have the file."""
+    data = np.memmap(split.path, np.uint8, "r")
+    pieces = [(at, event_at(data, at)) for at in split.table_maps if not split.start <= at < split.end]
+    pieces.append((split.start, data[split.start : split.end].tobytes()))
+    return replace(split, path="", spool_folder="", carried=tuple(pieces))
+
+
+def event_at(data: Bytes, offset: int) -> bytes:
+    length = parse_header(data[offset : offset + HEADER_LENGTH].tobytes()).event_length
+    return data[offset : offset + length].tobytes()
+
+
+def _bytes_of(split: Split) -> Bytes | None:
+    """The file, as far as the split needs it. None: it is not to be seen here, or not up to there yet."""
+    if split.carried:
+        room = mmap.mmap(-1, split.end, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+        for at, piece in split.carried:
+            room[at : at + len(piece)] = piece
+        return np.frombuffer(room, np.uint8)
+    if split.witness is not None and not split.witness.is_seen():
+        return None
+    try:
+        data = np.memmap(split.path, np.uint8, "r")
+    except FileNotFoundError:
+        if split.witness is None:
+            raise
+        return None
+    return data if split.witness is None or len(data) >= split.end else None
+
+
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
     """The task. Reads only its part of the file (memory map)."""
-    data = np.memmap(split.path, np.uint8, "r")
+    data = _bytes_of(split)
+    if data is None:
+        return SplitResult(is_unseen=True)
     try:
         run = read_run(data, split.start, split.end, split.description, split.table_maps)
         run = filtered(run, split.rules)
@@ -164,7 +253,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
         fields = ("message", "errno", "position", "hint")
         shown = {"kind": kind, **{name: getattr(error, name) for name in fields}}
         return SplitResult(error=shown, unknown=tuple(unknown))
-    if sum(map(len, parts)) <= SPOOL_THRESHOLD:
+    if not split.spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
         return SplitResult(inline=b"".join(pieces_of(parts)))
     path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)

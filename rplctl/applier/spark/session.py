@@ -10,14 +10,22 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rplctl.applier.spark.class_archive import archive_options, give_up, is_wanted, make_in_background
+from rplctl.applier.spark.cluster import (
+    DRIVER_JAVA_OPTIONS,
+    EXECUTOR_PYTHON,
+    SECRET,
+    given_settings,
+    is_on_this_machine,
+    protection,
+)
 from rplctl.applier.spark.failure import end_of_java, memory_kills
 from rplctl.applier.spark.java import Java, find_java
 from rplctl.applier.spark.own_gateway import open_gateway
@@ -32,13 +40,6 @@ if TYPE_CHECKING:
 LOGGING_FILE = "log4j2.properties"
 LOOPBACK = "127.0.0.1"
 TASK_ATTEMPTS = 4  # tasks are pure: one whose worker dies is simply run again
-# For the ports of a local driver (RPC and blocks). Its secret is random, made by Spark at each start, and is in the
-# JVM's memory alone: in no argument, environment, file or property. What comes without it is not deserialised.
-KEEP_OUT = {
-    "spark.authenticate": "true",
-    "spark.network.crypto.enabled": "true",
-    "spark.network.crypto.saslFallback": "false",
-}
 # A short-lived driver that does little in the JVM: a small collector and no optimising compiler start fastest.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 _closing = threading.Lock()
@@ -87,6 +88,9 @@ class OwnSpark:
         self._life = JavaLife()
 
     def open(self) -> SparkContext:
+        """Again where the cluster has given up the one before."""
+        if self._context is not None:
+            end_java(self._channel.run_folder)
         self._context = open_session(self._config, self._channel.name, self._channel.run_folder)
         self._life.begins()
         return self._context
@@ -131,10 +135,13 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
     """
     java = find_java(config.java_home, run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
+    given = given_settings(config)
     folder = run_folder / "spark"
     shutil.rmtree(folder, ignore_errors=True)  # a killed applier's: the place is ours alone, by a lock
     private_folder(folder)
-    _set_environment(java, local_mode=local_mode)
+    _set_environment(java, given, local_mode=local_mode)
+    if not is_on_this_machine(config.spark_master):
+        os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # of the driver; executors have folders of their own
 
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
@@ -146,9 +153,11 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
     replace_file(folder / LOGGING_FILE, LOGGING.encode(), durable=False)
     for more in [java_options] if java_options else dict.fromkeys([archive_options(java), ""]):
         options = settings | {"spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {more}"}
-        conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
+        conf = SparkConf(loadDefaults=False).setAll([(name, options[name]) for name in options if name != SECRET])
         try:
-            context = SparkContext(conf=conf, gateway=SparkContext._gateway or open_gateway(conf))
+            gateway = SparkContext._gateway or open_gateway(conf)  # an argument: who looks at processes sees it
+            conf.setAll([(name, options[name]) for name in options if name == SECRET])
+            context = SparkContext(conf=conf, gateway=gateway)
             break
         except (PySparkException, OSError) as error:
             failure = error
@@ -207,13 +216,22 @@ def close_session(context: SparkContext, run_folder: Path) -> None:
             context.stop()
             return
         context._jsc = None
+        end_java(run_folder)
+
+
+def end_java(run_folder: Path) -> None:
+    """Kill our JVM."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
         if process.poll() is None:
             _ended_by_us.append(process)
         process.kill()
         process.wait()
         process.stdin.close()
-        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        shutil.rmtree(run_folder / "spark", ignore_errors=True)
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    shutil.rmtree(run_folder / "spark", ignore_errors=True)
 
 
 def _end_gateway() -> None:
@@ -232,23 +250,27 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
     logging = folder / LOGGING_FILE
     places = f'"-Djava.io.tmpdir={folder}" "-XX:ErrorFile={folder.parent}/java-error-%p.log"'
     java_options = f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} {places}"
+    master = config.spark_master or f"local[{os.cpu_count() or 1},{TASK_ATTEMPTS}]"
+    given = given_settings(config)
+    java_options = f"{java_options} {given.pop(DRIVER_JAVA_OPTIONS, '')}".strip()
     settings = {
-        "spark.master": config.spark_master or f"local[{os.cpu_count() or 1},{TASK_ATTEMPTS}]",
+        "spark.master": master,
         "spark.app.name": f"rplctl applier '{name}'",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",  # among the channels that share it
         "spark.speculation": "false",  # a second copy of a task would only write a second spool file
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
-        "spark.driver.extraJavaOptions": java_options,
+        DRIVER_JAVA_OPTIONS: java_options,
         "spark.local.dir": str(folder),
         "spark.python.daemon.module": "rplctl.applier.spark.worker_daemon",
     }
-    if settings["spark.master"].startswith("local"):
+    if master.startswith("local"):
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-    if re.fullmatch(r"local(\[.*\])?", settings["spark.master"]):
-        settings |= KEEP_OUT
-    return settings
+    if not is_on_this_machine(master):
+        del settings["spark.local.dir"]
+        settings["spark.driver.maxResultSize"] = "0"  # jobs are as large as they may be already
+    return settings | given | protection(master, given, is_insecure=config.insecure_cluster)
 
 
 def _short_names(folder: Path) -> dict[str, str]:
@@ -264,9 +286,10 @@ def _short_names(folder: Path) -> dict[str, str]:
     return settings | ({"spark.local.dir": short} if "," in str(folder) else {})
 
 
-def _set_environment(java: Java, *, local_mode: bool) -> None:
+def _set_environment(java: Java, given: Mapping[str, str], *, local_mode: bool) -> None:
     """What pyspark and its launcher script read from the environment."""
     os.environ["JAVA_HOME"] = str(java.home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = given.get(EXECUTOR_PYTHON, sys.executable)
     if local_mode:
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK

@@ -23,6 +23,7 @@ LEVELS: dict[str, int] = {
     "receiver_connecting": WARNING,
     "receiver_not_connected": CRITICAL,
     "applier_retrying": WARNING,
+    "no_executors": WARNING,
     "lag_warning": WARNING,
     "lag_critical": CRITICAL,
     "never_synced": CRITICAL,

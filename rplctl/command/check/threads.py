@@ -15,6 +15,7 @@ from rplctl.command.check.sync_record import SyncRecord
 from rplctl.command.process.thread_report import ThreadReport, Threads, clock
 from rplctl.command.show_status import SlaveStatus
 from rplctl.config import Config
+from rplctl.status import NO_EXECUTORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,9 @@ def _thread(thread: ThreadReport) -> Iterator[Finding]:
     if thread.runs:
         if thread.silent_since is not None:
             yield _silent(thread, thread.silent_since)
+        elif status.state.startswith(NO_EXECUTORS):
+            text = f"the {role} has nobody to work with: {status.state}"
+            yield found("no_executors", text, "look at Spark's cluster; the channel goes on by itself")
     elif thread.killed_at:
         yield found(f"{role}_killed", status.last_error, "rplctl start (recovers and goes on)")
     elif status.last_errno:

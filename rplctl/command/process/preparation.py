@@ -13,6 +13,8 @@ from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl import skip_list
+from rplctl.applier.options import StartOptions
+from rplctl.applier.spark.cluster import given_settings, protection
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import (
@@ -76,9 +78,19 @@ class Prepared:
         return StartResult(self.channel.name, tuple(child.role for child in started), already, self.notes)
 
 
+def _check_spark(config: Config, request: StartRequest) -> None:
+    """Before anything is started. Raises ConfigError."""
+    spark = StartOptions(
+        spark_master=request.spark_master, spark_conf=request.spark_conf, insecure_cluster=request.insecure_cluster
+    ).on(config)
+    protection(spark.spark_master, given_settings(spark), is_insecure=spark.insecure_cluster)
+
+
 def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
     """All that comes before the threads. Caller holds the admin lock."""
     until = request.until.as_json()
+    if APPLIER in request.roles:
+        _check_spark(config, request)
     master = _prepare(config, channel)
     if "gtids" in until:
         _refuse_assigned_gtids(open_repositories(config, channel.name).relay_log_info.read(), channel.name)
@@ -94,6 +106,8 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     options = {
         "until": until,
         "spark_master": request.spark_master,
+        "spark_conf": request.spark_conf,
+        "insecure_cluster": request.insecure_cluster,
         "until_source": str(end.position) if end and end.is_comparable and end.position.log_name else "",
         "until_source_gtids": end.gtids if end else "",
         "skip_count": skip,

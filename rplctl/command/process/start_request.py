@@ -66,6 +66,8 @@ class StartRequest:
     max_time_s: float | None = None
     spark_master: str = ""
     crash_points: str = ""
+    spark_conf: str = ""
+    insecure_cluster: bool = False
 
 
 @dataclass(frozen=True, slots=True)

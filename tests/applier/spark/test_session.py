@@ -97,7 +97,8 @@ def test_no_task_runs_twice_at_once_and_one_that_died_runs_again(tmp_path: Path)
 
 
 def test_a_cluster_master_is_passed_on_and_not_tied_to_loopback(tmp_path: Path) -> None:
-    settings = spark_settings(Config(datadir=tmp_path, spark_master="spark://boss:7077"), tmp_path, "")
+    config = Config(datadir=tmp_path, spark_master="spark://boss:7077", insecure_cluster=True)
+    settings = spark_settings(config, tmp_path, "")
     assert settings["spark.master"] == "spark://boss:7077"
     assert "spark.driver.host" not in settings
     local = spark_settings(Config(datadir=tmp_path), tmp_path, "")

@@ -307,6 +307,8 @@ ROWS = [
     Row("the applier waits for its target", running(lambda s: s.says("applier", state="Waiting for the target",
         last_errno=2002, last_error="target away", last_error_timestamp=time.time())), WARNING, ("applier_retrying",),
         "target away", {"Slave_SQL_Running": "Yes", "Last_SQL_Errno": 2002}),
+    Row("the applier waits for executors", running(lambda s: s.says("applier", state="Waiting for executors: 0 of 2")),
+        WARNING, ("no_executors",), "0 of 2", {"Slave_SQL_Running_State": "Waiting for executors: 0 of 2"}),
     # threads that do not
     Row("stopped by the operator", lambda s: s.stopped(), CRITICAL, BOTH_STOPPED, "was stopped at rplctl start",
         {**STOPPED, "Last_Error": "", "Slave_IO_State": ""}, doctor=1),

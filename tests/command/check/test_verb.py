@@ -36,7 +36,13 @@ from tests.kit.replica import purge_logs
 from tests.kit.servers import MariadbServer
 from tests.relay_log.stream import FakeSource, new_writer, write_relay_log
 
-OF_SITUATIONS = {"disk_full", "cannot_look", "tables_newer", "skip_pending"} | {  # tested in test_situations.py
+OF_SITUATIONS = {
+    "disk_full",
+    "cannot_look",
+    "tables_newer",
+    "skip_pending",
+    "no_executors",
+} | {  # tested in test_situations.py
     code
     for code in LEVELS
     if code.startswith(("receiver_", "applier_", "lag_", "sync_", "never_", "source_ahead", "clon", "verify_"))

@@ -1,0 +1,188 @@
+"""A Spark on other machines: what the operator sets for it, how it is kept to ourselves, what its executors must have.
+
+Invariant: rows and statements travel to a peer only that proves to know the cluster's secret, and encrypted, unless the
+operator insists (`insecure_cluster`). A secret is in no argument and no environment of a process of ours.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rplctl.config import Config, spark_conf_of
+from rplctl.durable import replace_file
+from rplctl.errors import ConfigError, RplError
+from rplctl.secret import check_reference, reveal
+from rplctl.status import NO_EXECUTORS
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+SECRET: Final = "spark.authenticate.secret"
+EXECUTOR_PYTHON: Final = "spark.pyspark.python"
+DRIVER_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+# Spark makes the secret itself and hands it to the executors; for a standalone cluster, whose daemons are started by
+# others, it must be given. What comes without it is not deserialised.
+KEEP_OUT: Final = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
+}
+_OURS: Final = frozenset(
+    {*KEEP_OUT, "spark.master", "spark.app.name", "spark.submit.deployMode", "spark.python.daemon.module"}
+)
+_WAIT_S: Final = 0.5
+_PATIENCE_S: Final = 10.0  # an executor takes seconds to come: nothing to tell yet
+_FORGOTTEN_S: Final = 30.0
+_LIBRARIES: Final = ("rplctl", "pyspark", "numpy", "numba")
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Whether tasks run in processes of this Spark's own, which see what we see."""
+    return not master or re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def given_settings(config: Config) -> dict[str, str]:
+    """`spark_conf`, with the secret revealed. Raises ConfigError."""
+    found = spark_conf_of(config.spark_conf)
+    for name in sorted(found.keys() & _OURS):
+        hint = "--spark-master" if name == "spark.master" else "insecure_cluster" if name in KEEP_OUT else ""
+        raise ConfigError(f"spark_conf: {name} is set by rplctl", hint=f"see {hint}, man rplctl" if hint else "")
+    if secret := found.get(SECRET):
+        check_reference(secret)
+        found[SECRET] = reveal(secret, config.datadir)
+    return found
+
+
+def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> dict[str, str]:
+    """What keeps strangers out. Raises ConfigError where that needs a secret which nobody has given."""
+    if is_on_this_machine(master):
+        return KEEP_OUT
+    if is_insecure:
+        return {}
+    if master.startswith("local-cluster"):
+        return KEEP_OUT | {SECRET: secrets.token_hex(32)}
+    if master.startswith("spark://") and SECRET not in given:
+        raise ConfigError(
+            f"{master}: a standalone cluster has no secret of its own, and without one anybody in its network could "
+            "read what is replicated, or answer in its place",
+            hint="set spark.authenticate, spark.network.crypto.enabled and spark.authenticate.secret of master and "
+            "workers, and here --spark-conf spark.authenticate.secret=file:PATH (man 7 rplctl-cluster); or insist: "
+            "--insecure-cluster",
+        )
+    return KEEP_OUT
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A file of this machine and what is in it: who reads that sees our relay logs, and no others of that name."""
+
+    path: str
+    token: str
+
+    def is_seen(self) -> bool:
+        try:
+            return Path(self.path).read_text() == self.token
+        except (OSError, UnicodeDecodeError):
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """What a task finds where it runs."""
+
+    host: str
+    sees_files: bool
+    versions: tuple[tuple[str, str], ...]
+
+
+def look_around(witness: Witness) -> Executor:
+    """The task."""
+    return Executor(socket.gethostname(), witness.is_seen(), own_versions())
+
+
+@cache
+def own_versions() -> tuple[tuple[str, str], ...]:
+    python = ".".join(map(str, sys.version_info[:2]))
+    return (("Python", python), *((name, version(name)) for name in _LIBRARIES))
+
+
+def refuse_other_versions(executors: list[Executor]) -> None:
+    """Raises RplError: what another version makes of a row may be another thing."""
+    for executor in executors:
+        for (name, theirs), (_, ours) in zip(executor.versions, own_versions(), strict=True):
+            if theirs != ours:
+                raise RplError(
+                    f"the executor on {executor.host} has {name} {theirs}, this machine has {ours}",
+                    hint="install the same there, in the folder that spark_conf spark.pyspark.python names; "
+                    "then rplctl start",
+                )
+
+
+class Cluster:
+    """Of one channel. `says`: shown as the applier's state, '' when there is nothing to say any more.
+
+    A standalone master that was begun anew knows nothing of us, and never says so: a context that has lost all its
+    executors is ended once, and the pipeline opens another.
+    """
+
+    def __init__(self, run_folder: Path, given: Mapping[str, str], says: Callable[[str], None]) -> None:
+        path = run_folder / "witness"
+        self.witness = Witness(str(path), secrets.token_hex(16))
+        replace_file(path, self.witness.token.encode(), durable=False)
+        self.carries = False  # the relay log's bytes travel with the tasks
+        self._wanted = int(given.get("spark.executor.instances", "1"))
+        self._says = says
+        self._had_some = False
+        self._alone_since = 0.0
+
+    def await_executors(self, context: SparkContext) -> None:
+        """Returns when there is one, or the context has ended."""
+        while not is_over(context) and not self.has_executors(context):
+            time.sleep(_WAIT_S)
+
+    def has_executors(self, context: SparkContext) -> bool:
+        """Looks, and tells when there has been none for a while."""
+        count = len(_java(context).statusTracker().getExecutorInfos()) - 1  # the driver is one of them
+        if count > 0:
+            self._had_some = True
+            if self._alone_since:
+                self._alone_since = 0.0
+                self._says("")
+            return True
+        self._alone_since = self._alone_since or time.monotonic()
+        alone_s = time.monotonic() - self._alone_since
+        if alone_s > _PATIENCE_S:
+            self._says(f"{NO_EXECUTORS}: 0 of {self._wanted}")
+        if self._had_some and alone_s > _FORGOTTEN_S and _answers(str(context.master)):
+            self._had_some = False
+            _java(context).stop()
+        return False
+
+
+def _answers(master: str) -> bool:
+    """Whether one of a standalone cluster's masters does."""
+    for place in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
+        host, _, port = place.rpartition(":")
+        with suppress(OSError, ValueError), socket.create_connection((host.strip("[]"), int(port)), _WAIT_S):
+            return True
+    return False
+
+
+def is_over(context: SparkContext) -> bool:
+    """Whether it was ended, by us or because its cluster gave it up."""
+    return context._jsc is None or bool(_java(context).isStopped())
+
+
+def _java(context: SparkContext) -> Any:
+    return context._jsc.sc()

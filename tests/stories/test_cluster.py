@@ -1,0 +1,167 @@
+"""On a standalone cluster whose workers do not see our files: logs, a live load, lost workers, a lost master."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rplctl.applier.spark.java import find_java
+from tests.kit.load import Load
+from tests.kit.private_server import HOST, free_port
+from tests.kit.replica import Replica, assert_same_tables, wait_until
+from tests.kit.servers import MariadbServer
+from tests.kit.standalone_cluster import StandaloneCluster, can_hide_folders
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.mariadb,
+    pytest.mark.skipif(not can_hide_folders(), reason="this user may not make mount namespaces"),
+]
+SCHEMA = """
+DROP DATABASE IF EXISTS shop; CREATE DATABASE shop; USE shop;
+CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n BIGINT, v TEXT);
+CREATE TABLE counter (n INT); INSERT INTO counter VALUES (1);
+CREATE TABLE big (id INT PRIMARY KEY, v LONGTEXT);
+"""
+WRITE = (
+    "INSERT INTO t (n, v) SELECT n, REPEAT('x', 3000) FROM counter; UPDATE counter SET n = n + 1",
+    "UPDATE t SET v = CONCAT('seen ', id) WHERE id = (SELECT n - 5 FROM counter); DELETE FROM t WHERE id % 10 = 3",
+)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
+    made = StandaloneCluster(tmp_path / "cluster")
+    made.start_master()
+    yield made
+    made.close()
+
+
+def state(replica: Replica) -> str:
+    return str(replica.status()["Slave_SQL_Running_State"])
+
+
+def assert_secret_is_kept(cluster: StandaloneCluster, replica: Replica) -> None:
+    """In no argument and no environment of a process of the applier's."""
+    session = str(os.getsid(replica.pid("applier") or 0))
+    found = subprocess.run(["pgrep", "-s", session], capture_output=True, text=True).stdout.split()
+    assert len(found) > 1
+    for pid in found:
+        for name in ("cmdline", "environ"):
+            assert cluster.secret_file.read_bytes() not in Path(f"/proc/{pid}/{name}").read_bytes()
+
+
+def test_workers_that_see_no_file_of_ours_apply_a_log_and_a_live_load_though_all_are_lost(
+    cluster: StandaloneCluster, source: MariadbServer, replica: Replica
+) -> None:
+    replica.set_up(source)
+    source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_400", "shop")  # 50 MB
+    workers = [cluster.start_worker([replica.datadir]) for _ in range(2)]
+    assert not os.listdir(f"/proc/{workers[0].pid}/root{replica.datadir}")
+    replica.run("start", *cluster.start_options)
+    replica.wait_synced(source)
+    assert_same_tables(source, replica, "shop")
+    assert_secret_is_kept(cluster, replica)
+    load = Load(source, WRITE, pause_s=0.02, database="shop")
+    wait_until(lambda: replica.query("SELECT n > 5 FROM shop__counter") == [(1,)])
+    cluster.kill(workers[0])
+    (seen,) = replica.query("SELECT n FROM shop__counter")[0]
+    wait_until(lambda: replica.query(f"SELECT n > {seen + 10} FROM shop__counter") == [(1,)])
+    cluster.kill(workers[1])
+    wait_until(lambda: state(replica) == "Waiting for executors: 0 of 1")
+    told = json.loads(replica.run("check", "--json", expect=None).stdout)
+    assert "Waiting for executors" in json.dumps(told)
+    cluster.start_worker([replica.datadir])
+    wait_until(lambda: "Waiting for executors" not in state(replica))
+    load.finish()
+    replica.wait_synced(source)
+    assert_same_tables(source, replica, "shop")
+    replica.run("stop")
+
+
+@pytest.mark.torture
+def test_a_master_that_is_lost_and_begun_anew_is_found_again(
+    cluster: StandaloneCluster, source: MariadbServer, replica: Replica
+) -> None:
+    replica.set_up(source)
+    worker = cluster.start_worker([replica.datadir])
+    replica.run("start", *cluster.start_options)
+    replica.wait_synced(source)
+    assert cluster.master is not None
+    cluster.kill(cluster.master)
+    cluster.kill(worker)
+    source.sql("INSERT INTO t (n, v) VALUES (1, 'while the cluster is away')", "shop")
+    wait_until(lambda: state(replica).startswith("Waiting for executors"))
+    cluster.start_master()
+    cluster.start_worker([replica.datadir])
+    replica.wait_synced(source)
+    assert_same_tables(source, replica, "shop")
+
+
+@pytest.mark.torture
+def test_workers_that_see_our_files_read_them(
+    cluster: StandaloneCluster, source: MariadbServer, replica: Replica
+) -> None:
+    replica.set_up(source)
+    source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_100", "shop")
+    cluster.start_worker()
+    replica.run("start", *cluster.start_options)
+    replica.wait_synced(source)
+    assert_same_tables(source, replica, "shop")
+
+
+def test_a_cluster_without_a_secret_is_refused_before_anything_is_started(
+    source: MariadbServer, replica: Replica
+) -> None:
+    replica.set_up(source)
+    refused = replica.run("start", "--spark-master", "spark://127.0.0.1:1", expect=78)
+    assert "spark.authenticate.secret=file:PATH" in refused.stderr and "--insecure-cluster" in refused.stderr
+    assert replica.pid("receiver") is None
+    refused = replica.run("start", "--spark-conf", "spark.master=local", expect=78)
+    assert "spark.master is set by rplctl" in refused.stderr
+
+
+def test_the_commands_of_the_manual_page_make_a_cluster_that_applies(
+    source: MariadbServer, replica: Replica, tmp_path: Path
+) -> None:
+    replica.set_up(source)
+    page = (Path(__file__).parents[2] / "man/rplctl-cluster.7").read_text()
+    secret, daemons, channel, options = (
+        block.partition(".EE")[0].replace("\\-", "-").replace("\\\\", "\\") for block in page.split(".EX\n")[1:]
+    )
+    port = str(free_port())
+    assert "spark_master" in options
+    real = {"/etc/rplctl": str(tmp_path), "cluster1": HOST, "7077": port, "=db2": f"={HOST}"}
+    script = f"set -e\ncd {tmp_path}\n{secret}\n{daemons}\nwait"
+    for shown, name in real.items():
+        script, channel = script.replace(shown, name), channel.replace(shown, name)
+    java = find_java("", tmp_path / "java").home
+    folder = str(Path(sys.executable).parent)
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(java),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "SPARK_NO_DAEMONIZE": "1",
+    }
+    environment |= {"SPARK_LOCAL_IP": HOST, "SPARK_WORKER_WEBUI_PORT": "0", "SPARK_MASTER_WEBUI_PORT": "0"}
+    bash = ["bash", "-c", script]
+    with (tmp_path / "daemons.log").open("wb") as log:
+        running = subprocess.Popen(bash, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        told = subprocess.run(["bash", "-ec", channel], env={**environment, "RPLCTL_DATADIR": str(replica.datadir)},
+                              capture_output=True, text=True)  # fmt: skip
+        assert told.returncode == 0 and "Slave_SQL_Running_State" in told.stdout, told.stderr
+        replica.wait_synced(source)
+        assert_same_tables(source, replica, "shop")
+        replica.run("stop")
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
