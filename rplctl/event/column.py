@@ -16,7 +16,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event.charset import CHARSETS, charset_of, decode_text
 from rplctl.event.decimal import decimal_size
-from rplctl.event.table_map import ColumnType, TableMap, real_type
+from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait, real_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +40,9 @@ class ColumnFormat:
         return real_type(self.type_code, self.metadata)
 
 
-_FIXED: Final[dict[int, int]] = {
-    ColumnType.NULL: 0,
-    ColumnType.TINY: 1,
-    ColumnType.YEAR: 1,
-    ColumnType.SHORT: 2,
-    ColumnType.INT24: 3,
-    ColumnType.DATE: 3,
-    ColumnType.NEWDATE: 3,
-    ColumnType.LONG: 4,
-    ColumnType.FLOAT: 4,
-    ColumnType.LONGLONG: 8,
-    ColumnType.DOUBLE: 8,
-}
+_FIXED: Final = {int(kind): kind.width for kind in ColumnType if kind.width is not None}
 _WITH_FRACTION: Final[dict[int, int]] = {ColumnType.TIMESTAMP2: 4, ColumnType.DATETIME2: 5, ColumnType.TIME2: 3}
-_COUNTED: Final = frozenset(
-    {
-        ColumnType.BLOB,
-        ColumnType.TINY_BLOB,
-        ColumnType.MEDIUM_BLOB,
-        ColumnType.LONG_BLOB,
-        ColumnType.BLOB_COMPRESSED,
-        ColumnType.GEOMETRY,
-        ColumnType.JSON,
-        ColumnType.VECTOR,
-    }
-)
+_COUNTED: Final = of_trait(COUNTED)
 _VARIABLE: Final = frozenset({ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.VARCHAR_COMPRESSED})
 # MariaDB's temporal types of mysql56_temporal_format=OFF; with a fraction they have these many bytes, big-endian
 _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {

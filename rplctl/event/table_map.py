@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, Self
 
 from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import FormatDescription
@@ -30,95 +30,72 @@ from rplctl.event.header import format_error
 from rplctl.event.types import EventType
 
 
+NUMBER, TEXT, COUNTED = 1, 2, 4
+
+
 class ColumnType(IntEnum):
-    """Type codes of columns as the binary log writes them. 140 and 141 are MariaDB's compressed columns."""
+    """One row per type code that the binary log writes (140 and 141 are MariaDB's compressed columns):
+
+    metadata    bytes of it in a table map; negative: the high byte comes first
+    width       bytes of a cell, where all are of one width
+    traits      NUMBER: signed or not; TEXT: has a charset, be it binary; COUNTED: the metadata is its length's width
+    """
+
+    metadata: int
+    width: int | None
+    traits: int
+
+    def __new__(cls, code: int, metadata: int = 0, width: int | None = None, traits: int = 0) -> Self:
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.metadata, member.width, member.traits = metadata, width, traits
+        return member
 
     DECIMAL = 0
-    TINY = 1
-    SHORT = 2
-    LONG = 3
-    FLOAT = 4
-    DOUBLE = 5
-    NULL = 6
+    TINY = 1, 0, 1, NUMBER
+    SHORT = 2, 0, 2, NUMBER
+    LONG = 3, 0, 4, NUMBER
+    FLOAT = 4, 1, 4, NUMBER
+    DOUBLE = 5, 1, 8, NUMBER
+    NULL = 6, 0, 0
     TIMESTAMP = 7
-    LONGLONG = 8
-    INT24 = 9
-    DATE = 10
+    LONGLONG = 8, 0, 8, NUMBER
+    INT24 = 9, 0, 3, NUMBER
+    DATE = 10, 0, 3
     TIME = 11
     DATETIME = 12
-    YEAR = 13
-    NEWDATE = 14
-    VARCHAR = 15
-    BIT = 16
-    TIMESTAMP2 = 17
-    DATETIME2 = 18
-    TIME2 = 19
+    YEAR = 13, 0, 1, NUMBER  # always unsigned, yet both vendors log it
+    NEWDATE = 14, 0, 3
+    VARCHAR = 15, 2, None, TEXT
+    BIT = 16, 2
+    TIMESTAMP2 = 17, 1
+    DATETIME2 = 18, 1
+    TIME2 = 19, 1
     TYPED_ARRAY = 20
-    BLOB_COMPRESSED = 140
-    VARCHAR_COMPRESSED = 141
-    VECTOR = 242
-    JSON = 245
-    NEWDECIMAL = 246
-    ENUM = 247
-    SET = 248
-    TINY_BLOB = 249
-    MEDIUM_BLOB = 250
-    LONG_BLOB = 251
-    BLOB = 252
-    VAR_STRING = 253
-    STRING = 254
-    GEOMETRY = 255
+    BLOB_COMPRESSED = 140, 1, None, TEXT | COUNTED
+    VARCHAR_COMPRESSED = 141, 2, None, TEXT
+    VECTOR = 242, 1, None, TEXT | COUNTED  # MySQL's is a BLOB with a charset (binary)
+    JSON = 245, 1, None, COUNTED
+    NEWDECIMAL = 246, -2, None, NUMBER
+    ENUM = 247, -2
+    SET = 248, -2
+    TINY_BLOB = 249, 1, None, TEXT | COUNTED
+    MEDIUM_BLOB = 250, 1, None, TEXT | COUNTED
+    LONG_BLOB = 251, 1, None, TEXT | COUNTED
+    BLOB = 252, 1, None, TEXT | COUNTED
+    VAR_STRING = 253, -2, None, TEXT
+    STRING = 254, -2, None, TEXT
+    GEOMETRY = 255, 1, None, COUNTED
 
 
-_KNOWN_TYPES = frozenset(ColumnType)
-_ONE_BYTE_METADATA = frozenset(
-    {
-        ColumnType.FLOAT,
-        ColumnType.DOUBLE,
-        ColumnType.TIMESTAMP2,
-        ColumnType.DATETIME2,
-        ColumnType.TIME2,
-        ColumnType.BLOB_COMPRESSED,
-        ColumnType.VECTOR,
-        ColumnType.JSON,
-        ColumnType.TINY_BLOB,
-        ColumnType.MEDIUM_BLOB,
-        ColumnType.LONG_BLOB,
-        ColumnType.BLOB,
-        ColumnType.GEOMETRY,
-    }
-)
-_LOW_BYTE_FIRST = frozenset({ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.BIT})
-_HIGH_BYTE_FIRST = frozenset(
-    {ColumnType.STRING, ColumnType.VAR_STRING, ColumnType.ENUM, ColumnType.SET, ColumnType.NEWDECIMAL}
-)
-_NUMERIC = frozenset(
-    {
-        ColumnType.TINY,
-        ColumnType.SHORT,
-        ColumnType.INT24,
-        ColumnType.LONG,
-        ColumnType.LONGLONG,
-        ColumnType.YEAR,  # always unsigned, yet both vendors log it
-        ColumnType.NEWDECIMAL,
-        ColumnType.FLOAT,
-        ColumnType.DOUBLE,
-    }
-)
-_CHARACTER = frozenset(
-    {
-        ColumnType.STRING,
-        ColumnType.VAR_STRING,
-        ColumnType.VARCHAR,
-        ColumnType.VARCHAR_COMPRESSED,
-        ColumnType.TINY_BLOB,
-        ColumnType.MEDIUM_BLOB,
-        ColumnType.LONG_BLOB,
-        ColumnType.BLOB,
-        ColumnType.BLOB_COMPRESSED,
-        ColumnType.VECTOR,  # MySQL's is a BLOB with a charset (binary)
-    }
-)
+def of_trait(trait: int) -> frozenset[ColumnType]:
+    """All types that have it."""
+    return frozenset(column_type for column_type in ColumnType if column_type.traits & trait)
+
+
+_METADATA: Final = {int(column_type): column_type.metadata for column_type in ColumnType}
+_NUMERIC: Final = of_trait(NUMBER)
+_CHARACTER: Final = of_trait(TEXT)
 BINARY_COLLATION: Final = 63
 
 
@@ -200,18 +177,12 @@ def _name(body: EventCursor) -> str:
 def _parse_metadata(body: EventCursor, type_codes: tuple[int, ...]) -> tuple[int, ...]:
     values: list[int] = []
     for type_code in type_codes:
-        if type_code not in _KNOWN_TYPES:
+        size = _METADATA.get(type_code)
+        if size is None:
             raise body.error(f"Unknown column type {type_code}")
-        if type_code in _ONE_BYTE_METADATA:
-            values.append(body.unsigned(1))
-        elif type_code in _LOW_BYTE_FIRST:
-            values.append(body.unsigned(2))
-        elif type_code in _HIGH_BYTE_FIRST:
-            values.append(body.big_endian(2))
-        elif type_code == ColumnType.TYPED_ARRAY:
+        if type_code == ColumnType.TYPED_ARRAY:
             raise body.error("Column type TYPED_ARRAY (a multi-valued index) is not expected in a binary log")
-        else:
-            values.append(0)
+        values.append(body.big_endian(-size) if size < 0 else body.unsigned(size))
     if body.remaining:
         raise body.error(f"{body.remaining} bytes of column metadata are left over")
     return tuple(values)
