@@ -29,7 +29,6 @@ from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import format_error
 from rplctl.event.types import EventType
 
-
 NUMBER, TEXT, COUNTED = 1, 2, 4
 
 

@@ -93,6 +93,12 @@ def old_time_sheet(value: Unsigned) -> TextSheet:
     return _times(number < 0, size // 10000, size // 100 % 100, size % 100, np.zeros_like(size), 0)
 
 
+def old_timestamp_sheet(value: Unsigned) -> TextSheet:
+    """TIMESTAMP before MySQL 5.6: seconds since 1970."""
+    seconds = value.astype(np.int64)
+    return timestamp_sheet(seconds, np.zeros_like(seconds), 0)
+
+
 def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """MariaDB's DATETIME(1-6) in the old format: units of the last digit since year 0 in months of 32 days."""
     unit = 10**digits

@@ -39,6 +39,7 @@ from rplctl.event.json import apply_diffs, json_text, parse_json, print_json
 from rplctl.event.large_text import large_text
 from rplctl.event.rows import Ints
 from rplctl.event.table_map import ColumnType
+from rplctl.event.temporal import Unsigned
 from rplctl.event.text_matrix import TextSheet
 
 INTEGER_WIDTH: Final = {
@@ -136,32 +137,12 @@ def _dates(cells: Cells, _: ColumnFormat) -> TextSheet:
     return temporal.date_sheet(unsigned_cells(cells))
 
 
-def _datetimes(cells: Cells, fmt: ColumnFormat) -> TextSheet:
+def _moments(cells: Cells, fmt: ColumnFormat) -> TextSheet:
     digits = fraction_digits(fmt)
-    if fmt.type_code == ColumnType.DATETIME2:
-        return temporal.datetime2_sheet(unsigned_cells(cells, big_endian=True), digits)
-    if digits:
-        return temporal.mariadb_datetime_sheet(unsigned_cells(cells, big_endian=True), digits)
-    return temporal.old_datetime_sheet(unsigned_cells(cells))
-
-
-def _times(cells: Cells, fmt: ColumnFormat) -> TextSheet:
-    digits = fraction_digits(fmt)
-    if fmt.type_code == ColumnType.TIME2:
-        return temporal.time2_sheet(unsigned_cells(cells, big_endian=True), digits)
-    if digits:
-        return temporal.mariadb_time_sheet(unsigned_cells(cells, big_endian=True), digits)
-    return temporal.old_time_sheet(unsigned_cells(cells))
-
-
-def _timestamps(cells: Cells, fmt: ColumnFormat) -> TextSheet:
-    digits = fraction_digits(fmt)
-    if fmt.type_code == ColumnType.TIMESTAMP2:
-        return temporal.timestamp2_sheet(unsigned_cells(cells, big_endian=True), digits)
-    if digits:
-        return temporal.mariadb_timestamp_sheet(unsigned_cells(cells, big_endian=True), digits)
-    seconds = unsigned_cells(cells).astype(np.int64)
-    return temporal.timestamp_sheet(seconds, np.zeros_like(seconds), 0)
+    plain, with_digits = _MOMENTS[fmt.type_code]
+    if plain is not None and not digits:
+        return plain(unsigned_cells(cells))
+    return with_digits(unsigned_cells(cells, big_endian=True), digits)
 
 
 def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
@@ -270,16 +251,20 @@ def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
 
 
 TEXT_OF_BYTES: Final[dict[str, Callable[[bytes], str]]] = {"inet4": inet4_text, "inet6": inet6_text, "uuid": uuid_text}
+# type → its sheet without digits, where that has another format, and its sheet
+_MOMENTS: Final[dict[int, tuple[Callable[[Unsigned], TextSheet] | None, Callable[[Unsigned, int], TextSheet]]]] = {
+    ColumnType.TIME: (temporal.old_time_sheet, temporal.mariadb_time_sheet),
+    ColumnType.TIME2: (None, temporal.time2_sheet),
+    ColumnType.DATETIME: (temporal.old_datetime_sheet, temporal.mariadb_datetime_sheet),
+    ColumnType.DATETIME2: (None, temporal.datetime2_sheet),
+    ColumnType.TIMESTAMP: (temporal.old_timestamp_sheet, temporal.mariadb_timestamp_sheet),
+    ColumnType.TIMESTAMP2: (None, temporal.timestamp2_sheet),
+}
 SHEETS: Final[dict[int, Callable[[Cells, ColumnFormat], TextSheet]]] = {
     ColumnType.NEWDECIMAL: _decimals,
     ColumnType.DATE: _dates,
     ColumnType.NEWDATE: _dates,
-    ColumnType.TIME: _times,
-    ColumnType.TIME2: _times,
-    ColumnType.DATETIME: _datetimes,
-    ColumnType.DATETIME2: _datetimes,
-    ColumnType.TIMESTAMP: _timestamps,
-    ColumnType.TIMESTAMP2: _timestamps,
+    **dict.fromkeys(_MOMENTS, _moments),
 }
 _DECODERS: Final[dict[int, Callable[[Cells, ColumnFormat], list[Any]]]] = {
     ColumnType.NULL: lambda cells, _: [None] * len(cells),
