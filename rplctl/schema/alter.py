@@ -8,6 +8,7 @@ What rows do not depend on (an index or constraint the model does not know) is n
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
@@ -134,16 +135,13 @@ def _place(draft: _Draft, operation: ddl.Operation) -> None:
     elif isinstance(operation, ddl.ChangeColumn) and operation.position is not None:
         if (old := draft.old.find(operation.name)) is not None:
             _insert(draft, operation.column, old.name, operation.position)
-    elif isinstance(operation, ddl.SetDefault | ddl.SetVisibility):
+    elif isinstance(operation, ddl.AlterColumn):
         index = draft.index(operation.name)
         if index is None:
             raise _unknown_column(draft.old, operation.name)
         column, origin = draft.columns[index]
-        if isinstance(operation, ddl.SetDefault):
-            column = replace(column, default=operation.default)
-        else:
-            column = replace(column, invisible=operation.invisible)
-        draft.columns[index] = (column, origin)
+        changes: dict[str, Any] = {**operation.changes}
+        draft.columns[index] = (replace(column, **changes), origin)
 
 
 def _insert(draft: _Draft, column: Column, origin: str | None, position: str | None) -> None:
@@ -207,13 +205,12 @@ def _constraints(
     notes: list[str] = []
     for operation in operations:
         before = model
-        if isinstance(operation, ddl.DropKey):
-            model = _without(model, operation.name, keys=True)
-        elif isinstance(operation, ddl.DropForeignKey):
-            model = _without(model, operation.name, foreign_keys=True)
-        elif isinstance(operation, ddl.DropCheck):
-            every = operation.any_constraint
-            model = _without(model, operation.name, keys=every, foreign_keys=every, checks=True)
+        if isinstance(operation, ddl.DropConstraint):
+            wanted = operation.name.casefold()
+            kept: dict[str, Any] = {
+                of: tuple(one for one in getattr(model, of) if one.name.casefold() != wanted) for of in operation.of
+            }
+            model = replace(model, **kept)
         elif isinstance(operation, ddl.RenameKey):
             model = replace(model, keys=tuple(_renamed_key(model, key, operation) for key in model.keys))
         else:
@@ -228,20 +225,6 @@ def _renamed_key(model: TableModel, key: Key, operation: ddl.RenameKey) -> Key:
     if key.name.casefold() != operation.name.casefold():
         return key
     return replace(key, name=operation.new_name, stored_as=index_name(model, key))
-
-
-def _without(
-    model: TableModel, name: str, *, keys: bool = False, foreign_keys: bool = False, checks: bool = False
-) -> TableModel:
-    wanted = name.casefold()
-    if keys:
-        model = replace(model, keys=tuple(k for k in model.keys if k.name.casefold() != wanted))
-    if foreign_keys:
-        kept = tuple(k for k in model.foreign_keys if k.name.casefold() != wanted)
-        model = replace(model, foreign_keys=kept)
-    if checks:
-        model = replace(model, checks=tuple(c for c in model.checks if c.name.casefold() != wanted))
-    return model
 
 
 def _table_level(model: TableModel, operation: ddl.Operation) -> TableModel:

@@ -18,6 +18,10 @@ from rplctl.schema.token_stream import TokenStream
 
 _NO_EFFECT = ("FORCE", "ENABLE KEYS", "DISABLE KEYS", "WITH VALIDATION", "WITHOUT VALIDATION", "NOWAIT",
               "SECONDARY_LOAD", "SECONDARY_UNLOAD", "UPGRADE PARTITIONING")  # fmt: skip
+_CONSTRAINTS = {
+    "FOREIGN KEY": ("foreign_keys",), "INDEX": ("keys",), "KEY": ("keys",), "CHECK": ("checks",),
+    "CONSTRAINT": ("keys", "foreign_keys", "checks"),
+}  # fmt: skip
 _STORAGE_OF_PARTITIONS = ("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "COALESCE")
 
 
@@ -110,22 +114,16 @@ def _position(tokens: TokenStream) -> str | None:
 
 def _drop(tokens: TokenStream) -> ddl.Operation:
     if tokens.accept("PRIMARY KEY"):
-        return ddl.DropKey("PRIMARY")
-    if tokens.accept("FOREIGN KEY"):
-        tokens.accept("IF EXISTS")
-        return ddl.DropForeignKey(tokens.identifier())
+        return ddl.DropConstraint("PRIMARY")
     if tokens.accept("SYSTEM VERSIONING"):
         return ddl.SystemVersioning(add=False)
     if tokens.accept("PARTITION"):
         tokens.accept("IF EXISTS")
         return ddl.RemovePartitionRows(tokens.each(tokens.identifier), drop=True)
-    if tokens.accept_any("INDEX", "KEY"):
-        tokens.accept("IF EXISTS")
-        return ddl.DropKey(tokens.identifier())
-    if tokens.is_word("CHECK", "CONSTRAINT"):
-        any_constraint = tokens.next().value == "CONSTRAINT"
-        tokens.accept("IF EXISTS")
-        return ddl.DropCheck(tokens.identifier(), any_constraint)
+    for words, of in _CONSTRAINTS.items():
+        if tokens.accept(words):
+            tokens.accept("IF EXISTS")
+            return ddl.DropConstraint(tokens.identifier(), of)
     tokens.accept("COLUMN")
     if_exists = tokens.accept("IF EXISTS")
     operation = ddl.DropColumn(tokens.identifier(), if_exists)
@@ -156,14 +154,14 @@ def _alter_item(tokens: TokenStream) -> tuple[ddl.Operation, ...]:
     tokens.accept("IF EXISTS")
     name = tokens.identifier()
     if tokens.accept("SET DEFAULT"):
-        return (ddl.SetDefault(name, parse_default(tokens)),)
+        return (ddl.AlterColumn(name, {"default": parse_default(tokens)}),)
     if tokens.accept("DROP DEFAULT"):
-        return (ddl.SetDefault(name, None),)
+        return (ddl.AlterColumn(name, {"default": None}),)
     tokens.expect("SET")
     invisible = tokens.accept("INVISIBLE")
     if not invisible:
         tokens.expect("VISIBLE")
-    return (ddl.SetVisibility(name, invisible),)
+    return (ddl.AlterColumn(name, {"invisible": invisible}),)
 
 
 def _rename(tokens: TokenStream, database: str) -> ddl.Operation:

@@ -197,7 +197,7 @@ def _create_index(tokens: TokenStream, database: str, *, or_replace: bool) -> dd
     operation = replace(parse_key(tokens, kind, ""), if_not_exists=if_not_exists)
     operation = replace(operation, key=replace(operation.key, name=name))
     _skip_algorithm(tokens)
-    return ddl.AlterTable(table, (ddl.DropKey(name), operation) if or_replace else (operation,))
+    return ddl.AlterTable(table, (ddl.DropConstraint(name), operation) if or_replace else (operation,))
 
 
 def _skip_algorithm(tokens: TokenStream) -> None:
@@ -230,7 +230,7 @@ def _drop(tokens: TokenStream, database: str) -> ddl.DdlAction:
         tokens.expect("ON")
         table = tokens.table_name(database)
         _skip_algorithm(tokens)
-        return ddl.AlterTable(table, (ddl.DropKey(name),))
+        return ddl.AlterTable(table, (ddl.DropConstraint(name),))
     if tokens.accept("PREPARE"):
         return ddl.NoOperation("session state")
     return _other_object(tokens)

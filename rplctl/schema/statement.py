@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rplctl.schema.model import Check, Column, ForeignKey, Key, Partition, Partitioning, TableModel
@@ -118,26 +118,17 @@ class DropColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class SetDefault:
-    name: str
-    default: str | None
+class AlterColumn:
+    """ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE. `changes`: fields of the Column."""
 
-
-@dataclass(frozen=True, slots=True)
-class SetVisibility:
     name: str
-    invisible: bool
+    changes: Mapping[str, str | bool | None]
 
 
 @dataclass(frozen=True, slots=True)
 class AddKey:
     key: Key  # name '' = the server chooses
     if_not_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DropKey:
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +144,16 @@ class AddForeignKey:
 
 
 @dataclass(frozen=True, slots=True)
-class DropForeignKey:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class AddCheck:
     check: Check
 
 
 @dataclass(frozen=True, slots=True)
-class DropCheck:
-    """DROP CHECK, or DROP CONSTRAINT, which may name a key or a foreign key too."""
+class DropConstraint:
+    """DROP KEY, FOREIGN KEY, CHECK; or CONSTRAINT, which may name any of them. `of`: fields of the TableModel."""
 
     name: str
-    any_constraint: bool = False
+    of: tuple[str, ...] = ("keys",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +231,9 @@ class SystemVersioning:
 
 
 Operation = (
-    AddColumn | ChangeColumn | RenameColumn | DropColumn | SetDefault | SetVisibility | AddKey | DropKey | RenameKey
-    | AddForeignKey | DropForeignKey | AddCheck | DropCheck | RenameTo | ConvertCharset | TableOptions | Repartition
-    | AddPartitions | ReorganizePartitions | RemovePartitionRows | ExchangePartition | DetachPartition
-    | AttachPartition | SystemVersioning
+    AddColumn | ChangeColumn | RenameColumn | DropColumn | AlterColumn | AddKey | RenameKey | AddForeignKey | AddCheck
+    | DropConstraint | RenameTo | ConvertCharset | TableOptions | Repartition | AddPartitions | ReorganizePartitions
+    | RemovePartitionRows | ExchangePartition | DetachPartition | AttachPartition | SystemVersioning
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from rplctl.schema.statement import (
     AlterTable,
     CreateTable,
     CreateTableLike,
-    DropKey,
+    DropConstraint,
     DropTable,
     NoOperation,
     RenameTable,
@@ -245,7 +245,7 @@ def test_ghost_table_swaps_and_other_forms() -> None:
     ]
     assert parse_ddl("ALTER DATABASE CHARACTER SET latin1", "d", MYSQL) == [AlterDatabase("d", "latin1", None)]
     assert parse_ddl("DROP INDEX `i` ON t ALGORITHM=INPLACE LOCK=NONE", "d", MYSQL) == [
-        AlterTable(("d", "t"), (DropKey("i"),))
+        AlterTable(("d", "t"), (DropConstraint("i"),))
     ]
     (action,) = parse_ddl(
         "SET STATEMENT max_statement_time=10, lock_wait_timeout=1 FOR CREATE UNIQUE INDEX u USING BTREE ON t (a)",
