@@ -15,21 +15,13 @@ from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import (
     AlterDatabase,
-    AlterTable,
     CreateDatabase,
-    CreateTable,
-    CreateTableLike,
     DdlAction,
     DropDatabase,
-    DropTable,
     Move,
-    NoOperation,
-    RenameTable,
-    RenameTo,
     TableName,
-    TruncateTable,
-    Unreplicated,
     moves_of,
+    tables_of,
 )
 from rplctl.target.base import StatementTarget
 
@@ -83,22 +75,6 @@ class LiveCatalog:
         self.catalog = Catalog(dict(self._models))
 
     def _changed(self, actions: list[DdlAction]) -> set[TableName]:
-        names: set[TableName] = set()
-        for action in actions:
-            match action:
-                case CreateTable():
-                    names.add((action.model.database, action.model.name))
-                case CreateTableLike() | TruncateTable():
-                    names.add(action.name)
-                case DropTable():
-                    names.update(action.names)
-                case RenameTable():
-                    names.update(name for pair in action.pairs for name in pair)
-                case AlterTable():
-                    names.add(action.name)
-                    names.update(o.name for o in action.operations if isinstance(o, RenameTo))
-                case DropDatabase() | CreateDatabase() | AlterDatabase():
-                    names.update(name for name in self._models if name[0] == action.name)
-                case Unreplicated() | NoOperation():
-                    pass
-        return names
+        names = {name for action in actions for name in tables_of(action)}
+        databases = {a.name for a in actions if isinstance(a, DropDatabase | CreateDatabase | AlterDatabase)}
+        return names.union(name for name in self._models if name[0] in databases)
