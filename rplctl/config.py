@@ -332,7 +332,10 @@ def spark_conf_of(value: str) -> dict[str, str]:
     for setting in split_settings(value):
         name, _, given = setting.partition("=")
         if not name.startswith("spark."):
-            raise ConfigError(f"spark_conf: '{name}' is no property of Spark: they begin with spark.")
+            raise ConfigError(
+                f"spark_conf: '{name}' is no property of Spark: they begin with spark.",
+                hint="--spark-conf spark.executor.memory=2g, for example; see man 7 rplctl-cluster",
+            )
         found[name.strip()] = given.strip()
     return found
 

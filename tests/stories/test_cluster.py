@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -53,10 +54,13 @@ def assert_secret_is_kept(cluster: StandaloneCluster, replica: Replica) -> None:
     """In no argument and no environment of a process of the applier's."""
     session = str(os.getsid(replica.pid("applier") or 0))
     found = subprocess.run(["pgrep", "-s", session], capture_output=True, text=True).stdout.split()
-    assert len(found) > 1
+    read = 0
     for pid in found:
         for name in ("cmdline", "environ"):
-            assert cluster.secret_file.read_bytes() not in Path(f"/proc/{pid}/{name}").read_bytes()
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a short one, ended meanwhile
+                assert cluster.secret_file.read_bytes() not in Path(f"/proc/{pid}/{name}").read_bytes()
+                read += 1
+    assert read > 2  # the applier and its JVM at least
 
 
 def test_workers_that_see_no_file_of_ours_apply_a_log_and_a_live_load_though_all_are_lost(
