@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from rplctl import mysql_errors as er
+from rplctl.applier.decode.changes import OPS, Changes, changes_of
 from rplctl.channel import Channel
 from rplctl.command.channel.context import open_repositories, read_master_info
 from rplctl.config import Config
-from rplctl.data_source.changes import OPS, Changes, changes_of
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk

@@ -26,13 +26,13 @@ from pyspark.sql import datasource as api
 from pyspark.sql import types as sql
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from rplctl.applier.decode.arrow import column_array, spark_type
+from rplctl.applier.decode.changes import OPS, Changes, TableChanges, changes_of
+from rplctl.applier.decode.piece import Piece
 from rplctl.applier.decode.row_stream import TableRows
-from rplctl.data_source.arrow import column_array, spark_type
-from rplctl.data_source.changes import OPS, Changes, TableChanges, changes_of
 from rplctl.data_source.json_rows import dict_rows, json_text
 from rplctl.data_source.live import LiveLogs
 from rplctl.data_source.options import Options
-from rplctl.data_source.piece import Piece
 from rplctl.data_source.walk import Walk
 from rplctl.errors import RplError, UsageError
 from rplctl.event.images import NOT_IN_IMAGE

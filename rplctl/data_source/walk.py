@@ -19,18 +19,18 @@ import numpy.typing as npt
 
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.gtid_texts import gtid_texts
+from rplctl.applier.decode.logged_model import logged_model
+from rplctl.applier.decode.piece import Piece, Transaction
 from rplctl.applier.decode.row_stream import named_tables, read_run, table_maps, unverified_run
-from rplctl.applier.decode.transaction_words import XA
-from rplctl.data_source.logged_model import logged_model
+from rplctl.applier.decode.transaction_words import WORDS, XA
 from rplctl.data_source.options import Options
-from rplctl.data_source.piece import Piece, Transaction
 from rplctl.errors import BinlogFormatError, RplError, SourceError, UsageError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.format_description import FormatDescription, parse_format_description
-from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
+from rplctl.event.gtid_arrays import is_within, numbers_by_source
 from rplctl.event.header import BINLOG_MAGIC, HEADER_LENGTH
 from rplctl.event.jit import ByteArray
-from rplctl.event.rows import Ints
 from rplctl.event.scan import GroupKind, GroupScan, scan_groups
 from rplctl.event.split import split_rows
 from rplctl.event.types import EventType
@@ -45,13 +45,11 @@ from rplctl.source.binlog_folder import log_names, read_head
 
 SCAN_BYTES: Final = 64 << 20
 _LEAST_BYTES: Final = FIRST_EVENT_POSITION + HEADER_LENGTH  # of a log that was begun
-WORDS: Final = re.compile(
-    r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE\s+SAVEPOINT|XA|#|/\*\s*dummy)\b", re.IGNORECASE
-)  # no statement of their own
-_PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
 _UNKNOWN_OBJECT: Final = frozenset(
     {er.NO_SUCH_TABLE, er.BAD_TABLE_ERROR, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR, er.NOT_SUPPORTED_YET}
 )
+
+_PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
 
 
 class Walk:
@@ -358,20 +356,3 @@ class Walk:
 def _before(scan: GroupScan, number: int) -> BinlogPosition:
     """Where the source stood before the transaction."""
     return scan.source_position(number - 1) if number else scan.first_source
-
-
-def gtid_texts(data: ByteArray, scan: GroupScan, groups: Ints) -> list[str]:
-    """Of these transactions; '' where one has none."""
-    texts = [""] * len(groups)
-    have = np.flatnonzero(scan.gtid_offset[groups] >= 0)
-    offsets = scan.gtid_offset[groups[have]]
-    for source, (which, numbers) in numbers_by_source(data, offsets, scan.description_at).items():
-        if isinstance(source, int):
-            servers = unsigned(data, offsets[which] + 5, 4).tolist()
-            found = [f"{source}-{server}-{number}" for server, number in zip(servers, numbers.tolist(), strict=True)]
-        else:
-            prefix = f"{source[0]}:{source[1]}:" if source[1] else f"{source[0]}:"
-            found = [f"{prefix}{number}" for number in numbers.tolist()]
-        for index, text in zip(have[which].tolist(), found, strict=True):
-            texts[index] = text
-    return texts

@@ -7,4 +7,10 @@ table_shape.py      does a table map fit its table's model, and how are its cell
 missing_columns.py  columns that a row image leaves out
 net_changes.py      row images → net changes per table, encoded
 superseded.py       changes of one piece that a later piece makes good
+
+With every change told by itself (the format `binlog`, lakes):
+piece.py            what one task reads;  logged_model.py  a model out of a table map alone
+changes.py          a piece → its changes, in numbers and offsets;  gtid_texts.py
+lake_rows.py        changes as rows of a lake's table
+arrow.py            columns in Spark's types, as Arrow arrays
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.data_source.changes import Changes, changes_of
+from rplctl.applier.decode.changes import Changes, changes_of
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from rplctl.data_source.arrow import column_array, spark_type
-from rplctl.data_source.changes import changes_of
+from rplctl.applier.decode.arrow import column_array, spark_type
+from rplctl.applier.decode.changes import changes_of
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
 from rplctl.event.values import decode_column

@@ -16,11 +16,12 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.ddl_context import ddl_context
+from rplctl.applier.decode.event_filter import filtered
+from rplctl.applier.decode.gtid_texts import gtid_texts
+from rplctl.applier.decode.logged_model import logged_model
+from rplctl.applier.decode.piece import Piece
 from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, table_maps
-from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT
-from rplctl.data_source.logged_model import logged_model
-from rplctl.data_source.piece import Piece
-from rplctl.data_source.walk import WORDS, gtid_texts
+from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, WORDS
 from rplctl.errors import RplError, SourceError
 from rplctl.event.events import parse_execute_load, parse_query
 from rplctl.event.gtid_arrays import unsigned
@@ -69,11 +70,12 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """`end`: places behind them in the log `end_log`."""
+    """`end`: places behind them in the log `end_log`. `shift`: bytes between where they lie and where they stood."""
 
     gtid: list[str]
     end_log: str
     end: Ints
+    shift: Ints | int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +104,12 @@ def changes_of(piece: Piece, tables: Collection[TableName] = ()) -> Changes:
 
 def _changes(piece: Piece, data: ByteArray, tables: Collection[TableName]) -> Changes:
     run = read_run(data, piece.start, piece.end, piece.description, piece.table_maps)
+    if piece.is_relay:
+        run = filtered(run, piece.rules)
     starts, transactions = _transactions(piece, data)
     counts_through = run.origins is not None and len(np.unique(run.origins)) < len(run.origins)
     wanted = () if counts_through else tables
-    found = [
-        _table_changes(rows, run, starts) for rows in read_tables(run, _catalog(piece, run, wanted), wanted=wanted)
-    ]
+    found = [table_changes(rows, run, starts) for rows in read_tables(run, _catalog(piece, run, wanted), wanted=wanted)]
     if counts_through:
         found = [part for part in _counted_through(found) if not tables or _name(part.rows) in tables]
     if piece.is_mixed or run.has_more_than_rows:
@@ -124,6 +126,8 @@ def _name(rows: TableRows) -> TableName:
 def _catalog(piece: Piece, run: EventRun, tables: Collection[TableName]) -> Catalog:
     """The models that were in force, and those that table maps tell by themselves."""
     known = {(model.database, model.name): model for model in piece.models}
+    if piece.is_relay:
+        return Catalog(known)
     for table_map in table_maps(run):
         name = table_map.database, table_map.table
         if name not in known and (not tables or name in tables):
@@ -134,9 +138,12 @@ def _catalog(piece: Piece, run: EventRun, tables: Collection[TableName]) -> Cata
 def _transactions(piece: Piece, data: ByteArray) -> tuple[Ints, Transactions]:
     """Where each begins, and what they are."""
     if (whole := piece.transaction) is not None:
-        return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]))
+        return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]), whole.shift)
     scan = scan_groups(data[: piece.end], piece.start, piece.source, piece.end - piece.start, piece.description)
-    return scan.start, Transactions(gtid_texts(data, scan, np.arange(len(scan))), piece.log_name, scan.end)
+    gtids = gtid_texts(data, scan, np.arange(len(scan)))
+    if piece.is_relay:
+        return scan.start, Transactions(gtids, piece.log_name, scan.source_end, scan.end - scan.source_end)
+    return scan.start, Transactions(gtids, piece.log_name, scan.end)
 
 
 def _origins(run: EventRun, event_starts: Ints) -> Ints:
@@ -146,7 +153,7 @@ def _origins(run: EventRun, event_starts: Ints) -> Ints:
     return found
 
 
-def _table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
+def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
     rows = replace(rows, images=_without_lone_diffs(rows.images))
     event = rows.images.event_of_change
     number = np.arange(len(event)) - np.searchsorted(event, event)  # each event's changes stand together
