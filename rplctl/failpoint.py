@@ -76,6 +76,10 @@ CRASH_POINTS = frozenset(
         "crash_after_commit_before_update_pos",
         "crash_after_commit_and_update_pos",
         "crash_recovery_between_engines",
+        # commit mode per-table
+        "crash_per_table_after_intent",
+        "crash_per_table_between_tables",
+        "crash_per_table_before_update_pos",
         # switch-repo (design D6)
         "switch_after_journal",
         "switch_after_write",

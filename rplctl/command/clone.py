@@ -28,6 +28,7 @@ from rplctl.command.channel.context import (
     one_engine,
     open_repositories,
     read_master_info,
+    refuse_lake,
     refuse_while_running,
     running,
 )
@@ -86,6 +87,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
     """Raises UsageError, 3081 where a channel that has not begun runs; SourceError, TargetError."""
     request = request or CloneRequest()
     channel = Channel(channel_name, config.datadir)
+    refuse_lake(config, "rplctl change-master --master-log-file FILE --master-log-pos POS, and start: it begins there")
     with administer(config, channel) as config:
         repositories = open_repositories(config, channel_name)
         master = read_master_info(repositories, channel_name)

@@ -19,7 +19,7 @@ from rplctl.errors import RplError, UsageError
 from rplctl.history import note_event
 from rplctl.repository import create_tables, list_channels
 from rplctl.secret import protect
-from rplctl.target import open_engine, target_kind, two_phase_verbs
+from rplctl.target import dialect_of, open_engine, target_kind, two_phase_verbs
 from rplctl.target_url import has_password, is_same_target
 
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
@@ -49,7 +49,7 @@ def init(
     planned = load_config(datadir, "", given, config_file=config_file)
     if planned.commit_mode == "xa":
         _refuse_unprepared(planned)
-    if "?" in planned.target:
+    if "?" in planned.target or _is_lake(planned):
         open_engine(planned.target_url).dispose()  # its words are judged; nothing connects
     if datadir.is_dir():
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
@@ -82,8 +82,16 @@ def _store(
     )
 
 
+def _is_lake(config: Config) -> bool:
+    return dialect_of(target_kind(config.target_url)).commits_per_table
+
+
 def _notes(planned: Config, config: Config) -> Iterator[Note]:
-    if planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
+    if _is_lake(planned):
+        yield Note(
+            0, "each table of a lake commits by itself, the position behind all of them (commit mode 'per-table')"
+        )
+    elif planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
         text = "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')"
         yield Note(0, text)
     if config.commit_mode == "xa" and config.sync_relay_log_info != OPTIONS["sync_relay_log_info"].default:

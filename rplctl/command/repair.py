@@ -19,7 +19,7 @@ from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
-from rplctl.command.channel.context import one_engine, open_repositories, read_master_info
+from rplctl.command.channel.context import one_engine, open_repositories, read_master_info, refuse_lake
 from rplctl.command.show_clone import cloned
 from rplctl.command.verify import Applied, why_not
 from rplctl.commit.position_store import position_holder
@@ -93,6 +93,7 @@ def repair(
     Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier that stands still.
     """
     channel = Channel(channel_name, config.datadir)
+    refuse_lake(config, "rplctl show-changes --table DB.TABLE lists what the logs say of a table")
     repositories = open_repositories(config, channel_name)
     master = read_master_info(repositories, channel_name)
     if master.master_binlog_dir:

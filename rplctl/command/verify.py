@@ -31,6 +31,7 @@ from rplctl.command.channel.context import (
     one_engine,
     open_repositories,
     read_master_info,
+    refuse_lake,
     running,
 )
 from rplctl.command.channel.position_applied import is_applied
@@ -127,6 +128,7 @@ def verify(
     """Raises UsageError, SourceError, TargetError, NotRunning; WaitTimeout for an applier that stands still."""
     request = request or VerifyRequest()
     channel = Channel(channel_name, config.datadir)
+    refuse_lake(config, "rplctl show-changes --table DB.TABLE lists what the logs say of a table")
     repositories = open_repositories(config, channel_name)
     master = read_master_info(repositories, channel_name)
     if master.master_binlog_dir:

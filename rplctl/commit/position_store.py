@@ -5,6 +5,7 @@
     xa            FILE, commit_mode=xa    prepared with the data's transaction, then committed (two_phase.py)
     marker        FILE; TABLE without     a marker row inside the data's transaction; the repository follows after
                   transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
+    per-table     any, target a lake      behind all tables, each with a commit of its own (per_table.py)
 
 Invariant: `advance` is a compare-and-swap and the first statement of every transaction. It hits one row or the channel
 was moved or taken over by somebody else, and nothing may be applied (design D4).
@@ -24,11 +25,12 @@ from rplctl.applied_log.binary_log import BinaryLog
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.marker import MarkerLedger, read_marker, remove_marker
+from rplctl.commit.per_table import PerTableLedger
 from rplctl.commit.resolve import open_two_phase
 from rplctl.commit.step import CommitMode, taken_over
 from rplctl.config import Config
 from rplctl.durable import Guard
-from rplctl.errors import LockBusy
+from rplctl.errors import ConfigError, LockBusy
 from rplctl.info import RelayLogInfo
 from rplctl.locks import gtid_map
 from rplctl.own_tables.tables import commit_marker
@@ -38,7 +40,7 @@ from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.table import compare_and_swap, stored_relay_log_info
 from rplctl.repository.tables import KEY, info_tables
 from rplctl.source.replica_id import replica_server_id
-from rplctl.target import mapped_errors
+from rplctl.target import dialect_of, mapped_errors, target_kind
 
 
 class Ledger(Protocol):
@@ -70,10 +72,22 @@ def open_ledger(config: Config, channel: Channel, engine: Engine) -> Ledger:
     kind = TableLedger if repository.kind is RepositoryKind.TABLE and repository.is_transactional() else MarkerLedger
     two_phase = open_two_phase(config, channel, engine, repository)
     ledger: Ledger = two_phase or kind(repository, channel.name, engine)
+    dialect = dialect_of(target_kind(config.target_url))
+    if dialect.commits_per_table:
+        _refuse_log(config)
+        ledger = PerTableLedger(ledger, channel.name, engine, dialect.lake_tables(engine))
     ledger.guard = gtid_map(config.datadir).shared
     if (files := binary_log_files(config, channel)) is not None:
         ledger.log = BinaryLog(files, config, replica_server_id(config, channel))
     return ledger
+
+
+def _refuse_log(config: Config) -> None:
+    if config.log_bin:
+        raise ConfigError(
+            "log_bin: a lake has no transactions that a binary log could be told of",
+            hint="set log_bin = '' in rplctl.toml; the lake's tables of changes are the log",
+        )
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:

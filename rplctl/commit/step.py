@@ -19,6 +19,7 @@ class CommitMode(StrEnum):
     TRANSACTION = "transaction"
     MARKER = "marker"
     XA = "xa"
+    PER_TABLE = "per-table"
 
 
 class Step(NamedTuple):

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rplctl.commit.ambiguous_commit import until_answered
+from rplctl.commit.per_table import PerTableLedger, commit_per_table
 from rplctl.commit.position_store import Ledger
 from rplctl.commit.step import Step, taken_over
 from rplctl.commit.two_phase import XaLedger, commit_in_two_phases
@@ -32,6 +33,9 @@ def commit_group(
     expected, new = step
     if isinstance(ledger, XaLedger):
         commit_in_two_phases(target, ledger, step, apply, foreign_keys=foreign_keys)
+        return
+    if isinstance(ledger, PerTableLedger):
+        commit_per_table(target, ledger, step, apply)
         return
     target.begin(foreign_keys=foreign_keys)
     try:

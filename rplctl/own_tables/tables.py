@@ -5,6 +5,7 @@
     rplctl_prepared_xa      events of XA transactions that the source prepared and has not ended yet
     rplctl_group_begun      what of MyISAM tables is being applied, so that a crash in it is known
     rplctl_clone            tables whose rows are copied from the source, and how much of each is there (clones.py)
+    rplctl_lake_batch       what several tables of a lake are taking, in lakes only (lake_batch.py)
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
 In SQLite they are beside the replicated tables, whose names always hold `__`; elsewhere in the schema/database
@@ -102,6 +103,20 @@ def cloned_tables(dialect: str) -> Table:
     )
 
 
+@cache
+def lake_batch(dialect: str) -> Table:
+    return _own_table(
+        dialect,
+        "rplctl_lake_batch",
+        "The last batch that tables of a lake take one after another",
+        Column("Number", BigInteger, nullable=False),
+        Column("Is_open", Boolean, nullable=False),
+        Column("Before_it", _long_text(dialect), nullable=False),  # JSON, the position
+        Column("After_it", _long_text(dialect), nullable=False),
+        Column("Tables", _long_text(dialect), nullable=False),  # JSON, files by table
+    )
+
+
 def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
     """By channel, in our own schema where there is one."""
     by_channel = Column("Channel_name", String(64), primary_key=True)
@@ -119,7 +134,7 @@ _ALL = (commit_marker, table_models, prepared_xa, group_begun, cloned_tables)
 def forget_channel(connection: Connection, channel: str) -> None:
     """RESET REPLICA ALL: the channel's rows go, in all of these tables that are there."""
     inspector = inspect(connection)
-    for table in (make(connection.dialect.name) for make in _ALL):
+    for table in (make(connection.dialect.name) for make in (*_ALL, lake_batch)):
         if inspector.has_table(table.name, table.schema):
             connection.execute(table.delete().where(table.c.Channel_name == channel))
 

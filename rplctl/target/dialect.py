@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rplctl.target.base import Target, TwoPhaseVerbs
     from rplctl.target.ddl import Ddl
     from rplctl.target.engine_log import EngineLog
+    from rplctl.target.lake import LakeTables
     from rplctl.target.own_types import OwnTypes
 
 OWN_SCHEMA = "rplctl"  # database or schema of rplctl's own tables
@@ -53,6 +54,7 @@ class Dialect(ABC):
     view_security: ClassVar[str] = ""  # who asks a view of ours needs rights of his own on its tables
     cascade: ClassVar[str] = ""  # behind a DROP: with what depends on it
     verified_by: ClassVar[str] = ""  # word of a URL that has the server's certificate checked
+    commits_per_table: ClassVar[bool] = False  # no transaction spans two: its Target is a LakeTarget
     schema_word: ClassVar[str] = "SCHEMA"  # what holds tables, in its DROP
 
     def own_name(self, table: str) -> str:
@@ -74,6 +76,10 @@ class Dialect(ABC):
     @abstractmethod
     def open_log(self, engine: Engine) -> EngineLog | None:
         """Its own log (WL#9452); None when there is none yet. Raises TargetError 1227 without the privilege."""
+
+    def lake_tables(self, engine: Engine) -> LakeTables:
+        """Of a kind that commits per table."""
+        raise NotImplementedError
 
     def protection(self, connection: Connection) -> Protection | None:
         """What protects the connection; None when there is no server."""

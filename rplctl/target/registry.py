@@ -41,6 +41,7 @@ KINDS: dict[str, Kind] = {
         compared="rplctl.target.sqlite.compared",
         undo="rplctl.target.sqlite.undo",
     ),
+    "delta": Kind("rplctl.target.delta.dialect", "rplctl.target.delta.form"),
     "mysql": Kind(
         "rplctl.target.mysql.dialect", "rplctl.target.mysql.form", ("mariadb",), undo="rplctl.target.mysql.undo"
     ),
@@ -100,6 +101,7 @@ def _kind(name: str) -> Kind:
     if kind is None:
         raise ConfigError(
             f"target '{name}' is not a kind of database that rplctl can apply to",
-            hint="write sqlite:///PATH, mysql://USER@HOST:PORT/ or postgresql://USER@HOST:PORT/DATABASE",
+            hint="write sqlite:///PATH, mysql://USER@HOST:PORT/, postgresql://USER@HOST:PORT/DATABASE or "
+            "delta+file:///FOLDER",
         )
     return kind

@@ -13,12 +13,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.bulk import LARGEST_UNFOLDED, BulkApplier
 from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
+from rplctl.applier.apply.lake import LakeApplier, LakeChanges
 from rplctl.applier.apply.live_tables import LiveTables, NotTransactional
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.apply.table_source import StoredModels, TableSource
@@ -55,11 +57,13 @@ from rplctl.schema.plan import Catalog, DatabaseModel
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import BagMismatch, CountMismatch, Target
+from rplctl.target.lake import LakeTarget
 
 MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
 BYTES_IN_ORDER = 1 << 20  # of log, where nothing can be rolled back: what a crash repeats
 RETRY_PAUSE_SECONDS = 1.0
 CUTTABLE = np.array([GroupKind.CONTROL, GroupKind.ROWS])  # a rollback undoes them as a whole
+LOGGED = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ORDERED])  # a lake keeps them as they are
 # a statement that XA transactions may not hold; for temporary tables (MySQL)
 NOT_IN_XA = frozenset({er.XAER_RMFAIL, er.XA_TEMP_TABLE})
 # lock wait timeout, deadlock: rolled back, and that is all
@@ -93,7 +97,9 @@ class BatchApplier:
         self._unfolded_bytes = min(LARGEST_UNFOLDED, config.max_batch_bytes)
         self.info = info
         self._begun: tuple[BinlogPosition, BinlogPosition] | None = None  # a group that is open (group_begun.py)
-        self.bulk = BulkApplier(config, channel, target, tables, pipeline, interrupter, in_xa=self._in_xa)
+        self._lake = target if ledger.mode is CommitMode.PER_TABLE else None
+        kind = BulkApplier if self._lake is None else LakeApplier
+        self.bulk = kind(config, channel, target, tables, pipeline, interrupter, in_xa=self._in_xa)
         self.retried = 0
         self.passed_over = 0
         self.on_retry: Callable[[TargetError], None] = lambda _: None  # told when `retried` counts on
@@ -209,6 +215,8 @@ class BatchApplier:
             if batch.transaction_count or not batch.source_position.is_before(self.info.exec_position):
                 self._commit(batch, lambda: None, after=self._in_xa)
             return 0
+        if self._lake is not None and np.isin(batch.scan.kind[batch.first : batch.last], LOGGED).all():
+            return self._to_lake(batch)
         if batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
             return self._ordered(batch)
@@ -238,6 +246,17 @@ class BatchApplier:
             return self._in_order(batch)
         # nearly all of a long batch fits in bulk still, and in order it would take minutes to find what does not
         return sum(self._apply(half) for half in batch.halves())
+
+    def _to_lake(self, batch: Batch) -> int:
+        """Every change as it is; where one cannot be kept, all transactions before its own are."""
+        try:
+            return self.bulk.apply(batch, partial(self._commit, batch))
+        except InDoubt:
+            raise
+        except RplError as error:
+            if error.transient or batch.last - batch.first == 1:
+                raise
+        return sum(self._to_lake(half) for half in batch.halves())
 
     def _in_order(self, batch: Batch) -> int:
         """In one transaction; if that cannot be, one of the source at a time up to the one that fails."""
@@ -371,7 +390,8 @@ class BatchApplier:
         check_permitted(run, self.info, self._config, tables.know)
         if is_several and not tables.can_share(run):
             raise Inconsistent("groups that do not fit into one transaction")
-        work = self._range(cascades_lost=() if foreign_keys else tables.cascading_parents())
+        changes = LakeChanges(cast("LakeTarget", self._lake), batch) if self._lake is not None else None
+        work = self._range(() if foreign_keys else tables.cascading_parents(), changes)
 
         def apply() -> None:
             tables.begin_group(run)
@@ -398,7 +418,7 @@ class BatchApplier:
             self._commit(batch, apply, foreign_keys=foreign_keys, after=True)
         return self._applied(work)
 
-    def _range(self, cascades_lost: Collection[TableName] = ()) -> OrderedRange:
+    def _range(self, cascades_lost: Collection[TableName] = (), changes: LakeChanges | None = None) -> OrderedRange:
         return OrderedRange(
             self._target,
             self._tables.catalog,
@@ -408,6 +428,7 @@ class BatchApplier:
             cascades_lost=cascades_lost,
             again=self._is_again,
             waiting=self._rules.waiting,
+            changes=changes,
         )
 
     def _applied(self, work: OrderedRange) -> int:

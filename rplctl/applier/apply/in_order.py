@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.parse import parse_ddl
-from rplctl.schema.plan import Catalog, DatabaseModel, plan_ddl
+from rplctl.schema.plan import Catalog, DatabaseModel, DdlPlan, plan_ddl
 from rplctl.schema.statement import ACCOUNT, AlterTable, Move, NoOperation, TableName, Unreplicated, tables_of
 from rplctl.target.base import ChangeKind, ForeignKeyTarget, RowChange, Target
 from rplctl.target.registry import dialect_of
@@ -74,12 +75,22 @@ class OrderedResult:
     passed_over: PassedOver = field(default_factory=PassedOver)
 
 
+class ChangeLog(Protocol):
+    """What a target that keeps changes, not rows, is told (lake.py)."""
+
+    def rows(self, piece: EventRun, catalog: Catalog) -> int:
+        """A rows event and its table map. The number of its changes."""
+
+    def statement(self, plan: DdlPlan, text: str) -> None: ...
+
+
 class OrderedRange:
     """Carries out one run of events that the channel's filters let through.
 
     `statements`: of a target that executes the source's own; None for one that only takes rows and planned DDL.
     `cascades_lost`: tables whose foreign key actions the target will not carry out in this transaction by itself.
     `again`: rows of it may be there already (own_tables/group_begun.py).
+    `changes`: of a target that keeps these instead of rows.
     `config`: what to do with DDL that has no meaning for the target; which tables of a DROP or RENAME of several count.
     """
 
@@ -94,8 +105,10 @@ class OrderedRange:
         cascades_lost: Collection[TableName] = (),
         again: bool = False,
         waiting: frozenset[TableName] = frozenset(),
+        changes: ChangeLog | None = None,
     ) -> None:
         self._target = target
+        self._log = changes
         self._cascades_lost = cascades_lost
         self._rest = ReplicationFilter(waiting=waiting)  # of what is kept whole at XA PREPARE
         self._follows: bool | None = False  # foreign key actions, in a transaction that began without them
@@ -192,6 +205,9 @@ class OrderedRange:
             if self._statements.replay(piece, self._catalog):
                 self.result.changes += 1
                 return
+        if self._log is not None:
+            self.result.changes += self._log.rows(piece, self._catalog)
+            return
         for rows in read_tables(piece, self._catalog, self._target.kind):
             if rows.model.qualified_name not in self._checked:
                 self._target.check_table(rows.model)
@@ -324,6 +340,8 @@ class OrderedRange:
                 raise
             text = "ALTER IGNORE TABLE removed rows on the source, whose log does not say which"
             raise TargetError(f"{text}: {error.message}", errno=er.DUP_ENTRY, hint=WAY_OUT) from error
+        if self._log is not None:
+            self._log.statement(plan, masked(query.sql))
         self.result.models.update(plan.model_changes)
         self.result.databases.update(plan.database_changes)
         self.result.moves.extend(plan.moves())

@@ -149,6 +149,14 @@ class Pipeline:
                 if result.spooled:
                     Path(result.spooled).unlink(missing_ok=True)
 
+    def run(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
+        """`task` of each piece, for tasks whose results are small. On a cluster that does not see the relay log they
+        are done here, one after another.
+        """
+        if self._cluster is not None and self._cluster.carries:
+            return [task(piece, catalog) for piece in pieces]
+        return self._collect(pieces, catalog, task)
+
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
         if self._cluster is None:
             return self._collect(splits, catalog, run_split)

@@ -23,7 +23,7 @@ from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository
 from rplctl.repository.channels import find_channels
 from rplctl.repository.switch import may_have_table
-from rplctl.target import dialect_of, open_engine
+from rplctl.target import dialect_of, open_engine, target_kind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -117,6 +117,12 @@ def engine_of(config: Config) -> Callable[[], Engine]:
         return opened[url]
 
     return engine
+
+
+def refuse_lake(config: Config, hint: str) -> None:
+    """For what looks at rows of the target: a lake has only their changes. Raises UsageError."""
+    if dialect_of(target_kind(config.target_url)).commits_per_table:
+        raise UsageError("a lake keeps changes, not rows that could be copied or compared", hint=hint)
 
 
 def no_engine() -> Engine:

@@ -1,0 +1,183 @@
+"""A batch into a lake: every change is kept, as a row of its table's log; nothing is folded, nothing is looked up.
+
+Invariant: a piece is read with the models that are in force for all of it: a batch ends at DDL. The files are written
+before the commit, which is told nothing but their names; those of an attempt that failed are named by no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from rplctl.applier.apply.bulk import BulkApplier
+from rplctl.applier.decode.changes import TableChanges, Transactions, table_changes
+from rplctl.applier.decode.gtid_texts import gtid_texts
+from rplctl.applier.decode.lake_rows import change_rows, lake_schema, statement_rows
+from rplctl.applier.decode.piece import Piece, Transaction
+from rplctl.applier.decode.row_stream import EventRun, read_tables
+from rplctl.applier.feed.plan import Batch
+from rplctl.applier.spark.lake_task import LakeFiles, LakePiece, write_changes
+from rplctl.errors import RplError
+from rplctl.event.scan import GroupKind
+from rplctl.event.split import split_rows
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import (
+    AddKeysStep,
+    AlterStep,
+    Catalog,
+    CreateStep,
+    DdlPlan,
+    DeleteHistoryStep,
+    DeletePartitionsStep,
+    DropStep,
+    MoveRowsStep,
+    RenameStep,
+    Step,
+    TruncateStep,
+)
+from rplctl.target.lake import LakeTarget, WrittenFile
+
+PIECE_BYTES = 16 << 20  # of log for one task: small files are slow to read
+
+
+class LakeApplier(BulkApplier):
+    """In the place of net changes; see BulkApplier."""
+
+    _target: LakeTarget
+
+    def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
+        """Nothing is written ahead: it might not be committed."""
+
+    def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
+        with self._interrupter.work():
+            catalog = self._tables.catalog
+            self.meanwhile()
+            results = self._pipeline.run(list(self._pieces(batch, catalog)), catalog, write_changes)
+            files = list(files_of(results))
+            commit(lambda: self._stage(files, catalog))
+        changes = sum(file.rows for file in files)
+        self.size.decoded(batch.end - batch.start, changes)
+        return changes
+
+    def _stage(self, files: list[WrittenFile], catalog: Catalog) -> None:
+        for name in dict.fromkeys((file.database, file.table) for file in files):
+            model = catalog.tables[name]
+            self._target.stage(model, lake_schema(model), [f for f in files if (f.database, f.table) == name])
+
+    def _pieces(self, batch: Batch, catalog: Catalog) -> Iterator[LakePiece]:
+        scan, data = batch.scan, batch.groups.data
+        folders = {name: self._target.folder_of(model, lake_schema(model)) for name, model in catalog.tables.items()}
+        base = Piece(str(batch.groups.path), "", 0, 0, batch.description, BinlogPosition("", 0), (), is_relay=True,
+                     is_mixed=batch.scan.kind[batch.first] == GroupKind.ORDERED, rules=self.rules)  # fmt: skip
+        first = batch.first
+        while first < batch.last:
+            start, log = int(scan.start[first]), int(scan.source_log[first])
+            alike = scan.source_log[first : batch.last] == log
+            most = first + (int(np.argmin(alike)) if not alike.all() else len(alike))
+            behind = max(first + 1, int(np.searchsorted(scan.end[:most], start + PIECE_BYTES, side="right")))
+            end = int(scan.end[behind - 1])
+            source = scan.source_position(first - 1) if first else scan.first_source
+            piece = replace(base, log_name=scan.log_names[log], start=start, end=end, source=source)
+            if behind == first + 1 and end - start > 2 * PIECE_BYTES and not batch.unfolds:
+                whole = _transaction(batch, first)
+                for part in split_rows(data, start, end, PIECE_BYTES, batch.description):
+                    maps = part.table_map_offsets
+                    own = replace(piece, start=part.start, end=part.end, table_maps=maps, transaction=whole)
+                    yield LakePiece(own, folders, self._target.writer)
+            else:
+                yield LakePiece(piece, folders, self._target.writer)
+            first = behind
+
+
+def files_of(results: list[LakeFiles]) -> Iterator[WrittenFile]:
+    """Raises the first error of the log's order."""
+    for result in results:
+        if result.error is not None:
+            raise RplError(**result.error)
+        yield from result.files
+
+
+def _transaction(batch: Batch, number: int) -> Transaction:
+    scan = batch.scan
+    gtid = gtid_texts(batch.groups.data, scan, np.array([number]))[0]
+    return Transaction(gtid, scan.source_position(number), int(scan.end[number] - scan.source_end[number]))
+
+
+class LakeChanges:
+    """What one group that is carried out in order (DDL, CREATE TABLE … SELECT, XA COMMIT) brings to the lake.
+
+    Its rows have the place of the group and are numbered through: the events may lie elsewhere (XA).
+    """
+
+    def __init__(self, target: LakeTarget, batch: Batch) -> None:
+        self._target = target
+        self._whole = _transaction(batch, batch.first)
+        self._start = batch.start - self._whole.shift
+        self._time = int(batch.scan.timestamp[batch.first])
+        self._next = 0
+
+    def rows(self, piece: EventRun, catalog: Catalog) -> int:
+        """A rows event and its table map. The number of its changes."""
+        count = 0
+        whole = self._whole
+        bounds = Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]))
+        for rows in read_tables(piece, catalog):
+            part: TableChanges = table_changes(rows, piece, np.array([0]))
+            size = len(part.number)
+            part = replace(
+                part,
+                position=np.full(size, self._start),
+                number=np.arange(self._next, self._next + size),
+                transaction=np.zeros(size, np.int64),
+            )
+            self._next += size
+            table = change_rows(part, bounds, whole.end.log_name, zero_null=self._target.writer.zero_dates_null)
+            self._write(rows.model, table)
+            count += size
+        return count
+
+    def statement(self, plan: DdlPlan, text: str) -> None:
+        """DDL: a row for each table that it concerns, with the columns that it has then."""
+        for step in plan.steps:
+            for op, model in _concerned(step):
+                self._statement(model, op, text)
+
+    def _statement(self, model: TableModel, op: str, text: str) -> None:
+        whole = self._whole
+        row = statement_rows(
+            model,
+            op,
+            text,
+            log_name=whole.end.log_name,
+            position=self._start,
+            gtid=whole.gtid,
+            end=whole.end.log_pos,
+            time=self._time,
+            number=self._next,
+        )
+        self._next += 1
+        self._write(model, row)
+
+    def _write(self, model: TableModel, rows: object) -> None:
+        schema = lake_schema(model)
+        file = self._target.writer.write(model, self._target.folder_of(model, schema), rows)
+        self._target.stage(model, schema, [file])
+
+
+def _concerned(step: Step) -> Iterator[tuple[str, TableModel]]:
+    match step:
+        case CreateStep(model) | AddKeysStep(model=model) | DeletePartitionsStep(model) | DeleteHistoryStep(model):
+            yield "ddl", model
+        case DropStep(model):
+            yield "drop", model
+        case TruncateStep(model):
+            yield "truncate", model
+        case AlterStep(new=model):
+            yield "ddl", model
+        case RenameStep(old, new) | MoveRowsStep(old, new):
+            yield "ddl", old
+            yield "ddl", new

@@ -1,0 +1,109 @@
+"""Changes as rows of a lake: what the format `binlog` tells of one table, in Arrow, as Delta can keep it.
+
+    op            insert, update, delete; ddl, truncate, drop
+    log, pos, row_number       where its event begins in the source's log, and which row of it: a change's own
+    gtid, end_log, end_pos     of its transaction ('' without), and the place behind it
+    ts            when the statement began on the source
+    before, after     structs of the table's columns; NULL where there is none
+    is_partial    an image lacks columns (binlog_row_image)
+    statement     the text of DDL
+
+Types are those of arrow.py; TIME is text, as lakes have no interval that passes a day.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import types as sql
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from rplctl.applier.decode.arrow import column_array, spark_type
+from rplctl.applier.decode.changes import OPS, TableChanges, Transactions
+from rplctl.applier.decode.row_stream import TableRows
+from rplctl.event.images import NOT_IN_IMAGE
+from rplctl.event.rows import Ints
+from rplctl.event.values import decode_column
+from rplctl.schema.model import Column, TableModel
+
+_TIME: Final = pa.timestamp("us", "UTC")
+_HEAD: Final = (
+    pa.field("op", pa.string(), nullable=False),
+    pa.field("log", pa.string(), nullable=False),
+    pa.field("pos", pa.int64(), nullable=False),
+    pa.field("row_number", pa.int64(), nullable=False),
+    pa.field("gtid", pa.string(), nullable=False),
+    pa.field("end_log", pa.string(), nullable=False),
+    pa.field("end_pos", pa.int64(), nullable=False),
+    pa.field("ts", _TIME, nullable=False),
+)
+_TAIL: Final = (pa.field("is_partial", pa.bool_(), nullable=False), pa.field("statement", pa.string()))
+
+
+def lake_schema(model: TableModel) -> pa.Schema:
+    row = pa.struct([pa.field(column.name, _type(column)) for column in model.columns])
+    return pa.schema([*_HEAD, pa.field("before", row), pa.field("after", row), *_TAIL])
+
+
+def _type(column: Column) -> pa.DataType:
+    kind = spark_type(column)
+    if isinstance(kind, sql.DayTimeIntervalType):
+        return pa.string()
+    return to_arrow_schema(sql.StructType([sql.StructField("c", kind)]), timezone="UTC").types[0]
+
+
+def change_rows(part: TableChanges, transactions: Transactions, log_name: str, *, zero_null: bool) -> pa.Table:
+    """All changes of one table in a piece, in the order of the log. Raises as arrow.column_array."""
+    rows, images, number = part.rows, part.rows.images, part.transaction
+    count = len(number)
+    shift = transactions.shift if isinstance(transactions.shift, int) else transactions.shift[number]
+    partial = np.zeros(count, np.bool_)
+    for chosen in (images.before, images.after):
+        partial |= (chosen >= 0) & (images.cell_start[chosen] == NOT_IN_IMAGE).any(axis=1)
+    schema = lake_schema(rows.model)
+    return pa.Table.from_arrays(
+        [
+            pa.array(OPS).take(pa.array(images.ops)),
+            pa.repeat(pa.scalar(log_name), count),
+            pa.array(part.position - shift),
+            pa.array(part.number),
+            pa.array(transactions.gtid, pa.string()).take(pa.array(number)),
+            pa.repeat(pa.scalar(transactions.end_log), count),
+            pa.array(transactions.end[number]),
+            pa.array(part.time * 1_000_000).cast(_TIME),
+            _structs(rows, images.before, schema.field("before").type, zero_null=zero_null),
+            _structs(rows, images.after, schema.field("after").type, zero_null=zero_null),
+            pa.array(partial),
+            pa.nulls(count, pa.string()),
+        ],
+        schema=schema,
+    )
+
+
+def _structs(rows: TableRows, images: Ints, wanted: pa.StructType, *, zero_null: bool) -> pa.Array:
+    arrays = []
+    for number, (column, field) in enumerate(zip(rows.model.columns, wanted, strict=True)):
+        if number >= len(rows.formats):
+            arrays.append(pa.nulls(len(images), field.type))
+        elif column.type == "time":
+            arrays.append(pa.array(decode_column(rows.images, images, number, rows.formats[number]), field.type))
+        else:
+            fmt = rows.formats[number]
+            arrays.append(column_array(rows.images, images, number, fmt, column, field.type, zero_null=zero_null))
+    is_none = images < 0
+    return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=pa.array(is_none) if is_none.any() else None)
+
+
+def statement_rows(  # noqa: PLR0913 - a statement and where it stood
+    model: TableModel, op: str, text: str, *, log_name: str, position: int, gtid: str, end: int, time: int, number: int
+) -> pa.Table:
+    """One row: DDL that the table met."""
+    values = (op, log_name, position, number, gtid, log_name, end, time * 1_000_000, None, None, False, text)
+    schema = lake_schema(model)
+    arrays = [
+        pa.array([value], pa.int64()).cast(_TIME) if field.name == "ts" else pa.array([value], field.type)
+        for value, field in zip(values, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,0 +1,50 @@
+"""What a Spark task does for a lake: a piece of relay log → files of changes, one for each table in it.
+
+The rows never leave the task: only names and sizes of the files come back. A task that runs twice leaves files that no
+table names. Errors come back as values, as in pipeline.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rplctl.applier.decode.changes import changes_of
+from rplctl.applier.decode.lake_rows import change_rows
+from rplctl.applier.decode.piece import Piece
+from rplctl.errors import RplError
+from rplctl.schema.plan import Catalog
+from rplctl.schema.statement import TableName
+from rplctl.target.lake import FileWriter, WrittenFile
+
+
+@dataclass(frozen=True, slots=True)
+class LakePiece:
+    """`folders`: of the tables that may be in it."""
+
+    piece: Piece
+    folders: dict[TableName, str]
+    writer: FileWriter
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFiles:
+    """`error`: the fields of an RplError, instead of files."""
+
+    files: tuple[WrittenFile, ...] = ()
+    error: dict[str, Any] | None = None
+
+
+def write_changes(task: LakePiece, catalog: Catalog) -> LakeFiles:
+    piece = replace(task.piece, models=tuple(catalog.tables.values()))
+    written = []
+    try:
+        found = changes_of(piece)
+        for part in found.tables:
+            if len(part.number):
+                model = part.rows.model
+                rows = change_rows(part, found.transactions, piece.log_name, zero_null=task.writer.zero_dates_null)
+                written.append(task.writer.write(model, task.folders[model.database, model.name], rows))
+    except RplError as error:
+        return LakeFiles(error={name: getattr(error, name) for name in ("message", "errno", "position", "hint")})
+    return LakeFiles(tuple(written))

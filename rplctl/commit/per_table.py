@@ -1,0 +1,200 @@
+"""Commit mode `per-table` (design D23): tables of a lake commit one by one, the position after all of them.
+
+    1 transaction of our own tables: the position is as expected; models of DDL; the intent: batch n, its
+      positions, each table's files                              before its COMMIT: nothing happened
+      crash_before_update_pos, crash_after_apply, crash_commit_before
+    2 each table takes its files with (channel, n)               crash_per_table_after_intent, …_between_tables
+    3 transaction of our own tables: the position moves, the intent is closed
+      crash_per_table_before_update_pos, crash_commit_after
+
+Invariant: from 1 on the batch is decided, with the same bounds and the same files, whoever carries it out; a table
+that has n is passed over, so each change is in each table once. Between 1 and 3 a reader may see it in some tables and
+not in others: that is why the mode is never called `transaction`. A batch that changes no table is one transaction.
+The fence: the compare-and-swap in 1 and 3, and the tables: one that has a batch of this channel that we did not write
+has another committer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Protocol, cast
+
+from sqlalchemy import Connection, Engine
+
+from rplctl.commit.ambiguous_commit import InDoubt, until_answered
+from rplctl.commit.step import CommitMode, Step
+from rplctl.durable import Guard
+from rplctl.errors import LockBusy, RplError, TargetError
+from rplctl.failpoint import crash_point
+from rplctl.info import RelayLogInfo
+from rplctl.own_tables.lake_batch import LakeBatch, close_batch, keep_batch, last_batch
+from rplctl.own_tables.tables import lake_batch
+from rplctl.target import mapped_errors
+from rplctl.target.base import Target
+from rplctl.target.lake import LakeTables, LakeTarget
+
+if TYPE_CHECKING:
+    from rplctl.applied_log.binary_log import BinaryLog
+
+log = logging.getLogger(__name__)
+
+
+class OwnLedger(Protocol):
+    """The ledger of our own tables, which are one database: position_store.Ledger of mode transaction or marker."""
+
+    def open(self) -> RelayLogInfo: ...
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None: ...
+    def stored(self, connection: Connection) -> RelayLogInfo | None: ...
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None: ...
+    def close(self, last: RelayLogInfo) -> None: ...
+
+
+class PerTableLedger:
+    """See position_store.Ledger. `unfinished`: the batch that is decided, and not in all its tables yet."""
+
+    mode = CommitMode.PER_TABLE
+
+    def __init__(self, own: OwnLedger, channel: str, engine: Engine, tables: LakeTables) -> None:
+        self.guard: Guard = nullcontext
+        self.log: BinaryLog | None = None
+        self.unfinished: LakeBatch | None = None
+        self._own = own
+        self._channel = channel
+        self._engine = engine
+        self._tables = tables
+        self._number = 0
+
+    def is_decided(self) -> bool:
+        return self.unfinished is not None
+
+    @property
+    def app_id(self) -> str:
+        return f"rplctl/{self._channel}"
+
+    def open(self) -> RelayLogInfo:
+        """Behind the batch that a crash left open, which is finished first. Raises LockBusy, TargetError."""
+        info = self._own.open()
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
+            lake_batch(self._engine.dialect.name).create(connection, checkfirst=True)
+            last = last_batch(connection, self._channel)
+        if last is None:
+            return info
+        self._number = last.number
+        if not last.is_open:
+            return info
+        if not info.is_at(last.before):
+            raise RplError(
+                f"batch {last.number} of channel '{self._channel}', from {last.before.exec_position} to "
+                f"{last.after.exec_position}, is not in all its tables yet, and the position is {info.exec_position}",
+                channel=self._channel,
+                hint=f"rplctl change-master back to {last.before.exec_position}, then rplctl start, which finishes it",
+            )
+        log.info("batch %d, which ends at %s, is taken by the tables that lack it", last.number, last.after.place)
+        self.unfinished = last
+        step = Step(info, info.moved_to(last.after))
+        self.finish(step)
+        self.committed(step.after, force=True)
+        return step.after
+
+    def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
+        self._own.advance(connection, expected, new)
+
+    def stored(self, connection: Connection) -> RelayLogInfo | None:
+        return self._own.stored(connection)
+
+    def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
+        self._own.committed(new, force=force)
+
+    def close(self, last: RelayLogInfo) -> None:
+        """Unless a batch is open: its position is the next start's."""
+        if self.unfinished is None:
+            self._own.close(last)
+
+    def decide(self, target: LakeTarget, step: Step) -> None:
+        """In the open transaction: note what the tables are to take, if anything. Raises LockBusy."""
+        staged = target.take_staged()
+        if not staged:
+            self.advance(target.connection, *step)
+            return
+        for table in staged:
+            self._refuse_stranger(table.folder, self._number)
+        batch = LakeBatch(self._number + 1, step.before, step.after, staged)
+        keep_batch(target.connection, self._channel, batch)
+        self.unfinished = batch
+
+    def finish(self, step: Step) -> None:
+        """Have every table take the batch that lacks it, then move the position. May be cut off and repeated."""
+        batch = self.unfinished
+        if batch is None or not batch.after.is_at(step.after):
+            raise InDoubt("another batch is decided and not finished", hint="rplctl start")
+        for table in batch.tables:
+            if self._refuse_stranger(table.folder, batch.number) < batch.number:
+                self._tables.publish(table, self.app_id, batch.number)
+            crash_point("crash_per_table_between_tables")
+        crash_point("crash_per_table_before_update_pos")
+        with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
+            self.advance(connection, *step)
+            close_batch(connection, self._channel)
+        self._number, self.unfinished = batch.number, None
+        crash_point("crash_commit_after")
+        crash_point("crash_after_commit_before_update_pos")
+
+    def _refuse_stranger(self, folder: str, most: int) -> int:
+        """The batch that the table has. Raises LockBusy where it is none of ours."""
+        found = self._tables.version(folder, self.app_id)
+        if found > most:
+            raise LockBusy(
+                f"table {folder} has batch {found} of {self.app_id}, and we have written {most} at most: another "
+                "rplctl writes this channel into the same lake, or our own tables are from a backup",
+                channel=self._channel,
+                hint="stop the other one; for a new replica: another --channel name, or another folder",
+            )
+        return found
+
+
+def commit_per_table(target: Target, ledger: PerTableLedger, step: Step, apply: Callable[[], None]) -> None:
+    """As transaction.commit_group. Tried again after an error past the decision, it finishes and does not apply."""
+    lake = cast(LakeTarget, target)
+    if ledger.is_decided():
+        _finish(ledger, step)
+        ledger.committed(step.after)
+        return
+    lake.begin(foreign_keys=True)
+    try:
+        crash_point("crash_before_update_pos")
+        ledger.advance(lake.connection, step.before, step.before)  # the fence: nothing moves yet
+        crash_point("crash_after_update_pos_before_apply")
+        apply()
+        crash_point("crash_after_apply")
+        ledger.decide(lake, step)
+        crash_point("crash_commit_before")
+    except BaseException:
+        ledger.unfinished = None
+        lake.rollback()
+        raise
+    with ledger.guard():
+        try:
+            lake.commit()
+        except TargetError as error:
+            ledger.unfinished = None
+            raise InDoubt(error.message, errno=error.errno, hint=error.hint) from error  # the next start reads it
+        if ledger.is_decided():
+            crash_point("crash_per_table_after_intent")
+            _finish(ledger, step)
+        else:
+            crash_point("crash_commit_after")
+            crash_point("crash_after_commit_before_update_pos")
+        until_answered(lambda: ledger.committed(step.after))
+    crash_point("crash_after_commit_and_update_pos")
+
+
+def _finish(ledger: PerTableLedger, step: Step) -> None:
+    """What is decided. A table that cannot be had for long leaves it to the next start."""
+    try:
+        until_answered(lambda: ledger.finish(step))
+    except InDoubt:
+        raise
+    except TargetError as error:
+        raise InDoubt(error.message, errno=error.errno, hint=error.hint) from error

@@ -1,0 +1,71 @@
+"""The batch that several tables of a lake are to take, one after another, while the position waits for them.
+
+Invariant: it is written, durably, before the first of its tables is changed, and closed in the transaction that moves
+the position behind it. Whoever finds one that is open finishes it: it names the files, so nothing is decoded again.
+Its number only grows; a batch that is closed keeps its row for the number of the next.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from rplctl.info import RelayLogInfo
+from rplctl.own_tables.tables import lake_batch
+from rplctl.target import mapped_errors
+from rplctl.target.lake import PendingTable
+
+_PLACE = ("relay_log_name", "relay_log_pos", "master_log_name", "master_log_pos", "gtid_executed")
+
+
+@dataclass(frozen=True, slots=True)
+class LakeBatch:
+    """`before`, `after`: only their positions count."""
+
+    number: int
+    before: RelayLogInfo
+    after: RelayLogInfo
+    tables: tuple[PendingTable, ...]
+    is_open: bool = True
+
+
+def last_batch(connection: Connection, channel: str) -> LakeBatch | None:
+    table = lake_batch(connection.dialect.name)
+    with mapped_errors(connection.dialect.name):
+        row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()
+    if row is None:
+        return None
+    before, after = (RelayLogInfo(channel_name=channel, **json.loads(text)) for text in (row.Before_it, row.After_it))
+    tables = tuple(
+        PendingTable(entry["folder"], entry["columns"], tuple((p, s, r) for p, s, r in entry["files"]))
+        for entry in json.loads(row.Tables)
+    )
+    return LakeBatch(row.Number, before, after, tables, bool(row.Is_open))
+
+
+def keep_batch(connection: Connection, channel: str, batch: LakeBatch) -> None:
+    """In place of the one before."""
+    table = lake_batch(connection.dialect.name)
+    places = ({name: getattr(info, name) for name in _PLACE} for info in (batch.before, batch.after))
+    before, after = map(json.dumps, places)
+    tables = json.dumps([asdict(entry) for entry in batch.tables])
+    with mapped_errors(connection.dialect.name):
+        connection.execute(delete(table).where(table.c.Channel_name == channel))
+        connection.execute(
+            insert(table).values(
+                Channel_name=channel,
+                Number=batch.number,
+                Is_open=batch.is_open,
+                Before_it=before,
+                After_it=after,
+                Tables=tables,
+            )
+        )
+
+
+def close_batch(connection: Connection, channel: str) -> None:
+    table = lake_batch(connection.dialect.name)
+    with mapped_errors(connection.dialect.name):
+        connection.execute(update(table).where(table.c.Channel_name == channel).values(Is_open=False, Tables="[]"))

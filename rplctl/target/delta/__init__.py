@@ -1,0 +1,1 @@
+"""Delta Lake: a folder, or a bucket, of tables that are logs of changes."""

@@ -1,0 +1,79 @@
+"""Delta Lake as a kind of target. Its own tables are those of the SQLite file beside it, whose dialect they have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from rplctl import mysql_errors as er
+from rplctl.errors import ConfigError, TargetError
+from rplctl.target.delta.place import OWN_FOLDER, Place, place_of
+from rplctl.target.delta.tables import DeltaTables
+from rplctl.target.delta.target import PLACE, DeltaTarget
+from rplctl.target.lake import LakeTables
+from rplctl.target.sqlite.dialect import SqliteDialect
+from rplctl.target.sqlite.target import open_engine as open_state
+
+
+class DeltaDialect(SqliteDialect):
+    name = "delta"
+    is_one_file = False
+    commits_per_table = True
+
+    @staticmethod
+    def open_engine(url: str) -> Engine:
+        place = place_of(url)
+        _require_packages()
+        _make_folders(place)
+        return open_state(f"sqlite:///{place.state}").execution_options(**{PLACE: place})
+
+    @staticmethod
+    def open_target(engine: Engine) -> DeltaTarget:
+        return DeltaTarget(engine)
+
+    def lake_tables(self, engine: Engine) -> LakeTables:
+        return DeltaTables(engine.get_execution_options()[PLACE])
+
+
+def _require_packages() -> None:
+    try:
+        import deltalake  # noqa: F401 - is it there?
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(f"a lake needs the package {error.name}", hint="pip install 'rplctl[lake]'") from error
+
+
+def _make_folders(place: Place) -> None:
+    """A folder that is somebody else's is not begun. Raises ConfigError, TargetError."""
+    folder = Path(place.root) if place.is_local else None
+    with _named(place):
+        if folder is not None and folder.is_dir() and not (folder / OWN_FOLDER).exists() and any(folder.iterdir()):
+            raise ConfigError(
+                f"the folder {folder} is not empty, and is no lake of rplctl's: it has no {OWN_FOLDER}",
+                hint="name another folder, or an empty one",
+            )
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / OWN_FOLDER).mkdir(mode=0o700, exist_ok=True)
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(13, "Permission denied", str(folder))
+        Path(place.state).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+@contextmanager
+def _named(place: Place) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TargetError(
+            f"cannot open the lake {place.root}: {error.filename or ''}: {error.strerror}",
+            errno=er.FILE_NOT_FOUND,
+            hint="make the folder writable for the account that rplctl runs under, or name another one",
+        ) from error
+
+
+DIALECT = DeltaDialect()

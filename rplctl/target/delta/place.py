@@ -1,0 +1,123 @@
+"""A lake's URL, and the names of what lies in it.
+
+    delta+file:///FOLDER            tables are FOLDER/DATABASE/TABLE; our own tables: FOLDER/_rplctl/state.db
+    delta+s3://BUCKET/PREFIX?state=/FILE    the same below the prefix; our own tables in FILE, of this machine
+
+Behind `?`: `zero_dates=null|error`, `state=FILE`, and what delta-rs calls storage options (AWS_REGION,
+AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are none of them: they come from the environment.
+
+Invariant: a name is encoded as MySQL encodes file names: whatever is no ASCII letter, digit or `_` is @ and its code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from rplctl import mysql_errors as er
+from rplctl.durable import sync, sync_folder
+from rplctl.errors import ConfigError, TargetError
+from rplctl.schema.model import TableModel
+from rplctl.target.lake import WrittenFile
+
+OWN_FOLDER: Final = "_rplctl"
+STATE_FILE: Final = "state.db"
+_SECRETS: Final = re.compile(r"secret|password|token|access_key|sas", re.IGNORECASE)
+_STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
+_USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a lake is: pure values, they travel to Spark's tasks. `root` is a path, or a URL of an object store."""
+
+    root: str
+    state: str
+    options: dict[str, str] = field(default_factory=dict)
+    zero_dates_null: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.root
+
+    def uri(self, folder: str) -> str:
+        return f"{self.root}/{folder}"
+
+    def write(self, model: TableModel, folder: str, rows: Any) -> WrittenFile:
+        """See lake.FileWriter."""
+        import pyarrow.parquet as parquet
+
+        name = f"{uuid.uuid4().hex}.zstd.parquet"
+        try:
+            if self.is_local:
+                size = self._write_local(folder, name, rows)
+            else:
+                files = _file_system(self.uri(folder), self.options)
+                with files.open_output_stream(name) as stream:
+                    parquet.write_table(rows, stream, compression="zstd")
+                size = files.get_file_info(name).size
+        except OSError as error:
+            raise TargetError(
+                f"cannot write to {self.uri(folder)}: {error.strerror or error}",
+                errno=er.ERROR_ON_WRITE,
+                hint="rplctl doctor; rplctl start goes on where it was",
+            ) from error
+        return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows)
+
+    def _write_local(self, folder: str, name: str, rows: Any) -> int:
+        """Synced, with its entry in the folder: the table's log may name it then."""
+        import pyarrow.parquet as parquet
+
+        path = Path(self.root) / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(rows, path, compression="zstd")
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            sync(descriptor, "lake file")
+            size = os.fstat(descriptor).st_size
+        finally:
+            os.close(descriptor)
+        sync_folder(path.parent)
+        return size
+
+
+def place_of(url: str) -> Place:
+    """Raises ConfigError."""
+    parts = urlsplit(url.removeprefix("delta+"))
+    words = dict(parse_qsl(parts.query))
+    zero_dates, state = words.pop("zero_dates", "error"), words.pop("state", "")
+    if (layer := words.pop("layer", "changes")) != "changes":
+        raise ConfigError(f"layer={layer}: a lake has the layer 'changes' and no other", hint=_USAGE)
+    if zero_dates not in ("error", "null"):
+        raise ConfigError(f"zero_dates={zero_dates}: it is error or null", hint=_USAGE)
+    if secrets := [name for name in words if _SECRETS.search(name)]:
+        raise ConfigError(
+            f"{', '.join(secrets)}: no key may stand in a target's URL",
+            hint="export it (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) for rplctl and for Spark's executors",
+        )
+    if parts.scheme == "file" and not parts.netloc and parts.path.strip("/"):
+        root = unquote(parts.path).rstrip("/")
+        state = state or f"{root}/{OWN_FOLDER}/{STATE_FILE}"
+    elif parts.scheme in _STORES and parts.netloc:
+        root = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    else:
+        raise ConfigError(f"target '{url}' names no folder and no bucket", hint=_USAGE)
+    if not state.startswith("/"):
+        raise ConfigError("a lake in a bucket needs a file on this machine for positions and models", hint=_USAGE)
+    return Place(root, state, words, zero_dates == "null")
+
+
+def file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"@{ord(found[0]):04x}", name)
+
+
+def _file_system(uri: str, options: dict[str, str]) -> Any:
+    from deltalake.fs import DeltaStorageHandler
+    from pyarrow.fs import PyFileSystem
+
+    return PyFileSystem(DeltaStorageHandler(uri, options or None))

@@ -1,0 +1,163 @@
+"""Delta tables, as delta-rs makes and changes them: one commit of one table at a time.
+
+Invariant: the version of the application in a table's log (`txn`, delta protocol) is the last batch it has. It is read
+from the state that the commit is based on, and a commit that another has overtaken fails: so of two that write the same
+batch one loses. Columns are only added; a definition that the table's columns cannot take begins a table of its own
+beside it (`orders~2`): no value is ever changed or left out.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from rplctl import mysql_errors as er
+from rplctl.errors import LockBusy, TargetError
+from rplctl.target.delta.place import Place
+from rplctl.target.lake import PendingTable
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_STRUCTS: Final = ("before", "after")
+_AWAY: Final = "rplctl doctor; rplctl start goes on where it was"
+
+
+class DeltaTables:
+    """See lake.LakeTables."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def version(self, folder: str, app_id: str) -> int:
+        table = self._open(folder)
+        return 0 if table is None else table.transaction_version(app_id) or 0
+
+    def takes(self, folder: str, columns: str) -> bool | None:
+        """Whether its rows may have these columns, too. None: there is no such table."""
+        table = self._open(folder)
+        return None if table is None else _fits(_fields(table.schema().to_json()), _fields(columns))
+
+    def places(self, folder: str) -> list[tuple[str, str, int, int]]:
+        table = self._open(folder)
+        if table is None:
+            return []
+        with _mapped(folder):
+            found = table.to_pyarrow_table(columns=["op", "log", "pos", "row_number"]).to_pylist()
+        return [tuple(row.values()) for row in found]
+
+    def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
+        from deltalake import CommitProperties, Schema, Transaction
+        from deltalake.transaction import AddAction, create_table_with_add_actions
+
+        now = int(time.time() * 1000)
+        adds = [AddAction(p, size, {}, now, True, json.dumps({"numRecords": rows})) for p, size, rows in table.files]
+        once = CommitProperties(
+            app_transactions=[Transaction(app_id, batch)],
+            custom_metadata={"rplctl.batch": str(batch)},
+            max_commit_retries=0,
+        )
+        uri, options = self._place.uri(table.folder), self._place.options or None
+        with _mapped(uri):
+            found = self._open(table.folder)
+            if found is None:
+                columns = Schema.from_json(table.columns)
+                create_table_with_add_actions(uri, columns, adds, storage_options=options, commit_properties=once)
+                return
+            if (found.transaction_version(app_id) or 0) >= batch:
+                return
+            if not _has(_fields(found.schema().to_json()), _fields(table.columns)):
+                self._widen(found, table.columns)
+                found = self._open(table.folder) or found
+            found.create_write_transaction([*adds], "append", found.schema(), commit_properties=once)
+
+    def _widen(self, table: DeltaTable, columns: str) -> None:
+        """Add columns; a crash behind it leaves columns without values, which are there already the next time."""
+        from deltalake import CommitProperties, Schema, write_deltalake
+        from pyarrow import schema as arrow_schema
+
+        wanted = arrow_schema(Schema.from_json(columns).to_arrow())
+        write_deltalake(
+            table,
+            wanted.empty_table(),
+            mode="append",
+            schema_mode="merge",
+            commit_properties=CommitProperties(max_commit_retries=0),
+        )
+
+    def _open(self, folder: str) -> DeltaTable | None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        uri = self._place.uri(folder)
+        with _mapped(uri):
+            try:
+                return DeltaTable(uri, storage_options=self._place.options or None)
+            except TableNotFoundError:
+                return None
+
+
+def columns_of(schema: Any) -> str:
+    """Arrow's schema as Delta writes it down. Raises TargetError for a type that Delta has not."""
+    from deltalake import Schema
+
+    return Schema.from_arrow(schema).to_json()
+
+
+@contextmanager
+def _mapped(uri: str) -> Iterator[None]:
+    """delta-rs's errors. What another committed meanwhile is no error of the storage."""
+    from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
+
+    try:
+        yield
+    except CommitFailedError as error:
+        raise LockBusy(
+            f"somebody else committed to {uri} at the same moment: {_first_line(error)}",
+            hint="stop who else writes this table, then rplctl start, which takes the rest of the batch there",
+        ) from error
+    except SchemaMismatchError as error:
+        raise TargetError(
+            f"{uri} has other columns than rplctl gave it: {_first_line(error)}",
+            errno=er.SLAVE_CONVERSION_FAILED,
+            hint="undo what else changed the table (delta's RESTORE), then rplctl start",
+        ) from error
+    except (DeltaError, OSError) as error:
+        raise TargetError(
+            f"{uri}: {_first_line(error)}", errno=er.ERROR_ON_WRITE, hint=_AWAY, transient=_may_pass(error)
+        ) from error
+
+
+def _may_pass(error: Exception) -> bool:
+    words = str(error).lower()
+    return any(word in words for word in ("timeout", "timed out", "connect", "503", "slowdown"))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _fields(columns: str) -> dict[str, Any]:
+    """Name → type; of the structs: name → (name → type)."""
+    found = {entry["name"]: entry["type"] for entry in json.loads(columns)["fields"]}
+    for name in _STRUCTS:
+        found[name] = {entry["name"]: entry["type"] for entry in found[name]["fields"]}
+    return found
+
+
+def _fits(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """No column of another type, and none whose name differs in case only (Delta takes them for one)."""
+    for name in _STRUCTS:
+        folded = {column.lower(): column for column in has[name]}
+        for column, kind in wanted[name].items():
+            known = folded.get(column.lower())
+            if known is not None and (known != column or has[name][known] != kind):
+                return False
+    return True
+
+
+def _has(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    return all(wanted[name].keys() <= has[name].keys() for name in _STRUCTS)

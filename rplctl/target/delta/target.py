@@ -1,0 +1,100 @@
+"""A lake as a target: our own tables lie in one SQLite file, replicated tables are Delta tables that changes go to.
+
+Invariant: nothing of a lake is changed in the open transaction: files are written before it, and what is staged in it
+reaches the tables after its COMMIT (commit.per_table).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from sqlalchemy import Engine
+
+from rplctl.errors import RplError
+from rplctl.schema.model import TableModel
+from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.target.base import RowChange, RowSet, TableChunk, Value
+from rplctl.target.delta.place import Place, file_name
+from rplctl.target.delta.tables import DeltaTables, columns_of
+from rplctl.target.lake import PendingTable, WrittenFile
+from rplctl.target.sqlite.target import SqliteTarget
+
+PLACE = "rplctl_place"  # execution option of the engine
+
+
+class DeltaTarget(SqliteTarget):
+    """See lake.LakeTarget."""
+
+    kind = "delta"
+    bulk_rows = 1
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self.writer: Place = engine.get_execution_options()[PLACE]
+        self._tables = DeltaTables(self.writer)
+        self._staged: dict[str, PendingTable] = {}
+        self._folders: dict[TableModel, tuple[str, str]] = {}
+
+    def begin(self, *, foreign_keys: bool) -> None:
+        self._staged = {}
+        super().begin(foreign_keys=True)
+
+    def rollback(self) -> None:
+        self._staged = {}
+        super().rollback()
+
+    def folder_of(self, model: TableModel, schema: Any) -> str:
+        return self._placed(model, schema)[0]
+
+    def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
+        folder, columns = self._placed(model, schema)
+        had = self._staged.get(folder)
+        added = tuple((file.path, file.size, file.rows) for file in files)
+        self._staged[folder] = PendingTable(folder, columns, (had.files if had else ()) + added)
+
+    def take_staged(self) -> tuple[PendingTable, ...]:
+        staged, self._staged = tuple(self._staged.values()), {}
+        return staged
+
+    def _placed(self, model: TableModel, schema: Any) -> tuple[str, str]:
+        """The first of the table's folders that takes its columns, the last if it is there; else a new one."""
+        if (found := self._folders.get(model)) is None:
+            found = self._folders[model] = self._find(model, columns_of(schema))
+        return found
+
+    def _find(self, model: TableModel, columns: str) -> tuple[str, str]:
+        base = f"{file_name(model.database)}/{file_name(model.name)}"
+        last, takes_last = base, True
+        for number in count(1):
+            folder = base if number == 1 else f"{base}~{number}"
+            takes = self._tables.takes(folder, columns)
+            if takes is None:
+                return (last if number > 1 and takes_last else folder), columns
+            last, takes_last = folder, takes
+        raise AssertionError
+
+    # what a log of changes has no need of
+
+    def check_table(self, model: TableModel) -> None:
+        """The first of its changes makes it."""
+
+    def takes_bags(self, model: TableModel) -> bool:
+        return True
+
+    def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
+        """The next rows bring their columns; the statement is a row of the table, as any change."""
+
+    def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
+        raise _no_rows()
+
+    def apply_change(self, change: RowChange, model: TableModel) -> None:
+        raise _no_rows()
+
+    def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
+        raise _no_rows()
+
+
+def _no_rows() -> RplError:
+    return RplError("a lake of changes has no rows of its own that could be looked at or changed")

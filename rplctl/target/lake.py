@@ -1,0 +1,78 @@
+"""What a target offers that keeps files of rows instead of rows: a lake, each table a log of changes of its own.
+
+    LakeTarget    a Target whose own tables lie in a database, and whose replicated tables are files
+    FileWriter    travels to Spark's tasks: rows → a file that no table names yet
+    LakeTables    names files in a table: one transaction of that table, with the number of the batch
+
+Invariant: a file counts only once its table names it. A table takes a batch once: it says itself which batch it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from rplctl.schema.model import TableModel
+from rplctl.target.base import Target
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file of one table's rows. `path` is relative to the table's folder."""
+
+    database: str
+    table: str
+    folder: str  # of the table, relative to the lake
+    path: str
+    size: int  # bytes
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class PendingTable:
+    """What a batch brings to one table. `columns`: its columns then, as the kind of lake writes them down."""
+
+    folder: str
+    columns: str
+    files: tuple[tuple[str, int, int], ...] = ()  # path, bytes, rows
+
+
+class FileWriter(Protocol):
+    """Pure data until it writes; runs in Spark's tasks."""
+
+    zero_dates_null: bool  # a date that is none becomes NULL; else it is an error
+
+    def write(self, model: TableModel, folder: str, rows: Any) -> WrittenFile:
+        """`rows`: a table of Arrow's. Durable when this returns. Raises TargetError."""
+
+
+class LakeTables(Protocol):
+    """The tables of one lake, as the commit sees them."""
+
+    def version(self, folder: str, app_id: str) -> int:
+        """The last batch of `app_id` that the table has; 0 for none, or when there is no table. Raises TargetError."""
+
+    def places(self, folder: str) -> list[tuple[str, str, int, int]]:
+        """(op, log, pos, row number) of each change in the table, in no order. Raises TargetError."""
+
+    def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
+        """Commit the files of the batch, all or none. Raises LockBusy when somebody else has committed meanwhile,
+        TargetError.
+        """
+
+
+@runtime_checkable
+class LakeTarget(Target, Protocol):
+    writer: FileWriter
+
+    def folder_of(self, model: TableModel, schema: Any) -> str:
+        """Where rows of this definition go, relative to the lake. `schema`: Arrow's, of its changes. Raises
+        TargetError.
+        """
+
+    def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
+        """In the open transaction: the batch brings these files, or makes the table. Undone by `rollback`."""
+
+    def take_staged(self) -> tuple[PendingTable, ...]:
+        """What `stage` collected since `begin`, a table each."""

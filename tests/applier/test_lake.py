@@ -1,0 +1,241 @@
+"""A lake holds each change of the source once, in every table, whatever was killed; a second writer is kept out."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from rplctl.applier.decode.changes import OPS, changes_of
+from rplctl.data_source.json_rows import dict_rows
+from rplctl.data_source.options import Options
+from rplctl.data_source.walk import Walk
+from tests.kit.replica import Replica
+from tests.kit.servers import MariadbServer
+from tests.kit.spark_query import query
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+TABLES = tuple(f"t{number}" for number in range(1, 6))
+POINTS = (
+    "crash_before_update_pos",
+    "crash_after_apply",
+    "crash_commit_before",
+    "crash_per_table_after_intent",
+    *(f"crash_per_table_between_tables=kill@{number}" for number in range(1, 6)),
+    "crash_per_table_before_update_pos",
+    "crash_commit_after",
+    "crash_after_commit_and_update_pos",
+)
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path, spark=False)
+    yield made
+    made.close()
+
+
+def lake_of(replica: Replica) -> Path:
+    return replica.datadir.parent / "lake"
+
+
+def set_up(replica: Replica, source: MariadbServer, *more: str) -> None:
+    name, position = source.master_status()
+    replica.run("init", "--target", f"delta+file://{lake_of(replica)}", *more)
+    replica.change_master(source, "--master-log-file", name, "--master-log-pos", str(position))
+
+
+def changes(lake: Path, table: str, database: str = "lake") -> list[dict[str, Any]]:
+    found = DeltaTable(str(lake / database / table)).to_pyarrow_table().to_pylist()
+    return sorted(found, key=lambda row: (row["log"], row["pos"], row["row_number"]))
+
+
+def carried_out(rows: list[dict[str, Any]]) -> Counter[tuple[tuple[str, Any], ...]]:
+    """The rows that the changes make, one after another."""
+    state: Counter[tuple[tuple[str, Any], ...]] = Counter()
+    for row in rows:
+        if row["op"] in ("drop", "truncate"):
+            state.clear()
+        for image, by in ((row["before"], -1), (row["after"], 1)):
+            if image is not None:
+                state[tuple(image.items())] += by
+    assert all(count >= 0 for count in state.values())
+    return +state
+
+
+def fill(source: MariadbServer) -> None:
+    source.sql("DROP DATABASE IF EXISTS lake; CREATE DATABASE lake")
+    for table in TABLES:
+        source.sql(f"CREATE TABLE lake.{table} (id INT PRIMARY KEY, v VARCHAR(20))")
+
+
+def change(source: MariadbServer, first: int) -> None:
+    """One transaction that changes all five, and one for each."""
+    rows = ", ".join(f"({number}, 'a{number}')" for number in range(first, first + 20))
+    every = "".join(f"INSERT INTO {table} VALUES {rows};" for table in TABLES)
+    source.sql(f"USE lake; BEGIN; {every} COMMIT;")
+    for table in TABLES:
+        source.sql(f"UPDATE lake.{table} SET v='b' WHERE id={first}; DELETE FROM lake.{table} WHERE id={first + 1}")
+
+
+def compare(source: MariadbServer, lake: Path) -> None:
+    for table in TABLES:
+        rows = changes(lake, table)
+        places = [(row["log"], row["pos"], row["row_number"]) for row in rows]
+        assert len(places) == len(set(places))
+        has = sorted(tuple(value for _, value in row) for row in carried_out(rows).elements())
+        assert has == sorted((int(i), v) for i, v in source.sql(f"SELECT id, v FROM lake.{table}"))
+
+
+@pytest.mark.mariadb
+def test_a_batch_of_five_tables_killed_at_every_step_is_in_each_table_once(
+    replica: Replica, mariadb: MariadbServer
+) -> None:
+    set_up(replica, mariadb)
+    fill(mariadb)
+    replica.run("start", "--until-synced")
+    for number, point in enumerate(POINTS):
+        change(mariadb, 100 * number)
+        armed = point if "=" in point else f"{point}=kill"
+        killed = replica.run("start", "--until-synced", "--crash-points", armed, expect=None)
+        assert killed.returncode and replica.pid("applier") is None
+        replica.run("start", "--until-synced")
+        compare(mariadb, lake_of(replica))
+    assert replica.status()["Commit_Mode"] == "per-table"
+    assert [
+        seen(row) for table in TABLES for row in changes(lake_of(replica), table) if row["before"] or row["after"]
+    ] == (told_by_the_log(mariadb))
+
+
+def seen(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("op", "log", "pos", "row_number", "gtid", "end_pos", "before", "after"))
+
+
+def told_by_the_log(source: MariadbServer) -> list[tuple[Any, ...]]:
+    """Of the five tables, as the format `binlog` reads the source's own logs."""
+    found: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
+    walk = Walk(Options.parse({"path": str(source.binlog_files[0].parent)}))
+    for piece in walk.to():
+        told = changes_of(piece)
+        for part in told.tables:
+            name = part.rows.model.name
+            if part.rows.model.database != "lake":
+                continue
+            before, after = (list(dict_rows(part.rows, i)) for i in (part.rows.images.before, part.rows.images.after))
+            found[name] += [
+                (
+                    OPS[int(part.rows.images.ops[n])],
+                    piece.log_name,
+                    int(part.position[n]),
+                    int(part.number[n]),
+                    told.transactions.gtid[int(part.transaction[n])],
+                    int(told.transactions.end[int(part.transaction[n])]),
+                    before[n],
+                    after[n],
+                )
+                for n in range(len(part.number))
+            ]
+    return [row for table in TABLES for row in sorted(found[table], key=lambda row: row[1:4])]
+
+
+@pytest.mark.spark
+@pytest.mark.mariadb
+def test_what_the_manual_shows_works_with_sparks_tasks_writing_the_files(
+    tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    mariadb, replica, lake = mariadb_factory(), Replica(tmp_path), tmp_path / "lake"
+    mariadb.sql("CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, v INT)")
+    for number in range(10):
+        mariadb.sql(f"INSERT INTO shop.orders VALUES ({number}, 0); UPDATE shop.orders SET v=v+1 WHERE id=5")
+    mariadb.sql("DELETE FROM shop.orders WHERE id=9")
+    page = (Path(__file__).parents[2] / "man/rplctl-lake.7").read_text()
+    real = {"/srv/lake": str(lake), "/archive/binlogs": str(mariadb.binlog_files[0].parent)}
+    init, state, trail, shown = (in_place(block.partition(".EE")[0], real) for block in page.split(".EX\n")[1:])
+    try:
+        replica.run(*shlex.split(init.splitlines()[0])[1:])
+        replica.change_master(mariadb)
+        replica.run("start", "--until-synced")
+        seen: dict[str, Any] = {}
+        exec(state, seen)
+        has = sorted((key, row["v"]) for key, row in seen["latest"].items())
+        assert has == [(int(key), int(v)) for key, v in mariadb.sql("SELECT * FROM shop.orders ORDER BY id")]
+        told = query(trail + "\ntell([row.op for row in rows])", tmp_path / "spark")
+        assert told == [["insert", *["update"] * 5]]
+        assert len(json.loads(replica.run("--json", *shlex.split(shown)[1:]).stdout)) == 1 + 6  # its CREATE TABLE, too
+    finally:
+        replica.close()
+
+
+def in_place(block: str, real: dict[str, str]) -> str:
+    text = block.replace("\\-", "-")
+    for given, ours in real.items():
+        text = text.replace(given, ours)
+    return text
+
+
+def from_another_machine(replica: Replica, folder: Path) -> Replica:
+    """One that knows the lake and nothing of our state."""
+    other = Replica(folder, spark=False)
+    other.run("init", "--target", f"delta+file://{lake_of(replica)}?state={folder}/state.db")
+    return other
+
+
+@pytest.mark.mariadb
+def test_a_second_writer_of_the_channel_is_kept_out(replica: Replica, mariadb: MariadbServer, tmp_path: Path) -> None:
+    set_up(replica, mariadb)
+    fill(mariadb)
+    change(mariadb, 0)
+    replica.run("start", "--until-synced")
+    before = {table: changes(lake_of(replica), table) for table in TABLES}
+    other = from_another_machine(replica, tmp_path / "other")
+    try:
+        other.change_master(mariadb, "--master-log-file", mariadb.master_status()[0], "--master-log-pos", "4")
+        refused = other.run("start", "--until-synced", expect=None)
+        assert refused.returncode == 75
+        assert "another rplctl writes this channel" in refused.stderr + other.logs()
+    finally:
+        other.close()
+    assert {table: changes(lake_of(replica), table) for table in TABLES} == before
+    change(mariadb, 100)
+    replica.run("start", "--until-synced")
+    compare(mariadb, lake_of(replica))
+
+
+@pytest.mark.mariadb
+def test_ddl_gives_a_table_the_columns_that_it_has_on_the_source(replica: Replica, mariadb: MariadbServer) -> None:
+    set_up(replica, mariadb)
+    mariadb.sql(
+        "DROP DATABASE IF EXISTS lake; CREATE DATABASE lake; USE lake;"
+        "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20), w INT); INSERT INTO t VALUES (1, 'a', 1);"
+        "ALTER TABLE t ADD COLUMN n DECIMAL(12,3) DEFAULT 1.5; INSERT INTO t VALUES (2, 'b', 2, 2.125);"
+        "ALTER TABLE t DROP COLUMN w; UPDATE t SET v='c' WHERE id=1;"
+        "ALTER TABLE t RENAME COLUMN v TO name; INSERT INTO t VALUES (3, 'd', 3);"
+        "ALTER TABLE t MODIFY id BIGINT; INSERT INTO t VALUES (5000000000, 'e', 4);"
+        "CREATE TABLE u AS SELECT * FROM t; RENAME TABLE t TO s; DELETE FROM s WHERE id=3; TRUNCATE TABLE s;"
+        "INSERT INTO s VALUES (9, 'z', 9); BEGIN; INSERT INTO u VALUES (10, 'x', 1); SAVEPOINT p;"
+        "INSERT INTO u VALUES (11, 'y', 1); ROLLBACK TO p; COMMIT; DROP TABLE s"
+    )
+    replica.run("start", "--until-synced")
+    lake = lake_of(replica)
+    t = changes(lake, "t")
+    assert [row["op"] for row in t] == ["ddl", "insert", "ddl", "insert", "ddl", "update", "ddl", "insert"]
+    assert t[1]["after"] == {"id": 1, "v": "a", "w": 1, "n": None, "name": None}
+    assert t[3]["after"] == {"id": 2, "v": "b", "w": 2, "n": Decimal("2.125"), "name": None}
+    assert t[5]["after"] == {"id": 1, "v": "c", "w": None, "n": Decimal("1.500"), "name": None}
+    assert t[7]["after"] == {"id": 3, "v": None, "w": None, "n": Decimal("3.000"), "name": "d"}
+    wide = changes(lake, "t~2")
+    assert [row["op"] for row in wide] == ["ddl", "insert", "ddl"]
+    assert wide[1]["after"] == {"id": 5000000000, "name": "e", "n": Decimal("4.000")}
+    s = changes(lake, "s")
+    assert [row["op"] for row in s] == ["ddl", "delete", "truncate", "insert", "drop"]
+    assert s[1]["before"] == {"id": 3, "name": "d", "n": Decimal("3.000")} and s[1]["after"] is None
+    assert s[2]["statement"].upper() == "TRUNCATE TABLE S"
+    u = [row["after"]["id"] for row in changes(lake, "u") if row["after"]]
+    assert sorted(u) == [1, 2, 3, 10, 5000000000]
