@@ -40,6 +40,7 @@ def program(tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 IN_THE_SUITE = {  # what of the walk is done there; `make torture` does all of it on every target
     "sqlite": (["marker", "-"], []),
     "sqlite with log_bin": (["transaction+log"], ["transaction"]),
+    "delta": (["per-table-file"], ["transaction", "ddl"]),
     "mariadb": (["xa"], ["transaction", "ddl", "non-transactional", "statement"]),
     "mariadb without xa": (["marker"], ["non-transactional", "statement"]),
     "mysql": (["xa-binlog"], ["transaction"]),
@@ -67,6 +68,11 @@ def test_the_suite_itself_hits_every_named_point() -> None:
 @pytest.mark.parametrize("name", ["sqlite", "sqlite with log_bin"])
 def test_points_on_a_sqlite_file(program: Program, name: str) -> None:
     walked(program("crash-test", "--json", *arguments(name)), chosen(name))
+
+
+@pytest.mark.slow
+def test_points_on_a_scratch_lake(program: Program) -> None:
+    walked(program("crash-test", "--json", "--target", "delta+file://", *arguments("delta")), chosen("delta"))
 
 
 def walked(done: Outcome, cases: list[CrashCase]) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from rplctl.demo.crash_log import KINDS
 from rplctl.errors import UsageError
 from rplctl.target.registry import dialect_of
 
+PER_TABLE: Final = "per-table"
 LOG_BIN: Final = "applied"  # of the modes that write a binary log
 _LOGGED: Final[dict[str, Any]] = {"log_bin": LOG_BIN}
 _XA: Final[dict[str, Any]] = {"commit_mode": "xa"}
@@ -29,6 +30,8 @@ MODES: Final[dict[str, dict[str, Any]]] = {  # → options of the instance; rela
     "xa+log": {**_XA, **_LOGGED},
     "xa-pages+log": {**_PAGES, **_LOGGED},
     "xa-binlog": {**_XA, **_LOGGED, "prepared_position": "binlog"},
+    PER_TABLE: {"relay_log_info_repository": "TABLE"},  # of lakes
+    f"{PER_TABLE}-file": {},
 }
 ROLLED_BACK, COMMITTED, REPEATED, FETCHED = "rolled back", "committed", "repeated", "fetched once"
 FINISHED, UNDONE = "finished", "undone"
@@ -48,6 +51,15 @@ TWO_PHASES: Final = {  # commit.two_phase: WL#3970's table
     "crash_commit_before_unlog": COMMITTED,
     "crash_commit_after": COMMITTED,
     "crash_recovery_between_engines": COMMITTED,  # killed behind the decision, then again in recovery
+}
+TABLE_BY_TABLE: Final = {  # commit.per_table
+    **dict.fromkeys((*_BEFORE, "crash_after_update_pos_before_apply"), ROLLED_BACK),
+    "crash_per_table_after_intent": COMMITTED,
+    "crash_per_table_between_tables": COMMITTED,
+    "crash_per_table_before_update_pos": COMMITTED,
+    "crash_commit_after": COMMITTED,
+    "crash_after_commit_before_update_pos": COMMITTED,
+    "crash_after_commit_and_update_pos": COMMITTED,
 }
 POSITION_AFTER: Final = {  # commit.transaction.commit_after; DDL and MyISAM, which commit by themselves, are repeated
     "crash_after_commit_before_update_pos": ROLLED_BACK,
@@ -92,13 +104,15 @@ def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
     """Crash point → outcome, for the points that a group of the kind passes in the mode."""
     is_xa = "commit_mode" in MODES[mode]
     dialect = dialect_of(target_kind)
-    if is_xa and dialect.two_phase is None:
+    if (is_xa and dialect.two_phase is None) or mode.startswith(PER_TABLE) is not dialect.commits_per_table:
         return {}
     log = LOG_FOLLOWS if "log_bin" in MODES[mode] else {}
     if kind == "statement" and not (dialect.executes_statements and is_xa):
         return {**POSITION_AFTER, **log} if dialect.executes_statements else {}
     if dialect.ddl_commits and kind in ("ddl", "non-transactional"):  # commit by themselves
         return {**POSITION_AFTER, "crash_after_commit_before_update_pos": REPEATED, **log}
+    if dialect.commits_per_table:
+        return TABLE_BY_TABLE
     return TWO_PHASES if is_xa else {**ONE_TRANSACTION, **log}
 
 

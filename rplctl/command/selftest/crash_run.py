@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import failpoint
 from rplctl.applied_log.files import binary_log_files, existing_names
+from rplctl.applier.decode.changes import OPS, changes_of
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.interrupt import Interrupter
@@ -33,6 +34,8 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import no_engine
 from rplctl.commit.xid import instance_name, xid_prefix
 from rplctl.config import Config
+from rplctl.data_source.options import Options
+from rplctl.data_source.walk import Walk as LogWalk
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
 from rplctl.errors import LockBusy, RplError
 from rplctl.event.header import CHECKSUM_LENGTH
@@ -41,6 +44,7 @@ from rplctl.event.types import EventType
 from rplctl.info import RelayLogInfo
 from rplctl.own_process import ended_how
 from rplctl.position import BinlogPosition
+from rplctl.receiver.receiver import Receiver
 from rplctl.relay_log.reader import RelayLogReader
 from rplctl.repository import open_relay_log_info
 from rplctl.status import read_status
@@ -160,8 +164,6 @@ def configure(config: Config, _say: Say) -> None:
 
 def receive(config: Config, _say: Say) -> None:
     """The receiver, until the relay log holds everything. Raises RplError."""
-    from rplctl.receiver.receiver import Receiver
-
     receiver = Receiver(config, channel_of(config))
     last, path = recorded()[-1:], channel_of(config).status_path("receiver")
     path.unlink(missing_ok=True)
@@ -196,7 +198,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
         ledger = open_ledger(config, channel, target.engine)
         parts = (target, ledger, InProcessPipeline(), Interrupter(threading.Event()))
         work = BatchApplier.open(config, channel, *parts)
-        say(["start", str(work.info.exec_position), target_digest(target.engine)])
+        say(["start", str(work.info.exec_position), target_digest(target)])
         try:
             feed = RelayFeed(channel, 0)
             while groups := feed.next(work.info, config.max_batch_bytes):
@@ -212,7 +214,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, skip: in
             work.close()
         ledger.close(work.info)
         left = leftovers(config, target.engine)
-        say(["end", str(work.info.exec_position), target_digest(target.engine), left])
+        say(["end", str(work.info.exec_position), target_digest(target), left])
 
 
 def _fence(target: Target) -> None:
@@ -232,10 +234,14 @@ def _groups_until(groups: RelayGroups, end: BinlogPosition) -> int:
     return sum(not end.is_before(groups.scan.source_position(n)) for n in range(len(groups.scan)))
 
 
-def target_digest(engine: Engine) -> str:
-    """Of all rows that the recorded log made."""
+def target_digest(target: Target) -> str:
+    """Of all rows that the recorded log made; of a lake, of all changes."""
     from sqlalchemy import inspect, text
 
+    engine, dialect = target.engine, dialect_of(target.kind)
+    if dialect.commits_per_table:
+        tables = dialect.lake_tables(engine)
+        return digest_of({name: _rows_alone(tables.places(f"{DATABASE}/{name}")) for name in TABLES})
     is_one_file = dialect_of(engine.dialect.name).is_one_file
     rows = {}
     with engine.connect() as connection:
@@ -245,6 +251,30 @@ def target_digest(engine: Engine) -> str:
                 where = table if is_one_file else f"{schema}.{table}"
                 rows[name] = [tuple(row) for row in connection.execute(text(f"SELECT * FROM {where}"))]
     return digest_of(rows)
+
+
+def _rows_alone(places: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
+    return [place for place in places if place[0] in OPS]
+
+
+def lake_states() -> list[State]:
+    """The states of the recorded log as a lake has them: with digests of the changes, as the log tells them."""
+    rows: dict[str, list[tuple[str, str, int, int]]] = {name: [] for name in TABLES}
+    ends: dict[tuple[str, str, int, int], BinlogPosition] = {}
+    for piece in LogWalk(Options.parse({"path": os.fspath(FOLDER), "statements": "skip"})).to():
+        told = changes_of(piece)
+        for part in told.tables:
+            numbers = zip(part.rows.images.ops, part.position, part.number, part.transaction, strict=True)
+            for op, position, number, transaction in numbers:
+                place = OPS[int(op)], piece.log_name, int(position), int(number)
+                rows.setdefault(part.rows.model.name, []).append(place)
+                ends[place] = BinlogPosition(told.transactions.end_log, int(told.transactions.end[int(transaction)]))
+    found = []
+    for state in states():
+        at = BinlogPosition(state.log_name, state.log_pos)
+        had = {name: [place for place in rows[name] if not at.is_before(ends[place])] for name in TABLES}
+        found.append(replace(state, digest=digest_of(had)))
+    return found
 
 
 def leftovers(config: Config, engine: Engine) -> list[str]:

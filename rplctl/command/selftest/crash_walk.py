@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +19,7 @@ from rplctl.command.selftest.crash_cases import (
     FETCHED,
     FINISHED,
     MODES,
+    PER_TABLE,
     REPEATED,
     ROLLED_BACK,
     UNDONE,
@@ -31,6 +31,7 @@ from rplctl.command.selftest.crash_run import (
     channel_of,
     configure,
     in_child,
+    lake_states,
     load_what_is_loaded_by,
     logged,
     receive,
@@ -44,6 +45,7 @@ from rplctl.demo.warm_up import warm_up
 from rplctl.durable import private_folder
 from rplctl.errors import RplError
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.target.registry import DEFAULT_KIND, dialect_of, target_kind
 
 SMALL_RELAY_LOG: Final = 4096  # bytes: the receiver rotates every few transactions
 NOT_PASSED: Final = "not passed"
@@ -55,14 +57,15 @@ class Walk:
     def __init__(self, folder: Path, target: str, target_password: str) -> None:
         self._folder = folder
         self._target, self._password = target, target_password
-        self._states = states()
+        self._is_lake = dialect_of(target_kind(target or DEFAULT_KIND)).commits_per_table
+        self._states = lake_states() if self._is_lake else states()
         self._number = 0
         self._scratch: crash_steps.Scratch | None = None
 
     def prepare(self) -> None:
         """Warm up, then receive the log once in a single relay log and once in many. Raises RplError, UsageError."""
         warm_up()
-        if self._target:
+        if self._target and not self._is_lake:
             scratch = crash_steps.Scratch(self._config(self._folder / "server", "marker"))
             scratch.claimed(**_said(in_child(scratch.claim)))
             self._scratch = scratch
@@ -74,7 +77,7 @@ class Walk:
                 load_what_is_loaded_by(partial(receive, config))
             else:
                 _must(in_child(partial(receive, config)))
-        warm = self._config(self._folder / "warm", "transaction")
+        warm = self._config(self._folder / "warm", PER_TABLE if self._is_lake else "transaction")
         shutil.copytree(self._folder / "one", warm.datadir)
         for step in (partial(crash_steps.to_table, warm), partial(apply, warm, self._states[0])):
             load_what_is_loaded_by(step)
@@ -108,6 +111,9 @@ class Walk:
         return Config(folder, max_relay_log_size=size)
 
     def _config(self, folder: Path, mode: str) -> Config:
+        if self._is_lake:
+            kind = target_kind(self._target)
+            return Config(folder, target=f"{kind}+file://{folder}/lake", **MODES[mode])
         return Config(folder, target=self._target, target_password=self._password, **MODES[mode])
 
     def _apply(self, case: CrashCase, config: Config) -> str:
@@ -140,7 +146,7 @@ class Walk:
             _must(in_child(self._scratch.clear))
             shutil.rmtree(base, ignore_errors=True)
         if not base.exists():
-            made = replace(config, datadir=base)
+            made = self._config(base, case.mode)
             shutil.copytree(self._folder / "one", base)
             if made.relay_log_info_repository == "TABLE":
                 _must(in_child(partial(crash_steps.to_table, made)))

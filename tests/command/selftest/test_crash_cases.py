@@ -14,11 +14,17 @@ from rplctl.errors import UsageError
 from rplctl.failpoint import CLONE_POINTS, CRASH_POINTS, REPAIR_POINTS
 
 TARGETS = ("sqlite", "mysql", "postgresql")
+OF_LAKES = {point for point in CRASH_POINTS if "per_table" in point}
 
 
 @pytest.mark.parametrize("target", ["mysql", "postgresql"])
-def test_a_server_is_walked_through_every_point(target: str) -> None:
-    assert {case.point for case in all_cases(target)} == CRASH_POINTS
+def test_a_server_is_walked_through_every_point_but_those_of_lakes(target: str) -> None:
+    assert {case.point for case in all_cases(target)} == CRASH_POINTS - OF_LAKES
+
+
+def test_a_lake_is_walked_through_its_own_points_with_every_kind_of_rows_and_ddl() -> None:
+    walked = {(case.point, case.kind) for case in all_cases("delta") if case.mode.startswith("per-table")}
+    assert walked >= {(point, kind) for point in OF_LAKES for kind in KINDS if kind != "statement"}
 
 
 def test_the_registry_holds_exactly_the_points_that_the_program_passes() -> None:
@@ -32,6 +38,7 @@ def test_the_registry_holds_exactly_the_points_that_the_program_passes() -> None
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_mode_is_walked_with_every_kind_on_every_target_that_has_it(target: str, mode: str, kind: str) -> None:
     is_impossible = (target == "sqlite" and mode.startswith("xa")) or (kind == "statement" and target != "mysql")
+    is_impossible |= mode.startswith("per-table")
     assert bool(outcomes(mode, kind, target)) is not is_impossible
     if not is_impossible and "log_bin" in MODES[mode]:
         assert {"crash_commit_after_log", "crash_commit_before_unlog"} <= set(outcomes(mode, kind, target))
