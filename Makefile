@@ -3,7 +3,8 @@
 # make quick   the tests that need no server and no Spark: seconds
 # make torture the long fault matrices and random tests, an hour or more; ends with a page of what was tried.
 #              EVERY=1 walks every case of the large matrices: several hours
-# make lint    ruff, mypy, import layers        make bench   measurements        make clean   all that is made here
+# make lint    ruff, mypy, import layers        make clean   all that is made here
+# make bench   measurements; make bench ledger, clone, verify …: one part of them (tests/bench)
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -44,7 +45,13 @@ lint: $(READY)
 
 bench: $(READY) servers
 	@$(if $(shell command -v sysbench),,$(if $(APT),$(call install,sysbench),echo 'not installed: apt-get install sysbench' >&2))
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(filter-out bench,$(MAKECMDGOALS))
+
+# `make bench clone ledger`: the words behind bench are its parts, not targets
+ifeq (bench,$(firstword $(MAKECMDGOALS)))
+$(eval .PHONY: $(wordlist 2,99,$(MAKECMDGOALS)))
+$(eval $(wordlist 2,99,$(MAKECMDGOALS)): bench ; @:)
+endif
 
 clean:
 	rm -rf $(VENV) dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

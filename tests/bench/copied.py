@@ -55,13 +55,13 @@ class Cost:
 def cost_of(work: Callable[[], Sequence[int]], servers: Sequence[PrivateServer]) -> Cost:
     """`work` gives the processes of its own that still run when it is done."""
     pids = [server._process.pid for server in servers if server._process is not None]
-    before, began = _cpu(pids), time.perf_counter()
+    before, began = cpu_of(pids), time.perf_counter()
     own = work()
     seconds = time.perf_counter() - began
-    return Cost(seconds, _cpu([*pids, *own]) - before)
+    return Cost(seconds, cpu_of([*pids, *own]) - before)
 
 
-def _cpu(pids: Sequence[int]) -> float:
+def cpu_of(pids: Sequence[int]) -> float:
     """Seconds of these processes, all their descendants, and of our own children that ended."""
     waited = resource.getrusage(resource.RUSAGE_CHILDREN)
     parents, ticks = {}, {}

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rplctl.applier.apply.batch import BatchApplier
@@ -26,8 +28,10 @@ from rplctl.own_tables.tables import create_own_tables
 from rplctl.target import open_target
 
 
-def main(folder: str, *ends: str) -> None:
-    config, channel = load_config(Path(folder)), Channel("", Path(folder))
+@contextmanager
+def applying(folder: Path) -> Iterator[Callable[[str], float]]:
+    """Of an instance that has its relay logs: what applies them up to FILE:POS, and tells the seconds."""
+    config, channel = load_config(folder), Channel("", folder)
     target = open_target(config.target_url)
     target.fence("")
     create_own_tables(target.engine)
@@ -35,23 +39,30 @@ def main(folder: str, *ends: str) -> None:
     context = open_session(config, channel.name, channel.run_folder)
     pipeline = Pipeline(lambda: context)
     pipeline.begin()
-    seconds = []
-    for end in ends:
+
+    def apply(end: str) -> float:
         file, _, position = end.partition(":")
         applier = Applier(config, channel, StartOptions(Until("master_pos", file, int(position))))
-        applier._report = Report.open(channel, applier._options.until)
+        applier._report, applier._pipeline = Report.open(channel, applier._options.until), pipeline
         ledger = open_ledger(config, channel, target.engine)
         with Interrupter(applier.stop) as interrupter:
             work = BatchApplier.open(config, channel, target, ledger, pipeline, interrupter)
             began = time.perf_counter()
             applier._loop(work, ledger, target)
-            seconds.append(time.perf_counter() - began)
+            seconds = time.perf_counter() - began
             applier._ahead.close()
             work.close()
             ledger.close(work.info)
-    print(json.dumps(seconds), flush=True)
+        return seconds
+
+    yield apply
     context.stop()
     target.close()
+
+
+def main(folder: str, *ends: str) -> None:
+    with applying(Path(folder)) as apply:
+        print(json.dumps([apply(end) for end in ends]), flush=True)
 
 
 if __name__ == "__main__":
