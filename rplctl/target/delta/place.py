@@ -29,6 +29,8 @@ OWN_FOLDER: Final = "_rplctl"
 STATE_FILE: Final = "state.db"
 _SECRETS: Final = re.compile(r"secret|password|token|access_key|sas", re.IGNORECASE)
 _STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
+# a dictionary of the rows' values costs half of the time, and files that are larger
+_AS_PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "use_dictionary": ["op", "log", "gtid", "end_log"]}
 _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
 
 
@@ -59,7 +61,7 @@ class Place:
             else:
                 files = _file_system(self.uri(folder), self.options)
                 with files.open_output_stream(name) as stream:
-                    parquet.write_table(rows, stream, compression="zstd")
+                    parquet.write_table(rows, stream, **_AS_PARQUET)
                 size = files.get_file_info(name).size
         except OSError as error:
             raise TargetError(
@@ -75,7 +77,7 @@ class Place:
 
         path = Path(self.root) / folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(rows, path, compression="zstd")
+        parquet.write_table(rows, path, **_AS_PARQUET)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             sync(descriptor, "lake file")
