@@ -20,12 +20,13 @@ import json
 import mmap
 import re
 import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
+
+from isal.isal_zlib import crc32
 
 from rplctl import mysql_errors as er
 from rplctl.clone.bounds import Bound
@@ -109,7 +110,7 @@ class ChunkWriter:
         self._write(_LENGTH.pack(self._checksum) + _END)
 
     def _write(self, data: bytes | memoryview) -> None:
-        self._checksum = zlib.crc32(data, self._checksum)
+        self._checksum = crc32(data, self._checksum)
         write_all(self._descriptor, data)
 
 
@@ -142,7 +143,7 @@ def _parsed(view: ByteArray) -> ChunkFile:
     if last < len(_MAGIC) + _LENGTH.size or view[: len(_MAGIC)].tobytes() != _MAGIC:
         raise ValueError("it does not begin as one")
     tail_length, packet_length, checksum, end = _LAST.unpack(view[last:].tobytes())
-    if end != _END or zlib.crc32(view[: last + 12].data) != checksum:
+    if end != _END or crc32(view[: last + 12].data) != checksum:
         raise ValueError("its checksum is another")
     begin = len(_MAGIC) + _LENGTH.size
     (head_length,) = _LENGTH.unpack(view[len(_MAGIC) : begin].tobytes())

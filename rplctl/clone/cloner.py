@@ -78,6 +78,7 @@ MOST_AHEAD: Final = 20  # snapshots that are not loaded yet
 KEPT_S: Final = 60.0  # the applier stands still where a snapshot is that is not read to its end
 LEFT_FREE: Final = 1 << 30  # bytes of the disk at most, or a tenth
 _POLL_S: Final = 0.5
+_SOON_S: Final = 0.1  # until there is a plan, or the receiver has connected: it costs a look at a name
 _SETTLE_S: Final = 0.1
 _FULL: Final = "Waiting: the applier has not loaded what is read"
 _AGAIN: Final = "see receiver.log; rplctl stop and rplctl start go on with it"
@@ -112,11 +113,12 @@ class Cloner:
         self._folder = CloneFolder(channel)
         self._report = CloneReport(channel)
         self._failing_since = math.inf  # time.monotonic()
+        self._has_plan = False
         self._throttle = Throttle(channel, stop, lambda text: self._report.state(text) if text else None)
 
     def run(self) -> None:
         self._folder.sweep()  # its session ended with the process that read it
-        while not self.stop.wait(_POLL_S):
+        while not self.stop.wait(_POLL_S if self._has_plan else _SOON_S):
             try:
                 self._read_what_is_missing()
             except _Stopped:
@@ -139,6 +141,7 @@ class Cloner:
 
     def _read_what_is_missing(self) -> None:
         plan = self._folder.read_plan()
+        self._has_plan = bool(plan)
         if not plan:
             return self._report.state("")
         there = {found.family for found in self._folder.snapshots()}
@@ -158,7 +161,7 @@ class Cloner:
     def _read(self, family: int, names: list[TableName]) -> None:
         with self._session() as source:
             while not source.received.begin():  # the receiver connects
-                self._pause(_POLL_S)
+                self._pause(_SOON_S)
             try:
                 shows = _show_snapshots(names, source)
                 if source.copy and not shows:
