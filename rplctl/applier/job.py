@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.applier.apply.batch import RETRY_PAUSE_SECONDS, BatchApplier
@@ -43,6 +44,7 @@ from rplctl.demo.warm_up import warm_up
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError, TargetError
 from rplctl.event.gtid import is_executed
 from rplctl.failpoint import watch
+from rplctl.info import MasterInfo
 from rplctl.locks import InstanceLock, read_lock
 from rplctl.own_tables.clones import is_copying
 from rplctl.own_tables.tables import create_own_tables
@@ -161,7 +163,7 @@ class Applier:
                 self._by_gtid = patience.options.uses_gtid
                 target = self._open_target()
                 ledger = self._open_ledger(target)
-                pipeline = Pipeline(self._open_spark, self._spark.before_job, self._cluster())
+                pipeline = Pipeline(self._open_spark, self._spark.before_job, self._cluster(patience.options))
                 if self._is_copying(target):
                     _warm_up_for_copy()
                 else:
@@ -209,10 +211,11 @@ class Applier:
             warming.join()
         return self._context
 
-    def _cluster(self) -> Cluster | None:
+    def _cluster(self, master: MasterInfo) -> Cluster | None:
         if is_on_this_machine(self._config.spark_master):
             return None
-        return Cluster(self._channel.run_folder, given_settings(self._config), self._report.spark_waits)
+        archive = Path(master.master_binlog_dir) if master.master_binlog_dir else None
+        return Cluster(self._channel.run_folder, given_settings(self._config), self._report.spark_waits, archive)
 
     def _is_copying(self, target: Target) -> bool:
         """Whether tables are copied, or what was left of that is to go."""

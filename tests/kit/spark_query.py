@@ -1,6 +1,7 @@
-"""A Spark of a query's own, as a data engineer starts one: `python -m tests.kit.spark_query FOLDER < CODE`.
+"""A Spark of a query's own, as a data engineer starts one.
 
-The code sees `spark` and `tell`, which prints a value as a line of JSON.
+`python -m tests.kit.spark_query FOLDER [PROPERTY=VALUE…] < CODE`: the code sees `spark` and `tell`, which prints a
+value as a line of JSON.
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+EMPTY: Mapping[str, str] = MappingProxyType({})
 
-def query(code: str, folder: Path, *, timeout: float = 280) -> list[Any]:
+
+def query(code: str, folder: Path, properties: Mapping[str, str] = EMPTY, *, timeout: float = 280) -> list[Any]:
     """What the code told. Raises AssertionError with what Spark said when it failed."""
-    done = subprocess.run(command(folder), input=code, capture_output=True, text=True, timeout=timeout)
+    words = [*command(folder), *map("=".join, properties.items())]
+    done = subprocess.run(words, input=code, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == 0, done.stderr[-6000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -24,7 +30,7 @@ def command(folder: Path) -> list[str]:
     return [sys.executable, "-m", "tests.kit.spark_query", str(folder)]
 
 
-def _main(folder: Path) -> None:
+def _main(folder: Path, *properties: str) -> None:
     from pyspark.sql import SparkSession
 
     from rplctl.applier.spark.java import find_java
@@ -35,6 +41,8 @@ def _main(folder: Path) -> None:
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2")
     builder = builder.config("spark.local.dir", str(folder)).config("spark.sql.warehouse.dir", str(folder))
     builder = builder.config("spark.sql.python.filterPushdown.enabled", "true")
+    for name, _, value in (given.partition("=") for given in properties):
+        builder = builder.config(name, value)
     spark = builder.config("spark.driver.extraJavaOptions", f"-Dderby.system.home={folder}").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     os.chdir(folder)
@@ -47,4 +55,4 @@ def _main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    _main(Path(sys.argv[1]), *sys.argv[2:])

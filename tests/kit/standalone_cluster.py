@@ -54,13 +54,23 @@ class StandaloneCluster:
     @property
     def start_options(self) -> tuple[str, ...]:
         """Of `rplctl start`."""
-        conf = {
-            "spark.authenticate.secret": f"file:{self.secret_file}",
-            "spark.driver.host": HOST,
-            "spark.driver.bindAddress": HOST,
-            "spark.executor.memory": "512m",
-        }
+        conf = self._driver | {"spark.authenticate.secret": f"file:{self.secret_file}"}
         return "--spark-master", self.url, *(w for item in conf.items() for w in ("--spark-conf", "=".join(item)))
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of another program's Spark."""
+        authenticated = dict(line.split() for line in self._properties.read_text().splitlines())
+        return self._driver | authenticated | {"spark.master": self.url}
+
+    @property
+    def _driver(self) -> dict[str, str]:
+        return {"spark.driver.host": HOST, "spark.driver.bindAddress": HOST, "spark.executor.memory": "512m"}
+
+    def executors(self, worker: subprocess.Popen[bytes]) -> list[int]:
+        """The process ids of the worker's, which are Java's."""
+        found = subprocess.run(["pgrep", "-P", str(worker.pid)], capture_output=True, text=True).stdout.split()
+        return [int(pid) for pid in found]
 
     def start_master(self) -> None:
         self.master = self._start("master.Master", ["--port", str(self.port)])

@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import rplctl
 from rplctl.applier.spark.java import find_java
 from tests.kit.load import Load
 from tests.kit.private_server import HOST, free_port
+from tests.kit.recorded_state import differences, unpacked_log
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer
+from tests.kit.spark_query import query
 from tests.kit.standalone_cluster import StandaloneCluster, can_hide_folders
 
 pytestmark = [
@@ -32,6 +36,7 @@ CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n BIGINT, v TEXT);
 CREATE TABLE counter (n INT); INSERT INTO counter VALUES (1);
 CREATE TABLE big (id INT PRIMARY KEY, v LONGTEXT);
 """
+RECORDED = "ma1011-torture-row"
 WRITE = (
     "INSERT INTO t (n, v) SELECT n, REPEAT('x', 3000) FROM counter; UPDATE counter SET n = n + 1",
     "UPDATE t SET v = CONCAT('seen ', id) WHERE id = (SELECT n - 5 FROM counter); DELETE FROM t WHERE id % 10 = 3",
@@ -91,6 +96,74 @@ def test_workers_that_see_no_file_of_ours_apply_a_log_and_a_live_load_though_all
     replica.run("stop")
 
 
+def test_workers_that_see_no_file_of_ours_apply_a_recorded_log_though_one_is_lost_in_the_middle(
+    cluster: StandaloneCluster, mariadb_factory: Callable[..., MariadbServer], replica: Replica, tmp_path: Path
+) -> None:
+    target, archive, conf = mariadb_factory(), tmp_path / "archive", tmp_path / "conf"
+    archive.mkdir()
+    unpacked_log(RECORDED, archive)
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text("spark.executor.memory 480m\n")
+    replica.run("init", *replica.into(target))
+    replica.run("change-master", "--master-binlog-dir", str(archive))
+    workers = [cluster.start_worker([replica.datadir, archive]) for _ in range(2)]
+    words = list(cluster.start_options)
+    at = next(number for number, word in enumerate(words) if word.startswith("spark.executor.memory="))
+    del words[at - 1 : at + 1]
+    replica.run("start", *words, environment={"SPARK_CONF_DIR": str(conf)})
+    wait_until(lambda: replica.status()["Exec_Master_Log_Pos"] > 10_000, timeout_s=120)
+    arguments = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in cluster.executors(workers[0])]
+    assert [b"-Xmx480M" in words for words in arguments] == [True], "spark-defaults.conf of SPARK_CONF_DIR"
+    assert replica.status()["Exec_Master_Log_Pos"] < (archive / "mysql-bin.000001").stat().st_size
+    cluster.kill(workers[0])
+    replica.run("wait", "--state", "synced", "--timeout", "300")
+    assert differences(RECORDED, target) == []
+    replica.run("stop")
+
+
+def test_workers_that_see_the_archive_read_it_and_no_bytes_of_it_travel(
+    cluster: StandaloneCluster, source: MariadbServer, replica: Replica, tmp_path: Path
+) -> None:
+    source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_100", "shop")
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    for log in source.binlog_files:
+        shutil.copy(log, archive)
+    replica.run("init")
+    replica.run("change-master", "--master-binlog-dir", str(archive))
+    cluster.start_worker([replica.datadir])
+    replica.run("start", "--until-synced", *cluster.start_options)
+    assert_same_tables(source, replica, "shop")
+    assert f"executors read {archive}" in replica.logs() and "bytes of the relay log travel" not in replica.logs()
+
+
+@pytest.mark.torture
+def test_workers_that_see_the_logs_answer_queries_on_them(
+    cluster: StandaloneCluster, source: MariadbServer, tmp_path: Path
+) -> None:
+    source.sql("INSERT INTO big SELECT seq, REPEAT(MD5(seq), 4000) FROM seq_1_to_100", "shop")
+    cluster.start_worker()
+    code = f"""
+changes = spark.read.format("binlog").option("table", "shop.big").load("{source.data}")
+tell([changes.where("after IS NOT NULL").count(), spark.sparkContext.master])
+"""
+    assert query(code, tmp_path / "query", cluster.properties) == [[100, cluster.url]]
+
+
+def test_a_worker_without_rplctl_is_told_as_such(
+    cluster: StandaloneCluster, source: MariadbServer, replica: Replica
+) -> None:
+    replica.set_up(source)
+    cluster.start_worker([replica.datadir, Path(rplctl.__file__).parent])
+    replica.run("start", *cluster.start_options)
+    wait_until(lambda: replica.status()["Last_SQL_Error"], timeout_s=120)
+    told = replica.status()
+    assert "an executor has no rplctl to work with" in told["Last_SQL_Error"]
+    assert "man 7 rplctl-cluster" in told["Last_SQL_Error"]
+    assert replica.pid("applier") is None
+    assert replica.query("SELECT name FROM sqlite_master WHERE name = 'shop__t'") == []
+
+
 @pytest.mark.torture
 def test_a_master_that_is_lost_and_begun_anew_is_found_again(
     cluster: StandaloneCluster, source: MariadbServer, replica: Replica
@@ -131,6 +204,10 @@ def test_a_cluster_without_a_secret_is_refused_before_anything_is_started(
     assert replica.pid("receiver") is None
     refused = replica.run("start", "--spark-conf", "spark.master=local", expect=78)
     assert "spark.master is set by rplctl" in refused.stderr
+    replica.run("start", "--spark-conf", "spark.driver.memory=100m", expect=None)
+    wait_until(lambda: replica.status()["Last_SQL_Error"], timeout_s=120)
+    told = replica.status()["Last_SQL_Error"]
+    assert "Spark did not start" in told and "spark.driver.memory" in told and "unexpectedly" not in told
 
 
 def test_the_commands_of_the_manual_page_make_a_cluster_that_applies(

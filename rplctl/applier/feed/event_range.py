@@ -29,13 +29,14 @@ from rplctl.event.payload import payload_size, unfold_event, unfold_payload
 from rplctl.event.rows import Ints
 from rplctl.event.scan import event_offsets
 from rplctl.event.types import MARIADB_COMPRESSED, EventType
+from rplctl.position import BinlogPosition
 
 MAX_UNFOLDED = 64 << 30  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class EventRange:
-    """Whole events, data[start:end] of a file."""
+    """Whole events, data[start:end] of a file. `source`: where it stood at `start`; '' for no relay log."""
 
     path: Path
     data: ByteArray
@@ -43,6 +44,7 @@ class EventRange:
     end: int
     description: FormatDescription
     groups: Ints  # where each group begins, from `start` on; of an unfolded one its start
+    source: BinlogPosition = BinlogPosition("", 0)
 
 
 def apart(batch: Batch, limit_bytes: int) -> list[Batch]:
@@ -94,8 +96,10 @@ def spool_file(folder: Path) -> Iterator[Path]:
 
 def lying_range(batch: Batch) -> EventRange:
     """The batch's events in the relay log."""
-    groups = batch.scan.start[batch.first : batch.last]
-    return EventRange(batch.groups.path, batch.groups.data, batch.start, batch.end, batch.description, groups)
+    scan, first = batch.scan, batch.first
+    source = scan.source_position(first - 1) if first else scan.first_source
+    starts = scan.start[first : batch.last]
+    return EventRange(batch.groups.path, batch.groups.data, batch.start, batch.end, batch.description, starts, source)
 
 
 def _unfolded(batch: Batch) -> tuple[Ints, Ints]:

@@ -4,5 +4,6 @@ java.py, class_archive.py   which Java; its classes parsed once (make_class_arch
 own_gateway.py, session.py  a JVM of our own, and the Spark context in it;  worker_daemon.py  its Python workers
 splits.py                   what of a batch is decoded at a time, and by which task
 pipeline.py                 the job of a batch;  in_process.py  the same without Spark
+cluster.py, carried.py      executors on other machines; how they come to the bytes of a split
 failure.py                  how Spark fails, in words
 """

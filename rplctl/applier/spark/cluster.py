@@ -6,12 +6,13 @@ operator insists (`insecure_cluster`). A secret is in no argument and no environ
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,7 @@ from rplctl.status import NO_EXECUTORS
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+log = logging.getLogger(__name__)
 SECRET: Final = "spark.authenticate.secret"
 EXECUTOR_PYTHON: Final = "spark.pyspark.python"
 DRIVER_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
@@ -45,6 +47,7 @@ _WAIT_S: Final = 0.5
 _PATIENCE_S: Final = 10.0  # an executor takes seconds to come: nothing to tell yet
 _FORGOTTEN_S: Final = 30.0
 _LIBRARIES: Final = ("rplctl", "pyspark", "numpy", "numba")
+Versions = tuple[tuple[str, str], ...]  # (name, version)
 
 
 def is_on_this_machine(master: str) -> bool:
@@ -103,48 +106,59 @@ class Executor:
 
     host: str
     sees_files: bool
-    versions: tuple[tuple[str, str], ...]
+    versions: Versions
 
 
-def look_around(witness: Witness) -> Executor:
+def look_around(witness: Witness | None) -> Executor:
     """The task."""
-    return Executor(socket.gethostname(), witness.is_seen(), own_versions())
+    return Executor(socket.gethostname(), witness is not None and witness.is_seen(), own_versions())
 
 
 @cache
-def own_versions() -> tuple[tuple[str, str], ...]:
+def own_versions() -> Versions:
     python = ".".join(map(str, sys.version_info[:2]))
     return (("Python", python), *((name, version(name)) for name in _LIBRARIES))
 
 
-def refuse_other_versions(executors: list[Executor]) -> None:
-    """Raises RplError: what another version makes of a row may be another thing."""
+def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> None:
+    """Raises RplError: what another version makes of a row may be another thing. `wanted`: the applier's."""
     for executor in executors:
-        for (name, theirs), (_, ours) in zip(executor.versions, own_versions(), strict=True):
+        for (name, theirs), (_, ours) in zip(executor.versions, wanted, strict=True):
             if theirs != ours:
                 raise RplError(
-                    f"the executor on {executor.host} has {name} {theirs}, this machine has {ours}",
+                    f"the executor on {executor.host} has {name} {theirs}, the applier's machine has {ours}",
                     hint="install the same there, in the folder that spark_conf spark.pyspark.python names; "
                     "then rplctl start",
                 )
 
 
 class Cluster:
-    """Of one channel. `says`: shown as the applier's state, '' when there is nothing to say any more.
+    """Of one channel. `says`: shown as the applier's state, '' when there is nothing to say any more. `archive`: the
+    folder of binary logs that the channel reads, which executors may see, too.
 
     A standalone master that was begun anew knows nothing of us, and never says so: a context that has lost all its
     executors is ended once, and the pipeline opens another.
     """
 
-    def __init__(self, run_folder: Path, given: Mapping[str, str], says: Callable[[str], None]) -> None:
+    def __init__(
+        self, run_folder: Path, given: Mapping[str, str], says: Callable[[str], None], archive: Path | None = None
+    ) -> None:
         path = run_folder / "witness"
         self.witness = Witness(str(path), secrets.token_hex(16))
         replace_file(path, self.witness.token.encode(), durable=False)
-        self.carries = False  # the relay log's bytes travel with the tasks
+        self.carries = False  # the executors do not see the relay log
+        self.archive = archive
         self._wanted = int(given.get("spark.executor.instances", "1"))
         self._says = says
+        self._told = ""
         self._had_some = False
         self._alone_since = 0.0
+
+    def reads(self, words: str) -> None:
+        """For the operator's log: where its executors get the bytes of the relay log from."""
+        if words != self._told:
+            self._told = words
+            log.info(words)
 
     def await_executors(self, context: SparkContext) -> None:
         """Returns when there is one, or the context has ended."""

@@ -28,6 +28,7 @@ DYING_SECONDS = 10.0
 MOST_ATTEMPTS = 16  # of a task, by the average of its stage: on a cluster, executors come and go
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
 _NOT_INSTALLED = ("No module named 'rplctl", "No module named rplctl", "Cannot run program")
+_NOT_BEGUN = "from rplctl.applier.spark.worker_daemon's stdout"  # Spark's words for a Python that ended at once
 MEMORY_HINT = "free -m; see dmesg; give the machine more memory or set a smaller max_batch_bytes"
 
 
@@ -101,8 +102,9 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
         return f"{died}{_kills_since(kills_before)}: {failure}", f"{MEMORY_HINT}; {again}"
-    if any(words in failure for words in _NOT_INSTALLED):
-        return f"an executor has no rplctl to work with: {failure}", (
+    if any(words in failure for words in (*_NOT_INSTALLED, _NOT_BEGUN)):
+        ended = f", or its Python ended at once{_kills_since(kills_before)}" if _NOT_BEGUN in failure else ""
+        return f"an executor has no rplctl to work with{ended}: {failure}", (
             "install the same rplctl there, in the same folder as here or in the one that --spark-conf "
             "spark.pyspark.python=PATH names; see man 7 rplctl-cluster"
         )

@@ -2,8 +2,9 @@
 
 Tasks are pure and never write to the target; Spark may run one twice. A result above SPOOL_THRESHOLD goes to a 0600
 file of its own in the channel's spool folder and only its name travels through the JVM (rows through py4j cost 19
-ms/MB). On a machine that does not see the relay log, which a witness file tells, tasks get its bytes, and their
-results come back through Spark. Errors come back as values: an exception would arrive as a Java stack trace.
+ms/MB). On a machine that does not see the relay log, which a witness file tells, tasks read the archive that it was
+made of, or get its bytes (`carried`), and their results come back through Spark. Errors come back as values: an
+exception would arrive as a Java stack trace.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import mmap
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +27,23 @@ from rplctl.applier.decode.event_filter import filtered
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
 from rplctl.applier.decode.row_stream import read_run, unknown_tables
-from rplctl.applier.spark.cluster import Cluster, Witness, is_over, look_around, refuse_other_versions
+from rplctl.applier.spark.carried import Archived, Piece, archived, as_file, carried, table_maps
+from rplctl.applier.spark.cluster import (
+    Cluster,
+    Versions,
+    Witness,
+    is_over,
+    look_around,
+    own_versions,
+    refuse_other_versions,
+)
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, limited_attempts, words_of
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RplError, TargetError
 from rplctl.event.cells import LARGE_CELL
 from rplctl.event.format_description import FormatDescription
-from rplctl.event.header import HEADER_LENGTH, parse_header
 from rplctl.event.large_text import LargeText
+from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import (
     BulkRows,
@@ -56,7 +66,6 @@ if TYPE_CHECKING:
 
 SPOOL_THRESHOLD = 1 << 20  # bytes
 LARGEST_CARRIED = 64 << 20  # bytes; a message of Spark's has room for 128 MB. What is larger is decoded here.
-_MAP_NORESERVE = 0x4000  # of Linux, as mmap(2) has it: pages that nothing is written to take nothing
 _LENGTH = 8
 
 
@@ -76,7 +85,8 @@ class Split:
     framed: bool = False  # Target.takes_frames
     in_order: frozenset[tuple[str, str]] = frozenset()  # tables whose changes are wanted one by one
     witness: Witness | None = None  # who does not see it does not see the file either
-    carried: tuple[tuple[int, bytes], ...] = ()  # instead of the file: bytes and where they lie in it
+    source: BinlogPosition = BinlogPosition("", 0)  # where it stood at `start`, if nothing was left out on the way
+    carried: tuple[Piece, ...] = ()  # instead of the file: what of it is needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +139,7 @@ class Pipeline:
             self._cluster.await_executors(self._context)
             witness = self._cluster.witness
             found = self._collect(range(2 * self.parallelism), Catalog(), lambda _, catalog: look_around(witness))
-            refuse_other_versions(found)
+            refuse_other_versions(found, own_versions())
             self._cluster.carries = not all(executor.sees_files for executor in found)
         self.has_begun = True
 
@@ -160,16 +170,51 @@ class Pipeline:
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
         if self._cluster is None:
             return self._collect(splits, catalog, run_split)
-        if not self._cluster.carries:
-            seen = [replace(split, witness=self._cluster.witness) for split in splits]
-            results = self._collect(seen, catalog, run_split)
-            self._cluster.carries = any(result.is_unseen for result in results)
-            if not self._cluster.carries:
-                return results
-        small = [number for number, split in enumerate(splits) if split.end - split.start <= LARGEST_CARRIED]
-        results = self._collect([carried(splits[n]) for n in small], catalog, run_split) if small else []
-        found = dict(zip(small, results, strict=True))
+        left = dict(enumerate(splits))
+        found = {} if self._cluster.carries else self._of_files(left, catalog)
+        self._cluster.carries = len(found) < len(left)
+        for read in (self._of_archive, self._of_carried):
+            left = {number: split for number, split in left.items() if number not in found}
+            found |= read(left, catalog)
         return [found[n] if n in found else run_split(split, catalog) for n, split in enumerate(splits)]
+
+    def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
+        """Those whose executors saw the relay log, by number."""
+        assert self._cluster is not None
+        witness = self._cluster.witness
+        found = self._there({n: replace(split, witness=witness) for n, split in splits.items()}, catalog)
+        if found:
+            self._cluster.reads("the executors read the relay log")
+        return found
+
+    def _of_archive(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
+        """Those whose executors saw the same in the archive. One of which they see nothing is left alone."""
+        assert self._cluster is not None
+        if (archive := self._cluster.archive) is None:
+            return {}
+        pieces = {n: archived(s.path, s.start, s.end, archive, s.source) for n, s in splits.items()}
+        named = {n: _carrying(splits[n], piece) for n, piece in pieces.items() if piece}
+        found = self._there(named, catalog)
+        if found:
+            self._cluster.reads(f"the executors read {archive}")
+        elif named:
+            self._cluster.archive = None
+        return found
+
+    def _of_carried(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
+        assert self._cluster is not None
+        if splits:
+            self._cluster.reads("the executors do not see the data directory: the bytes of the relay log travel")
+        small = [(n, split) for n, split in splits.items() if split.end - split.start <= LARGEST_CARRIED]
+        return self._there({n: _carrying(s, carried(s.path, s.start, s.end)) for n, s in small}, catalog)
+
+    def _there(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
+        """Each on an executor; without those that found no bytes there."""
+        if not splits:
+            return {}
+        task = partial(run_on_executor, versions=own_versions())
+        results = self._collect(list(splits.values()), catalog, task)
+        return {number: result for number, result in zip(splits, results, strict=True) if not result.is_unseen}
 
     def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
         """One job: `task` of each piece and the catalog, results in the order of the pieces."""
@@ -210,26 +255,16 @@ class Pipeline:
         return self._context.defaultParallelism
 
 
-def carried(split: Split) -> Split:
-    """The same with its bytes, for a machine that does not have the file."""
-    data = np.memmap(split.path, np.uint8, "r")
-    pieces = [(at, event_at(data, at)) for at in split.table_maps if not split.start <= at < split.end]
-    pieces.append((split.start, data[split.start : split.end].tobytes()))
-    return replace(split, path="", spool_folder="", carried=tuple(pieces))
-
-
-def event_at(data: Bytes, offset: int) -> bytes:
-    length = parse_header(data[offset : offset + HEADER_LENGTH].tobytes()).event_length
-    return data[offset : offset + length].tobytes()
+def _carrying(split: Split, piece: bytes | Archived) -> Split:
+    """The same for a machine that does not have the file. `piece`: what is in the place of its bytes."""
+    pieces = (*table_maps(split.path, split.table_maps, split.start), (split.start, piece))
+    return replace(split, path="", spool_folder="", carried=pieces)
 
 
 def _bytes_of(split: Split) -> Bytes | None:
     """The file, as far as the split needs it. None: it is not to be seen here, or not up to there yet."""
     if split.carried:
-        room = mmap.mmap(-1, split.end, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
-        for at, piece in split.carried:
-            room[at : at + len(piece)] = piece
-        return np.frombuffer(room, np.uint8)
+        return as_file(split.carried, split.end)
     if split.witness is not None and not split.witness.is_seen():
         return None
     try:
@@ -257,10 +292,7 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
         return SplitResult()
     except RplError as error:
         unknown = unknown_tables(run, catalog) if error.errno == er.NO_SUCH_TABLE else []
-        kind = "format" if isinstance(error, BinlogFormatError) else "error"
-        fields = ("message", "errno", "position", "hint")
-        shown = {"kind": kind, **{name: getattr(error, name) for name in fields}}
-        return SplitResult(error=shown, unknown=tuple(unknown))
+        return SplitResult(error=_shown(error), unknown=tuple(unknown))
     if not split.spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
         return SplitResult(inline=b"".join(pieces_of(parts)))
     path = private_folder(Path(split.spool_folder)) / f"{uuid.uuid4().hex}.chunks"
@@ -268,6 +300,20 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     with os.fdopen(descriptor, "wb") as file:
         file.writelines(pieces_of(parts))
     return SplitResult(spooled=str(path))
+
+
+def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> SplitResult:
+    """The task elsewhere. `versions`: the applier's; an executor may have come since the first job compared them."""
+    try:
+        refuse_other_versions([look_around(None)], versions)
+    except RplError as error:
+        return SplitResult(error=_shown(error))
+    return run_split(split, catalog)
+
+
+def _shown(error: RplError) -> dict[str, Any]:
+    kind = "format" if isinstance(error, BinlogFormatError) else "error"
+    return {"kind": kind, **{name: getattr(error, name) for name in ("message", "errno", "position", "hint")}}
 
 
 def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:

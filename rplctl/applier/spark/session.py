@@ -26,7 +26,7 @@ from rplctl.applier.spark.cluster import (
     is_on_this_machine,
     protection,
 )
-from rplctl.applier.spark.failure import end_of_java, memory_kills
+from rplctl.applier.spark.failure import end_of_java, memory_kills, words_of
 from rplctl.applier.spark.java import Java, find_java
 from rplctl.applier.spark.own_gateway import open_gateway
 from rplctl.channel import Channel
@@ -143,6 +143,7 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
     if not is_on_this_machine(config.spark_master):
         os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # of the driver; executors have folders of their own
 
+    from py4j.protocol import Py4JJavaError
     from pyspark import SparkConf, SparkContext  # 0.15 s: only who applies pays for it
     from pyspark.errors import PySparkException
 
@@ -159,21 +160,29 @@ def open_session(config: Config, name: str, run_folder: Path, java_options: str 
             conf.setAll([(name, options[name]) for name in options if name == SECRET])
             context = SparkContext(conf=conf, gateway=gateway)
             break
+        except Py4JJavaError as error:  # what the operator says of Spark does not suit it: no other archive helps
+            words = words_of(error)  # while its JVM answers
+            _end_gateway()
+            raise _not_started(java, name, run_folder, words) from error
         except (PySparkException, OSError) as error:
             failure = error
             _end_gateway()
         if more and not java_options:
             give_up(java)
     else:
-        raise RplError(
-            f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {failure}",
-            channel=name,
-            hint=f"see {run_folder / 'applier.log'}, then rplctl doctor",
-        ) from failure
+        raise _not_started(java, name, run_folder, str(failure)) from failure
     _keep_to_ourselves(context)
     if not java_options and is_wanted(java):
         make_in_background(config.java_home)
     return context
+
+
+def _not_started(java: Java, name: str, run_folder: Path, failure: str) -> RplError:
+    return RplError(
+        f"Spark did not start with Java {java.version} of {java.origin} ({java.runtime}): {failure}",
+        channel=name,
+        hint=f"see {run_folder / 'applier.log'} and spark_conf, then rplctl doctor",
+    )
 
 
 def _keep_quiet() -> None:

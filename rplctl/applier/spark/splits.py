@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ LARGEST_SPLIT = 64 << 20  # bytes that a task holds decoded
 def jobs(events: EventRange, batch_size: BatchSize, cores: int, task: Callable[..., Split]) -> Iterator[list[Split]]:
     """Splits for each job: one for each core, or more where a core would hold too much at a time.
 
-    `task` makes a Split of (path, start, end, table maps, description).
+    `task` makes a Split of (path, start, end, table maps, description, source=).
     """
     pieces = list(_pieces(events))
     while pieces:
@@ -32,10 +33,13 @@ def jobs(events: EventRange, batch_size: BatchSize, cores: int, task: Callable[.
         taken, pieces = pieces[:count], pieces[count:]
         each = -(-count // max(cores, -(-size // LARGEST_SPLIT)))
         shares: list[Sequence[RowSplit]] = [taken[at : at + each] for at in range(0, count, each)]
-        yield [
-            task(str(events.path), share[0].start, share[-1].end, share[0].table_map_offsets, events.description)
-            for share in shares
-        ]
+        yield [_split(events, share, task) for share in shares]
+
+
+def _split(events: EventRange, share: Sequence[RowSplit], task: Callable[..., Split]) -> Split:
+    first, end = share[0], share[-1].end
+    source = replace(events.source, log_pos=events.source.log_pos + first.start - events.start)
+    return task(str(events.path), first.start, end, first.table_map_offsets, events.description, source=source)
 
 
 def _pieces(events: EventRange) -> Iterator[RowSplit]:

@@ -29,6 +29,7 @@ RANGE = EventRange(
     len(DATA),
     parse_format_description(next(events(DATA))),
     GROUPS,
+    BinlogPosition("binlog.000001", 1004),
 )
 
 
@@ -45,6 +46,7 @@ def test_jobs_cover_the_batch_in_order_and_no_task_gets_too_much(
     )
     splits = [split for job in found for split in job]
     assert [RANGE.start, *(s.end for s in splits)] == [*(s.start for s in splits), RANGE.end]
+    assert [s.source for s in splits] == [BinlogPosition("binlog.000001", 1000 + s.start) for s in splits]
     longest = max(b - a for a, b in zip([s.start for s in splits], [s.end for s in splits], strict=True))
     largest_event = max(len(event) for event in events(DATA))
     assert longest < largest + 100 + 25 + 3 * largest_event

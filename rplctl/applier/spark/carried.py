@@ -1,0 +1,87 @@
+"""The bytes of a split for an executor that does not see our relay log: they travel with the task, or the executor
+reads them in the archive that they came from.
+
+Invariant: what a task decodes is byte for byte what lies in our relay log. An archive's bytes count only when their
+length and CRC32 are the relay log's; where they are not, or nobody sees the archive, the relay log's travel.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rplctl.event.header import HEADER_LENGTH, parse_header
+from rplctl.plain_file import UnfitFile, open_plain
+from rplctl.position import BinlogPosition, is_log_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bytes = NDArray[np.uint8]
+
+_MAP_NORESERVE = 0x4000  # of Linux, as mmap(2) has it: pages that nothing is written to take nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """Bytes of a log of the archive."""
+
+    path: str
+    offset: int
+    length: int
+    crc32: int
+
+    def read(self) -> bytes | None:
+        """None: they are not there, or others."""
+        try:
+            descriptor = open_plain(Path(self.path))
+        except (OSError, UnfitFile):
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            file.seek(self.offset)
+            found = file.read(self.length)
+        return found if len(found) == self.length and zlib.crc32(found) == self.crc32 else None
+
+
+Piece = tuple[int, bytes | Archived]  # where it lies in the relay log
+
+
+def table_maps(path: str, offsets: Sequence[int], before: int) -> tuple[Piece, ...]:
+    """Those of the relay log that stand before the split."""
+    data = np.memmap(path, np.uint8, "r")
+    return tuple((at, _event_at(data, at)) for at in offsets if at < before)
+
+
+def carried(path: str, start: int, end: int) -> bytes:
+    return np.memmap(path, np.uint8, "r")[start:end].tobytes()
+
+
+def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosition) -> Archived | None:
+    """`source`: where the source stood at `start`; None where that is not known."""
+    if not is_log_name(source.log_name):
+        return None
+    crc32 = zlib.crc32(np.memmap(path, np.uint8, "r")[start:end].data)
+    return Archived(str(archive / source.log_name), source.log_pos, end - start, crc32)
+
+
+def as_file(pieces: Sequence[Piece], end: int) -> Bytes | None:
+    """A relay log up to `end` that holds these pieces and nothing else. None: they are not to be had here."""
+    room = mmap.mmap(-1, end, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+    for at, piece in pieces:
+        found = piece.read() if isinstance(piece, Archived) else piece
+        if found is None:
+            return None
+        room[at : at + len(found)] = found
+    return np.frombuffer(room, np.uint8)
+
+
+def _event_at(data: Bytes, offset: int) -> bytes:
+    length = parse_header(data[offset : offset + HEADER_LENGTH].tobytes()).event_length
+    return data[offset : offset + length].tobytes()
