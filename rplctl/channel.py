@@ -25,7 +25,7 @@ from rplctl import mysql_errors as er
 from rplctl.durable import note, private_folder
 from rplctl.errors import LockBusy, UsageError, file_error
 from rplctl.locks import flock
-from rplctl.plain_file import closing_descriptor, open_plain
+from rplctl.plain_file import UnfitFile, closing_descriptor, open_plain, read_plain
 
 MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
@@ -109,12 +109,15 @@ class Channel:
     def status_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.status.json"
 
+    def asked_path(self, role: str, what: str = "stop") -> Path:
+        """Names the process whose thread of this channel, and of no other that it serves, a signal is for; behind the
+        pid STOP_NOW when nobody waits for it any more. `what`: `stop` or `flush`.
+        """
+        return self.run_folder / f"{role}.{what}"
+
     @property
     def stop_path(self) -> Path:
-        """Names the process whose applier of this channel, and of no other that it serves, SIGTERM is to stop; behind
-        the pid STOP_NOW when nobody waits for it any more.
-        """
-        return self.run_folder / "applier.stop"
+        return self.asked_path("applier")
 
     def trouble_path(self, role: str) -> Path:
         """What is wrong with the thread (trouble.py), from its error until it is well; all of it may be lost."""
@@ -156,6 +159,19 @@ def check_channel_name(name: str) -> None:
             errno=er.SLAVE_CHANNEL_NAME_INVALID_OR_TOO_LONG,
             channel=name,
         )
+
+
+def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
+    """What the channel's file says to this process: its pid, and what stands behind it; [] for nothing. Once only."""
+    path = channel.asked_path(role, what)
+    try:
+        asked = read_plain(path).decode(errors="replace").split()
+    except (OSError, UnfitFile):
+        return []
+    if asked[:1] != [str(os.getpid())]:
+        return []
+    path.unlink(missing_ok=True)
+    return asked
 
 
 @contextmanager

@@ -168,6 +168,9 @@ class Config:
     spark_master: str = option("", "Spark master; empty: local[number of cores]")
     spark_conf: str = option("", "properties of Spark", holds="settings")
     insecure_cluster: bool = option(False, "use a cluster of Spark that neither authenticates nor encrypts")
+    channel_group: str = option(
+        "", "channels of one group share a process for their receivers and one for their appliers"
+    )
     java_home: str = option("", "folder of the Java to start Spark with")
     on_unsupported_ddl: str = option(
         "stop",

@@ -12,6 +12,8 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from rplctl.durable import replace_file
@@ -22,6 +24,7 @@ from rplctl.plain_file import closing_descriptor
 LARGEST = 16 << 20  # bytes
 LOOK_SECONDS = 5.0
 _PIECE = 1 << 20
+_here = threading.local()  # .channel: whose thread this is
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -55,6 +58,33 @@ def log_on_stderr(form: str, path: Path) -> None:
         return
     if is_our_log:
         keep_small([path])
+
+
+def log_by_thread(role: str, paths: Mapping[str, Path]) -> None:
+    """What is logged within `logging_as` goes to that channel's log, as in a process of its own; all else to stderr."""
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    for name, path in [(None, None), *paths.items()]:
+        handler = logging.StreamHandler() if path is None else logging.FileHandler(path)
+        whose = role if name is None else f"{role} '{name}'"
+        handler.setFormatter(LineFormatter(f"%(asctime)s %(levelname)s {whose}: %(message)s"))
+        handler.addFilter(_only(name))
+        root.addHandler(handler)
+    keep_small(list(paths.values()))
+
+
+@contextmanager
+def logging_as(channel: str) -> Iterator[None]:
+    """What this thread logs in the block is the channel's."""
+    _here.channel = channel
+    try:
+        yield
+    finally:
+        del _here.channel
+
+
+def _only(channel: str | None) -> Callable[[logging.LogRecord], bool]:
+    return lambda _: getattr(_here, "channel", None) == channel
 
 
 def keep_small(paths: list[Path]) -> None:

@@ -69,12 +69,19 @@ log = logging.getLogger(__name__)
 class Applier:
     """One run, from START to STOP; `stop` may be set from a signal handler at any time.
 
-    `shared`: the part in a Spark, and so in a process, that serves other channels, too.
+    `shared`: the part in a Spark, and so in a process, that serves other channels, too. `poll_s`: seconds between
+    looks for what the receiver wrote.
     """
 
     def __init__(
-        self, config: Config, channel: Channel, options: StartOptions, shared: ChannelSpark | None = None
+        self,
+        config: Config,
+        channel: Channel,
+        options: StartOptions,
+        shared: ChannelSpark | None = None,
+        poll_s: float = POLL_SECONDS,
     ) -> None:
+        self._poll_s = poll_s
         self._config = config
         self._channel = channel
         self._options = options
@@ -319,7 +326,7 @@ class Applier:
             if batch is None:
                 if death := self._spark.death():  # told now, and not when there is something to do
                     raise TasksFailed(death)
-                self.stop.wait(min(max(wait, POLL_SECONDS), LONGEST_WAIT_SECONDS))
+                self.stop.wait(min(max(wait, self._poll_s), LONGEST_WAIT_SECONDS))
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name
 

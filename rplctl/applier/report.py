@@ -20,6 +20,7 @@ from rplctl.status import AWAY, StatusFile, ThreadStatus, read_status
 from rplctl.trouble import Trouble
 
 INTERVAL = 0.2  # seconds
+IDLE_INTERVAL = 0.6  # while it waits; below PULSE_S, whose writing is not the thread's own word
 
 STARTING = "Starting Spark"
 READING = "Reading event from the relay log"
@@ -124,7 +125,7 @@ class Report:
         if changed:
             self.write()
         else:
-            self._file.write_if_older(INTERVAL)
+            self._file.write_if_older(IDLE_INTERVAL if words == WAITING else INTERVAL)
 
     def spark_waits(self, words: str) -> None:
         """In the place of the state, from another thread, as long as there are words."""

@@ -9,28 +9,25 @@ others go on; only what ends the process is a crash of all of them. The process 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rplctl.applier.job import Applier
+from rplctl.applier.job import POLL_SECONDS, Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.report import Report, log_error
 from rplctl.applier.spark.session import JavaLife, close_session, open_session
-from rplctl.channel import STOP_NOW, Channel
+from rplctl.channel import STOP_NOW, Channel, asked_of_us
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
-from rplctl.log_file import LineFormatter, keep_small
-from rplctl.plain_file import UnfitFile, read_plain
+from rplctl.log_file import log_by_thread, logging_as
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-_here = threading.local()  # .channel: whose thread this is
+LOOK_SECONDS = 0.002  # of the process for each channel: 500 looks a second are a tenth of a core
 
 
 class SharedSpark:
@@ -72,11 +69,12 @@ class SharedProcess:
         self._life = JavaLife()
         self._config = Config(datadir=datadir)
         self._appliers: dict[str, Applier] = {}
+        self._poll_s = max(POLL_SECONDS, LOOK_SECONDS * len(channels))
         self._working: set[str] = set()  # channels whose applier has not ended
         self._exit_codes: list[int] = []
-        _log_by_channel([Channel(name, datadir) for name in channels])
+        log_by_thread("applier", {name: Channel(name, datadir).log_path("applier") for name in channels})
         for name, text in channels.items():
-            with _as(name):
+            with logging_as(name):
                 try:
                     self._appliers[name] = self._made(name, datadir, StartOptions.from_json(text))
                 except RplError as error:
@@ -91,7 +89,8 @@ class SharedProcess:
             self._config = config
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
-        return Applier(config, channel, options, SharedSpark(self._opened, name, self._working, self._life))
+        spark = SharedSpark(self._opened, name, self._working, self._life)
+        return Applier(config, channel, options, spark, self._poll_s)
 
     def run(self) -> int:
         """Until the last channel has ended; the exit code of the first that ended with an error. Raises what Spark did
@@ -116,57 +115,18 @@ class SharedProcess:
 
     def stop(self) -> None:
         """From any thread, again without effect."""
-        asked = {name: self._takes_stop(Channel(name, self._config.datadir)) for name in self._appliers}
+        asked = {name: asked_of_us(Channel(name, self._config.datadir), "applier") for name in self._appliers}
         for name, applier in self._appliers.items():
             if asked[name] or not any(asked.values()):
                 applier.stop.set()
             if asked[name] == [str(os.getpid()), STOP_NOW]:
                 applier.sever()
 
-    @staticmethod
-    def _takes_stop(channel: Channel) -> list[str]:
-        """What `stop` says to this process: its pid, and STOP_NOW at the end of its patience; [] for nothing."""
-        try:
-            asked = read_plain(channel.stop_path).decode(errors="replace").split()
-        except (OSError, UnfitFile):
-            return []
-        if asked[:1] != [str(os.getpid())]:
-            return []
-        channel.stop_path.unlink(missing_ok=True)
-        return asked
-
     def _serve(self, name: str) -> None:
-        with _as(name):
+        with logging_as(name):
             try:
                 self._appliers[name].run()
             except RplError as error:
                 self._exit_codes.append(log_error(error))
             finally:
                 self._working.discard(name)
-
-
-@contextlib.contextmanager
-def _as(channel: str) -> Iterator[None]:
-    """What is logged in the block is the channel's."""
-    _here.channel = channel
-    try:
-        yield
-    finally:
-        del _here.channel
-
-
-def _log_by_channel(channels: list[Channel]) -> None:
-    """Each channel's lines in its own log, as in a process of its own; all else on stderr."""
-    root = logging.getLogger()
-    root.setLevel(logging.INFO)
-    for channel in [None, *channels]:
-        handler = logging.StreamHandler() if channel is None else logging.FileHandler(channel.log_path("applier"))
-        whose = "applier" if channel is None else f"applier '{channel.name}'"
-        handler.setFormatter(LineFormatter(f"%(asctime)s %(levelname)s {whose}: %(message)s"))
-        handler.addFilter(_only(None if channel is None else channel.name))
-        root.addHandler(handler)
-    keep_small([channel.log_path("applier") for channel in channels])
-
-
-def _only(channel: str | None) -> Callable[[logging.LogRecord], bool]:
-    return lambda _: getattr(_here, "channel", None) == channel

@@ -70,8 +70,11 @@ def start(
         str | None, option("--until-sql-after-gtids", "SET", "Stop when all of these are applied.")
     ] = None,
     shared_session: Annotated[
-        bool, switch("--shared-session", "One applier process with one Spark for all these channels.")
+        bool, switch("--shared-session", "One process for these receivers, one for the appliers.")
     ] = False,
+    group: Annotated[
+        str, option("--group", "NAME", "The channels whose channel_group is NAME, with --shared-session.")
+    ] = "",
     spark_master: Annotated[str, option("--spark-master", "URL", "local[N], spark://..., yarn or k8s://....")] = "",
     spark_conf: Annotated[
         list[str] | None, option("--spark-conf", "NAME=VALUE", "A property of Spark; may be repeated.")
@@ -107,7 +110,9 @@ def start(
         ",".join(spark_conf or ()),
         insecure_cluster=insecure_cluster,
     )
-    if shared_session:
+    if group:
+        channel = _members(options, group, channel, every=every)
+    if shared_session or group:
         with one_list(options):
             failed = _start_shared(options, names_of(options, channel, every=every), request)
         return end(failed)
@@ -124,6 +129,14 @@ def start(
         _say_started(options, result)
 
     end(for_each(options, channel, start_one, every=every))
+
+
+def _members(options: Globals, group: str, channel: list[str] | None, *, every: bool) -> list[str]:
+    from rplctl.command.process.start_shared import members_of
+
+    if channel or every:
+        raise UsageError("--group excludes --channel and --all", hint="leave one of them out")
+    return members_of(group, options.config, names_of(options, None))
 
 
 class Turns:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rplctl.channel import Channel
 from rplctl.command.channel.context import RECEIVER, channels_stay, open_repositories, read_master_info, running
 from rplctl.config import Config
+from rplctl.durable import replace_file
 from rplctl.own_process import signal_holder
 
 
@@ -27,5 +28,6 @@ def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
         return FlushResult(channel_name, asked_receiver=False)
     with channels_stay(config.datadir):
         lock = channel.lock_path(RECEIVER)
+        replace_file(channel.asked_path(RECEIVER, "flush"), f"{pid}\n".encode(), durable=False)
         asked = signal_holder(pid, signal.SIGHUP, lock, "the receiver", channel_name)
     return FlushResult(channel_name, asked_receiver=asked)

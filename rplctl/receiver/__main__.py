@@ -1,8 +1,11 @@
-"""`python -m rplctl.receiver DATADIR CHANNEL`: the process of `rplctl start`. Notes and errors go to stderr."""
+"""`python -m rplctl.receiver DATADIR CHANNEL`: the process of `rplctl start`, or
+`python -m rplctl.receiver DATADIR --shared FOLDER CHANNELS-JSON` by `rplctl start --shared-session`. Notes and errors
+go to stderr.
+"""
 
 from __future__ import annotations
 
-import logging
+import json
 import sys
 from pathlib import Path
 
@@ -11,12 +14,17 @@ from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_on_stderr
 from rplctl.receiver.receiver import Receiver
+from rplctl.receiver.reporter import log_error
+from rplctl.receiver.shared_process import SharedReceivers
 
 LINE = "%(asctime)s [%(levelname)s] %(name)s: %(message)s"
+SHARED = "--shared"  # no channel's name: that is refused as an option long before
 
 
 def main(arguments: list[str]) -> int:
     """Exit code: 0 after SIGTERM, else that of the error (errors.py)."""
+    if arguments[1:2] == [SHARED] and len(arguments) == 4:
+        return SharedReceivers(Path(arguments[0]), json.loads(arguments[3])).run()
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m rplctl.receiver DATADIR CHANNEL\n")
         return 2
@@ -25,13 +33,7 @@ def main(arguments: list[str]) -> int:
     try:
         Receiver(load_config(datadir, name), Channel(name, datadir)).run()
     except RplError as error:
-        logging.getLogger("rplctl.receiver").error(
-            "%s%s",
-            error.message,
-            f" (hint: {error.hint})" if error.hint else "",
-            exc_info=error.__cause__ if type(error) is RplError and not error.transient else None,  # nobody foresaw it
-        )
-        return error.exit_code
+        return log_error(error)
     return 0
 
 

@@ -59,9 +59,10 @@ class _StopWhileConnecting(BaseException):
 class Receiver:
     """One run of a channel's receiver; `run` returns on SIGTERM or SIGINT and raises RplError, only that, otherwise."""
 
-    def __init__(self, config: Config, channel: Channel) -> None:
+    def __init__(self, config: Config, channel: Channel, *, is_alone: bool = True) -> None:
         self._config = config
         self._channel = channel
+        self._is_alone = is_alone  # in its process
         self._stopping = False
         self._ended = threading.Event()
         self._flush_logs = False
@@ -82,7 +83,7 @@ class Receiver:
             copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
             observing = threading.Thread(target=self._observe, name="rplctl-observer", daemon=True)
             try:
-                watch(self._channel.run_folder)
+                watch(self._channel.run_folder, beside_others=not self._is_alone)
                 _warm_up()
                 copying.start()
                 observing.start()

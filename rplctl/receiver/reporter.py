@@ -4,6 +4,7 @@ of state, and by its pulse.
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import AbstractContextManager
 from typing import Final
@@ -18,10 +19,22 @@ from rplctl.status import StatusFile, ThreadStatus, read_status
 from rplctl.trouble import Trouble
 
 INTERVAL_S: Final = 0.2
+IDLE_S: Final = 0.6  # nothing new was read; below PULSE_S, whose writing is not the thread's own word
 STARTING: Final = "Starting"
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 WAITING: Final = "Waiting for master to send event"
 _OTHERWISE = "mend what the error says, then rplctl start: nothing is lost"
+
+
+def log_error(error: RplError) -> int:
+    """What a receiver ends with, for its log; the exit code."""
+    logging.getLogger("rplctl.receiver").error(
+        "%s%s",
+        error.message,
+        f" (hint: {error.hint})" if error.hint else "",
+        exc_info=error.__cause__ if type(error) is RplError and not error.transient else None,  # nobody foresaw it
+    )
+    return error.exit_code
 
 
 class Reporter:
@@ -29,6 +42,7 @@ class Reporter:
         self._channel = channel.name
         self._trouble = Trouble(channel, "receiver", config)
         self._connected_at = 0.0  # time.monotonic()
+        self._has_news = False
         self._path = channel.status_path("receiver")
         self.status = ThreadStatus()
         self._file = StatusFile(self._path, self.status)
@@ -63,6 +77,7 @@ class Reporter:
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos
         self.status.retrieved_gtid_set = gtids
         self.status.state = WAITING
+        self._has_news = True
         self.tick()
 
     def heartbeat(self) -> None:
@@ -94,7 +109,9 @@ class Reporter:
     def tick(self) -> None:
         if self._trouble.is_known and self.status.connected and time.monotonic() - self._connected_at > STEADY_S:
             self._trouble.gone()
-        self._file.write_if_older(INTERVAL_S)
+        if self._file.age >= (INTERVAL_S if self._has_news else IDLE_S):
+            self._has_news = False
+            self._file.write()
 
     def _error(self, error: RplError) -> None:
         self.status.last_errno = error.errno or er.SLAVE_FATAL_ERROR

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier import shared_process
 from rplctl.applier.shared_process import SharedProcess, SharedSpark
 from rplctl.applier.spark.session import JavaLife
 from rplctl.channel import Channel
 from rplctl.durable import private_folder
+from rplctl.log_file import logging_as
 from rplctl.status import read_status
 
 TOLD = json.dumps({"skip_count": 2})
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_one_is_in_its_status_and_its_log(tmp_path: Path) -> 
     a, b = (Channel(name, tmp_path) for name in "ab")
     assert read_status(b.status_path("applier")).last_errno == 1277
     assert "ERROR applier 'b': Incorrect parameter" in b.log_path("applier").read_text()
-    with shared_process._as("a"):
+    with logging_as("a"):
         logging.getLogger("rplctl.applier.job").warning("to a")
     logging.getLogger("rplctl").warning("to nobody")
     assert a.log_path("applier").read_text().endswith("WARNING applier 'a': to a\n")

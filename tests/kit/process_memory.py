@@ -8,17 +8,27 @@ from pathlib import Path
 
 def anonymous_bytes(pids: list[int]) -> int:
     """Of these processes and all their descendants."""
-    parents: dict[int, int] = {}
-    held: dict[int, int] = {}
+    found = _processes()
+    return sum(found[pid][1] for pid in family_of(pids, found) if pid in found)
+
+
+def family_of(pids: list[int], found: dict[int, tuple[int, int]] | None = None) -> set[int]:
+    """These processes and all their descendants."""
+    parents = {pid: parent for pid, (parent, _) in (_processes() if found is None else found).items()}
+    family = set(pids)
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return family
+
+
+def _processes() -> dict[int, tuple[int, int]]:
+    """Pid → its parent, and the bytes it holds."""
+    found = {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             text = status.read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        pid = int(status.parent.name)
         fields = dict(re.findall(r"^(PPid|RssAnon):\s+(\d+)", text, re.MULTILINE))
-        parents[pid], held[pid] = int(fields["PPid"]), int(fields.get("RssAnon", 0)) << 10
-    family = set(pids)
-    while more := {pid for pid, parent in parents.items() if parent in family} - family:
-        family |= more
-    return sum(held.get(pid, 0) for pid in family)
+        found[int(status.parent.name)] = int(fields["PPid"]), int(fields.get("RssAnon", 0)) << 10
+    return found

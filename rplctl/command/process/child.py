@@ -78,23 +78,27 @@ def spawn(
 
 
 def spawn_shared(
-    channels: Mapping[Channel, str], *, keep_password: bool = False, variables: Mapping[str, str] = NO_VARIABLES
+    role: str,
+    channels: Mapping[Channel, str],
+    *,
+    keep_password: bool = False,
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> list[Child]:
-    """Start one applier process for all of them; each with what its applier is told."""
+    """Start one process of that role for all of them; each with what its applier is told."""
     first = next(iter(channels))
     run = first.run_folder.parent
     _sweep_shared(run)
     folder = Path(tempfile.mkdtemp(prefix=SHARED_PREFIX, dir=private_folder(run)))
     for channel in channels:
         private_folder(channel.run_folder)
-        _open_log(channel.log_path(APPLIER)).close()
+        _open_log(channel.log_path(role)).close()
     told = json.dumps({channel.name: text for channel, text in channels.items()})
-    command = [sys.executable, "-m", "rplctl.applier", str(first.datadir.resolve()), "--shared", str(folder), told]
-    log, started = folder / "applier.log", time.time()
+    command = [sys.executable, "-m", f"rplctl.{role}", str(first.datadir.resolve()), "--shared", str(folder), told]
+    log, started = folder / f"{role}.log", time.time()
     with closing(FileLock(folder / "lock")) as seat:
         seat.acquire()
         popen = _popen(command, log, _environment(keep_password, variables), (seat.descriptor,))
-    return [Child(APPLIER, channel, popen, started, log) for channel in channels]
+    return [Child(role, channel, popen, started, log) for channel in channels]
 
 
 def _sweep_shared(run: Path) -> None:
@@ -268,16 +272,15 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
 
 
 def _told_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
-    """Whether it ended in time. An applier is told by its file, too: this one alone, where the process serves several;
+    """Whether it ended in time. It is told by its file, too: this one alone, where the process serves several;
     `word` is said behind the pid.
     """
     try:
-        if role == APPLIER:
-            replace_file(channel.stop_path, f"{pid}{word}\n".encode(), durable=False)
+        replace_file(channel.asked_path(role), f"{pid}{word}\n".encode(), durable=False)
         _signal(pid, signal.SIGTERM, channel, role)
         return _is_gone(pid, channel, role, timeout_s)
     finally:
-        channel.stop_path.unlink(missing_ok=True)
+        channel.asked_path(role).unlink(missing_ok=True)
 
 
 def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:

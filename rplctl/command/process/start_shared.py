@@ -1,6 +1,6 @@
 """START SLAVE of several channels whose appliers share one process and one Spark (`--shared-session`).
 
-Receivers stay processes of their own. What is wrong with one channel keeps none of the others from its turn.
+Their receivers share another process. What is wrong with one channel keeps none of the others from its turn.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from contextlib import ExitStack, contextmanager
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.channel.context import ADMIN, APPLIER, RECEIVER, channels_stay, files_may_change, one_engine
-from rplctl.command.process.child import Child, leave_running, spawn_shared, terminate, wait_until_it_runs
+from rplctl.command.process.child import (
+    STOP_TIMEOUT_S,
+    Child,
+    leave_running,
+    spawn_shared,
+    stop_running,
+    terminate,
+    wait_until_it_runs,
+)
 from rplctl.command.process.preparation import Prepared, note_started, prepare
 from rplctl.command.process.start_request import StartRequest, StartResult, Until, check_request, variables_of
 from rplctl.config import Config
@@ -47,7 +55,7 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
         try:
             for role in (RECEIVER, APPLIER):
                 those = [one for name, one in ready.items() if role in one.roles and name not in outcome]
-                for child in _spawn_appliers(those) if role == APPLIER else [one.spawn(role) for one in those]:
+                for child in _spawn(role, those):
                     name = child.channel.name
                     started.setdefault(name, []).append(child)
                     with _told_in_its_place(name, outcome):
@@ -68,6 +76,14 @@ def start_shared(config_of: Callable[[str], Config], names: Sequence[str], reque
     return {name: outcome.get(name) or results[name] for name in dict.fromkeys(names)}
 
 
+def members_of(group: str, config_of: Callable[[str], Config], names: Sequence[str]) -> list[str]:
+    """Those of the channels whose channel_group it is. Raises UsageError when there is none."""
+    members = [name for name in names if config_of(name).channel_group == group]
+    if not members:
+        raise UsageError(f"no channel has channel_group = '{group}'", hint="man 5 rplctl.toml")
+    return members
+
+
 def _allow_descriptors() -> None:
     """As many as the system lets a process have: an applier has six for each channel, and 1024 are the usual limit.
     The children have it from here.
@@ -76,19 +92,21 @@ def _allow_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _spawn_appliers(those: Sequence[Prepared]) -> list[Child]:
+def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:
     if not those:
         return []
     keep_password = any(one.keep_variable == PASSWORD_VARIABLE for one in those)
     told = {one.channel: one.told for one in those}
-    return spawn_shared(told, keep_password=keep_password, variables=variables_of(those[0].config, those[0].request))
+    return spawn_shared(
+        role, told, keep_password=keep_password, variables=variables_of(those[0].config, those[0].request)
+    )
 
 
 def _end(one: Prepared, children: Sequence[Child]) -> None:
     """Its threads did not all come up: what did ends, as `start` has it."""
     for child in children:
         if child.role == RECEIVER and child.exit_code() is None:
-            terminate(child)
+            stop_running(child.channel, RECEIVER, STOP_TIMEOUT_S)
     one.take_back()
 
 

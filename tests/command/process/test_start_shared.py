@@ -88,6 +88,8 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
     assert said.splitlines() == [f"channel '{name}': receiver and applier started" for name in NAMES]
     pid = channels.pids()["a"]
     assert pid and set(channels.pids().values()) == {pid}, "one process"
+    receivers = {replica.pid("receiver") for replica in channels.of.values()}
+    assert len(receivers) == 1 and receivers != {pid}, "and one of the receivers"
     channels.insert(1, *NAMES)
     channels.wait_for_same(*NAMES)
     assert children(pid).count("java") == 1, "one Spark"
@@ -121,6 +123,7 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
     again = channels.run("start", "--shared-session")
     assert again.stdout.splitlines() == [f"channel '{name}': applier started" for name in NAMES]
     assert again.stderr.count("Note 3083") == 3, "the receivers went on"
+    assert {replica.pid("receiver") for replica in channels.of.values()} == receivers
     channels.wait_for_same(*NAMES)
     second = channels.pids()["a"]
     assert second and set(channels.pids().values()) == {second} and second != pid

@@ -1,0 +1,83 @@
+"""One process for the receivers of several channels (`start --shared-session`), a thread each.
+
+A process of its own costs each receiver 50 MB, a thread a few. Threads share nothing: each channel has its connection,
+lock, status and log as in a process of its own. SIGTERM stops, and SIGHUP makes a new relay log of, those channels that
+name this process in a file (Channel.asked_path), all of them when none does. Invariant: what ends one channel ends no
+other; the process ends with its last channel.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from rplctl.channel import Channel, asked_of_us
+from rplctl.config import load_config
+from rplctl.errors import RplError
+from rplctl.log_file import log_by_thread, logging_as
+from rplctl.own_process import signals_to
+from rplctl.receiver.receiver import Receiver
+from rplctl.receiver.reporter import Reporter, log_error
+
+_TICK_S: Final = 1.0
+
+
+class SharedReceivers:
+    def __init__(self, datadir: Path, names: Sequence[str]) -> None:
+        self._receivers: dict[Channel, Receiver] = {}
+        self._exit_codes: list[int] = []
+        channels = [Channel(name, datadir) for name in names]
+        log_by_thread("receiver", {channel.name: channel.log_path("receiver") for channel in channels})
+        for channel in channels:
+            channel.asked_path("receiver").unlink(missing_ok=True)
+            with logging_as(channel.name):
+                try:
+                    receiver = Receiver(load_config(datadir, channel.name), channel, is_alone=False)
+                    self._receivers[channel] = receiver
+                except RplError as error:
+                    self._exit_codes.append(log_error(error))
+                    reporter = Reporter(channel)
+                    with reporter.begin():
+                        reporter.failed(error)
+                        reporter.stopped()
+
+    def run(self) -> int:
+        """Until the last channel has ended; the exit code of the first that ended with an error."""
+        threads = [threading.Thread(target=self._serve, args=(channel,)) for channel in self._receivers]
+        over = threading.Event()
+
+        def wait_for_all() -> None:
+            for thread in threads:
+                thread.join()
+            over.set()
+
+        with (
+            signals_to(lambda *_: self.stop(), signal.SIGTERM, signal.SIGINT),
+            signals_to(lambda *_: self.flush_logs(), signal.SIGHUP),
+        ):
+            for thread in [*threads, threading.Thread(target=wait_for_all)]:
+                thread.start()
+            while not over.wait(_TICK_S):
+                pass
+        return next(iter(self._exit_codes), 0)
+
+    def stop(self) -> None:
+        self._tell("stop", Receiver.stop)
+
+    def flush_logs(self) -> None:
+        self._tell("flush", Receiver.flush_logs)
+
+    def _tell(self, what: str, said: Callable[[Receiver], None]) -> None:
+        asked = [channel for channel in self._receivers if asked_of_us(channel, "receiver", what)]
+        for channel in asked or self._receivers:
+            said(self._receivers[channel])
+
+    def _serve(self, channel: Channel) -> None:
+        with logging_as(channel.name):
+            try:
+                self._receivers[channel].run()
+            except RplError as error:
+                self._exit_codes.append(log_error(error))
