@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +31,7 @@ MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
 STOP_NOW = "now"
 LOCK_PATIENCE_SECONDS = 0.5
+OWED_SECONDS = 5.0  # between a verb's file and its signal, at most
 _PID_DIGITS = 11
 
 
@@ -172,6 +173,32 @@ def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
         return []
     path.unlink(missing_ok=True)
     return asked
+
+
+class SignalsOfChannels:
+    """Whom a signal means that a process of several channels gets: those whose file names the process, else all.
+
+    Two verbs at once write two files and send two signals. The first signal may find both files; the second one, which
+    then finds none, is not for all.
+    """
+
+    def __init__(self, role: str, what: str = "stop") -> None:
+        self._role, self._what = role, what
+        self._owed, self._owed_until = 0, 0.0  # signals whose files were found before they came
+
+    def meant(self, channels: Iterable[Channel]) -> dict[Channel, list[str]]:
+        """Channel → what its file says (`asked_of_us`); each file counts once."""
+        channels = list(channels)
+        asked = {channel: words for channel in channels if (words := asked_of_us(channel, self._role, self._what))}
+        is_owed = self._owed > 0 and time.monotonic() < self._owed_until
+        if asked:
+            self._owed = len(asked) - 1 + (self._owed - 1 if is_owed else 0)
+            self._owed_until = time.monotonic() + OWED_SECONDS
+            return asked
+        if is_owed:
+            self._owed -= 1
+            return {}
+        return {channel: [] for channel in channels}
 
 
 @contextmanager

@@ -13,7 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rplctl.channel import Channel, check_channel_name, decode_channel_name, encode_channel_name, hold_lock, lock_holder
+from rplctl.channel import (
+    OWED_SECONDS,
+    Channel,
+    SignalsOfChannels,
+    check_channel_name,
+    decode_channel_name,
+    encode_channel_name,
+    hold_lock,
+    lock_holder,
+)
 from rplctl.errors import LockBusy, RplError, UsageError
 from rplctl.locks import FileLock
 
@@ -86,3 +95,37 @@ def test_a_killed_holder_frees_the_lock_at_once(tmp_path: Path) -> None:
     assert lock_holder(channel, "applier") is None
     with hold_lock(channel, "applier"):
         pass
+
+
+def ask(channel: Channel, words: str) -> None:
+    channel.run_folder.mkdir(parents=True, exist_ok=True)
+    channel.stop_path.write_text(words)
+
+
+def test_two_stops_at_once_stop_two_channels_and_no_third(tmp_path: Path) -> None:
+    """The first signal finds the files of both; the second one finds none, and is not for all."""
+    a, b, c = channels = [Channel(name, tmp_path) for name in "abc"]
+    signals = SignalsOfChannels("applier")
+    ask(a, f"{os.getpid()} now")
+    ask(b, f"{os.getpid()}")
+    assert signals.meant(channels) == {a: [str(os.getpid()), "now"], b: [str(os.getpid())]}
+    assert signals.meant(channels) == {}
+    assert signals.meant(channels) == {a: [], b: [], c: []}, "one that nobody wrote a file for"
+
+
+def test_a_file_for_another_process_is_none_for_this_one(tmp_path: Path) -> None:
+    channel = Channel("a", tmp_path)
+    ask(channel, f"{os.getpid() + 1}")
+    assert SignalsOfChannels("applier").meant([channel]) == {channel: []}
+    assert channel.stop_path.exists()
+
+
+def test_a_signal_that_never_came_is_not_waited_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    channels = [Channel(name, tmp_path) for name in "ab"]
+    signals, clock = SignalsOfChannels("applier"), [100.0]
+    monkeypatch.setattr("rplctl.channel.time.monotonic", lambda: clock[0])
+    for channel in channels:
+        ask(channel, f"{os.getpid()}")
+    assert len(signals.meant(channels)) == 2
+    clock[0] += OWED_SECONDS
+    assert signals.meant(channels) == dict.fromkeys(channels, [])

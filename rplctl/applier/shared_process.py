@@ -19,7 +19,7 @@ from rplctl.applier.job import POLL_SECONDS, Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.report import Report, log_error
 from rplctl.applier.spark.session import JavaLife, close_session, open_session
-from rplctl.channel import STOP_NOW, Channel, asked_of_us
+from rplctl.channel import STOP_NOW, Channel, SignalsOfChannels
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_by_thread, logging_as
@@ -27,7 +27,7 @@ from rplctl.log_file import log_by_thread, logging_as
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-LOOK_SECONDS = 0.002  # of the process for each channel: 500 looks a second are a tenth of a core
+LOOK_SECONDS = 0.002  # of the process for each channel: it looks at most 500 times a second
 
 
 class SharedSpark:
@@ -72,6 +72,7 @@ class SharedProcess:
         self._poll_s = max(POLL_SECONDS, LOOK_SECONDS * len(channels))
         self._working: set[str] = set()  # channels whose applier has not ended
         self._exit_codes: list[int] = []
+        self._signals = SignalsOfChannels("applier")
         log_by_thread("applier", {name: Channel(name, datadir).log_path("applier") for name in channels})
         for name, text in channels.items():
             with logging_as(name):
@@ -115,12 +116,12 @@ class SharedProcess:
 
     def stop(self) -> None:
         """From any thread, again without effect."""
-        asked = {name: asked_of_us(Channel(name, self._config.datadir), "applier") for name in self._appliers}
-        for name, applier in self._appliers.items():
-            if asked[name] or not any(asked.values()):
-                applier.stop.set()
-            if asked[name] == [str(os.getpid()), STOP_NOW]:
-                applier.sever()
+        for channel, words in self._signals.meant(
+            Channel(name, self._config.datadir) for name in self._appliers
+        ).items():
+            self._appliers[channel.name].stop.set()
+            if words == [str(os.getpid()), STOP_NOW]:
+                self._appliers[channel.name].sever()
 
     def _serve(self, name: str) -> None:
         with logging_as(name):

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from rplctl.channel import Channel, asked_of_us
+from rplctl.channel import Channel, SignalsOfChannels
 from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_by_thread, logging_as
@@ -29,6 +29,7 @@ class SharedReceivers:
     def __init__(self, datadir: Path, names: Sequence[str]) -> None:
         self._receivers: dict[Channel, Receiver] = {}
         self._exit_codes: list[int] = []
+        self._stops, self._flushes = SignalsOfChannels("receiver"), SignalsOfChannels("receiver", "flush")
         channels = [Channel(name, datadir) for name in names]
         log_by_thread("receiver", {channel.name: channel.log_path("receiver") for channel in channels})
         for channel in channels:
@@ -65,15 +66,12 @@ class SharedReceivers:
         return next(iter(self._exit_codes), 0)
 
     def stop(self) -> None:
-        self._tell("stop", Receiver.stop)
+        for channel in self._stops.meant(self._receivers):
+            self._receivers[channel].stop()
 
     def flush_logs(self) -> None:
-        self._tell("flush", Receiver.flush_logs)
-
-    def _tell(self, what: str, said: Callable[[Receiver], None]) -> None:
-        asked = [channel for channel in self._receivers if asked_of_us(channel, "receiver", what)]
-        for channel in asked or self._receivers:
-            said(self._receivers[channel])
+        for channel in self._flushes.meant(self._receivers):
+            self._receivers[channel].flush_logs()
 
     def _serve(self, channel: Channel) -> None:
         with logging_as(channel.name):

@@ -128,7 +128,7 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
     second = channels.pids()["a"]
     assert second and set(channels.pids().values()) == {second} and second != pid
     folders = list((channels.of["a"].datadir / "run").glob("shared-*"))
-    assert len(folders) == 1, "what the killed process left is gone"
+    assert len(folders) == 2, "the receivers' and the appliers'; what the killed process left is gone"
     os.kill(second, signal.SIGTERM)
     wait_until(lambda: not exists(second))
     assert [channels.status(name).Last_SQL_Errno for name in NAMES] == [0, 0, 0], "a stop of all"
