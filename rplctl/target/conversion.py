@@ -217,6 +217,18 @@ class Modify(ABC):
     def text_to_enum(self) -> Conversion:
         return self.only(self.value, f"{self.value} NOT IN ({self._listed(self.new.labels)})")
 
+    def enum_to_integer(self) -> Conversion:
+        pairs = " ".join(f"WHEN {self.literal(label)} THEN {i}" for i, label in enumerate(self.old.labels, 1))
+        index = f"CASE WHEN {self.value} IS NOT NULL THEN CASE {self.value} {pairs} ELSE 0 END END"
+        high = integer_range(self.new)[1]
+        return self.only(index, f"{self.value} IS NOT NULL" if len(self.old.labels) > high else "")
+
+    def integer_to_year(self) -> Conversion:
+        known = f"{self.value} BETWEEN 1901 AND 2155"
+        if self.new.length == 2:
+            return self.only(f"({self.value} % 100){self.small}", f"NOT ({self.value} BETWEEN 0 AND 99 OR {known})")
+        return self.only(f"{self.value}{self.small}", f"NOT ({self.value} = 0 OR {known})")
+
     def _listed(self, labels: Iterable[str]) -> str:
         return ", ".join(self.literal(label) for label in labels)
 
@@ -234,7 +246,7 @@ def either(*conditions: str) -> str:
 
 RULES: dict[tuple[str, str], str] = {
     **{(a, b): "number_to_integer" for a in ("integer", "bit", "year") for b in ("integer", "bit")},
-    ("bit", "integer"): "number_to_integer", ("year", "year"): "year_to_year", ("integer", "year"): "integer_to_year",
+    ("year", "year"): "year_to_year", ("integer", "year"): "integer_to_year",
     ("decimal", "decimal"): "decimal_to_decimal", ("decimal", "integer"): "decimal_to_integer",
     ("decimal", "double"): "decimal_to_float", ("decimal", "float"): "decimal_to_float",
     ("integer", "decimal"): "integer_to_decimal",

@@ -16,7 +16,7 @@ from rplctl.target.conversion import (
     integer_range,
     keeps_blanks,
 )
-from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, literal, text_literal
+from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, literal
 
 _BEYOND_BIGINT = 1 << 63
 _CANONICAL_INTEGER = "'^(0|-?[1-9][0-9]{0,29})$'"
@@ -64,13 +64,6 @@ class PostgresqlModify(Modify):
         if self.new.type == "bit" and expression == number:
             expression = _to_bits(number, self.new.length or 1, old_high >= _BEYOND_BIGINT)
         return self.only(expression, " OR ".join(limits))
-
-    def integer_to_year(self) -> Conversion:
-        number = self.number
-        if self.new.length == 2:
-            bad = f"NOT ({number} BETWEEN 0 AND 99 OR {number} BETWEEN 1901 AND 2155)"
-            return self.only(f"(({number}) % 100)::smallint", bad)
-        return self.only(f"({number})::smallint", f"NOT ({number} = 0 OR {number} BETWEEN 1901 AND 2155)")
 
     def integer_to_text(self) -> Conversion:
         digits = shown(self.old, self.value)
@@ -160,12 +153,6 @@ class PostgresqlModify(Modify):
         if self.new.charset in ASCII_CHARSETS:
             return self.only(fitted, f"{has_nul} OR {digits} ~ '^(..)*[89a-f]'")
         return self.impossible()
-
-    def enum_to_integer(self) -> Conversion:
-        pairs = " ".join(f"WHEN {text_literal(label)} THEN {i}" for i, label in enumerate(self.old.labels, 1))
-        index = f"CASE WHEN {self.value} IS NOT NULL THEN CASE {self.value} {pairs} ELSE 0 END END"
-        high = integer_range(self.new)[1]
-        return self.only(index, f"{self.value} IS NOT NULL" if len(self.old.labels) > high else "")
 
     def refit_fraction(self, value: str, old: int, new: int) -> Conversion:
         """Cut first: the cast would round."""

@@ -19,7 +19,7 @@ from rplctl.target.conversion import (
     integer_range,
     keeps_blanks,
 )
-from rplctl.target.sqlite.ddl_type import literal, text_literal
+from rplctl.target.sqlite.ddl_type import literal
 
 _EXACT_DIGITS = 15  # and their power of ten are both exact doubles: one division rounds as the server does
 
@@ -60,20 +60,13 @@ class SqliteModify(Modify):
             limits.append(f"(typeof({self.value}) = 'text' OR {self.value} > {min(high, 2**63 - 1)})")
         return self.only(self.value, " OR ".join(limits))
 
-    def integer_to_year(self) -> Conversion:
-        if self.new.length == 2:
-            bad = f"NOT ({self.value} BETWEEN 0 AND 99 OR {self.value} BETWEEN 1901 AND 2155)"
-            return self.only(f"({self.value} % 100)", bad)
-        return self.only(self.value, f"NOT ({self.value} = 0 OR {self.value} BETWEEN 1901 AND 2155)")
-
     def integer_to_text(self) -> Conversion:
         digits = f"CAST({self.value} AS TEXT)"
         width = self.old.length or 0
         if self.old.type == "year":
             return Conversion(f"printf('%0{width or 4}d', {self.value})")
         if self.old.zerofill and width:
-            zeros = text_literal("0" * width)
-            padded = f"substr({zeros} || {digits}, -{width})"
+            padded = f"substr('{'0' * width}' || {digits}, -{width})"
             digits = f"CASE WHEN length({digits}) >= {width} THEN {digits} ELSE {padded} END"
         return self.fit_text(digits)
 
@@ -170,12 +163,6 @@ class SqliteModify(Modify):
         if self.new.charset in ASCII_CHARSETS:
             return self.only(fitted.expression, f"length({text}) <> length({self.value})")
         return self.impossible()
-
-    def enum_to_integer(self) -> Conversion:
-        pairs = " ".join(f"WHEN {text_literal(label)} THEN {i}" for i, label in enumerate(self.old.labels, 1))
-        index = f"CASE WHEN {self.value} IS NULL THEN NULL ELSE CASE {self.value} {pairs} ELSE 0 END END"
-        high = integer_range(self.new)[1]
-        return self.only(index, f"{self.value} IS NOT NULL") if len(self.old.labels) > high else Conversion(index)
 
     def refit_fraction(self, text: str, old: int, new: int) -> Conversion:
         if new >= old:
