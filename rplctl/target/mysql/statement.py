@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
-from rplctl.event.format_description import FormatDescription
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.mask import masked
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
@@ -212,12 +211,6 @@ def judge(query: Query, error: TargetError | None) -> None:
 def _bare(sql: bytes) -> bytes:
     match = _COMMENTS.match(sql)
     return sql[match.end() :] if match else sql
-
-
-def stripped(event: bytes, description: FormatDescription) -> bytes:
-    """An event as the BINLOG statement takes it: without its checksum."""
-    length = len(event) - description.checksum_length
-    return event[:9] + length.to_bytes(4, "little") + event[13:length]
 
 
 def with_near_collation(statement: str, failure: str) -> str:

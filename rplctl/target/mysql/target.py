@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
+from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
 from rplctl.event.query import Query
 from rplctl.schema.context import DdlContext
@@ -385,9 +386,10 @@ class MysqlTarget:
         self._rows_session()
         with mapped_errors():
             self._describe(description)
-            last = bytearray(mysql_statement.stripped(rows, description))
+            last = bytearray(without_checksum(rows, description.checksum_length))
             last[_ROWS_FLAGS] |= _STMT_END
-            self._send(b"BINLOG '%s'" % base64.b64encode(mysql_statement.stripped(table_map, description) + last))
+            first = without_checksum(table_map, description.checksum_length)
+            self._send(b"BINLOG '%s'" % base64.b64encode(first + last))
 
     # statements
 
