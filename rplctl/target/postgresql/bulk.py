@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from rplctl.schema.model import TableModel
-from rplctl.target.base import BulkRows, ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
+from rplctl.target.base import ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
@@ -33,22 +33,22 @@ class RowWriter:
         """A transaction begins, or its tables change: staged tables went with the last one, or have other types."""
         self._stages.clear()
 
-    def refuse_present(self, model: TableModel, keys: Sequence[Row]) -> None:
+    def refuse_present(self, model: TableModel, keys: Sequence[Row] | EncodedRows) -> None:
         if not keys:
             return
-        if not self._is_staged(keys):
+        if isinstance(keys, EncodedRows) or self._is_staged(keys):
+            found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), keys)))
+        else:
             found = sum(
                 self._count(f"SELECT count(*) FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
                 for where, values in self._key_groups(model, keys)
             )
-        else:
-            found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), keys)))
         _expect(f"{model.qualified_name}: keys that must be absent", found, 0)
 
-    def delete(self, model: TableModel, keys: Sequence[Row]) -> None:
+    def delete(self, model: TableModel, keys: Sequence[Row] | EncodedRows) -> None:
         if not keys:
             return
-        if self._is_staged(keys):
+        if isinstance(keys, EncodedRows) or self._is_staged(keys):
             found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), keys)))
         else:
             found = sum(
@@ -85,15 +85,6 @@ class RowWriter:
         with self._driver().cursor() as cursor:  # in their order: a key is left before it is taken
             cursor.executemany(sql.encode(), values)
             _expect(what, cursor.rowcount, len(update.rows))
-
-    def remove_encoded(self, model: TableModel, bulk: BulkRows) -> None:
-        """Keys that must be absent are; those to delete go."""
-        if bulk.absent:
-            found = self._count(rows_sql.count_staged(model, self._staged(model, key_of(model), bulk.absent)))
-            _expect(f"{model.qualified_name}: keys that must be absent", found, 0)
-        if bulk.deletes:
-            found = self.run(rows_sql.delete_staged(model, self._staged(model, key_of(model), bulk.deletes)))
-            _expect(f"delete from {model.qualified_name}", found, len(bulk.deletes))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
         """Rows of a table without a key, and how many of each. One pass over the table for all that have NULLs in the

@@ -251,10 +251,9 @@ class PostgresqlTarget:
                     with bag_of(chunk, model, psycopg.Error, target_error):
                         self._remove_copies(model, chunk.bulk.deletes, models)
                     continue
-                if chunk.bulk is not None:
-                    self._rows.remove_encoded(model, chunk.bulk)
-                self._rows.refuse_present(model, chunk.absent)
-                self._rows.delete(model, chunk.deletes)
+                rows = chunk.bulk or chunk
+                self._rows.refuse_present(model, rows.absent)
+                self._rows.delete(model, rows.deletes)
             for chunk, model in work:
                 if chunk.bulk is not None:
                     may_delete = not self._acts(model, models)
