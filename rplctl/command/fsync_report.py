@@ -238,14 +238,12 @@ class _Run:
         """The repository's table into another engine, while it is empty; `remove` moves it back."""
         from sqlalchemy import text
 
-        from rplctl.repository.layout import engine_of
-
         if not getattr(self.target.engine.dialect, "is_mariadb", False):
             raise RplError(f"not counted: {engine} is an engine of MariaDB")
         with self.target.engine.begin() as connection:
             if connection.execute(text(f"SELECT COUNT(*) FROM {_POSITIONS}")).scalar():
                 raise RplError(f"not counted: {_POSITIONS} is in use and stays in its engine")
-            self.engine_before = engine_of(connection, "slave_relay_log_info")
+            self.engine_before = dialect_of(self.target.kind).engine_of(connection, "slave_relay_log_info")
             connection.execute(text(f"ALTER TABLE {_POSITIONS} ENGINE={engine}"))
 
     def _info(self) -> RelayLogInfo:

@@ -19,7 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, MetaData, Table, inspect, select, text
 
-from rplctl.repository.next_event import drop_next_event_view
+from rplctl.repository.next_event import drop_next_event_view, own_name
 from rplctl.target.registry import dialect_of
 
 NAMES = ("slave_master_info", "slave_relay_log_info")
@@ -64,7 +64,7 @@ def layout_of(connection: Connection, name: str) -> str | None:
 
 def read_rows(connection: Connection, name: str) -> list[Row]:
     """Every row, names in lower case."""
-    found = connection.execute(text(f"SELECT * FROM {_own_name(connection, name)}"))
+    found = connection.execute(text(f"SELECT * FROM {own_name(connection, name)}"))
     return [{key.lower(): value for key, value in row.items()} for row in found.mappings()]
 
 
@@ -76,7 +76,7 @@ def create(connection: Connection, name: str, columns: Columns, rep_engine: str)
     table = Table(name, MetaData(schema=dialect.own_schema), *columns, **options)
     table.create(connection)
     readable = [column.name for column in table.columns if column.name not in ("user_password", "password")]
-    dialect.let_everyone_read(connection, _own_name(connection, name), readable)
+    dialect.let_everyone_read(connection, own_name(connection, name), readable)
     return table
 
 
@@ -94,10 +94,10 @@ def take_to(
     columns = columns_of(connection.dialect.name, rep_engine)[name]
     rows = [convert(row) for row in read_rows(connection, name)]
     if not dialect.ddl_commits:
-        connection.execute(text(f"DROP TABLE {_own_name(connection, name)}"))
+        connection.execute(text(f"DROP TABLE {own_name(connection, name)}"))
         _insert(connection, create(connection, name, columns, rep_engine), rows)
         return
-    new, old, now = (_own_name(connection, name + suffix) for suffix in (_NEW, _OLD, ""))
+    new, old, now = (own_name(connection, name + suffix) for suffix in (_NEW, _OLD, ""))
     _insert(connection, create(connection, name + _NEW, columns, rep_engine), rows)
     connection.execute(text("COMMIT"))
     connection.execute(text(f"RENAME TABLE {now} TO {old}, {new} TO {now}"))
@@ -108,12 +108,7 @@ def sweep(connection: Connection, name: str) -> None:
     """What a rebuild that was killed left behind: neither table was ever the only one."""
     if dialect_of(connection.dialect.name).ddl_commits:
         for suffix in (_NEW, _OLD):
-            connection.execute(text(f"DROP TABLE IF EXISTS {_own_name(connection, name + suffix)}"))
-
-
-def engine_of(connection: Connection, name: str) -> str:
-    """What `rep_engine` would have to be to get this table's engine; '' for the default."""
-    return dialect_of(connection.dialect.name).engine_of(connection, name)
+            connection.execute(text(f"DROP TABLE IF EXISTS {own_name(connection, name + suffix)}"))
 
 
 def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
@@ -121,7 +116,3 @@ def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
         connection.execute(table.insert().values({column: row[column.name.lower()] for column in table.columns}))
     count = connection.execute(select(sa.func.count()).select_from(table)).scalar_one()
     assert count == len(rows), f"{count} of {len(rows)} rows arrived in {table.name}"
-
-
-def _own_name(connection: Connection, name: str) -> str:
-    return dialect_of(connection.dialect.name).own_name(name)

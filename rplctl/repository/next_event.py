@@ -51,7 +51,7 @@ def create_next_event_view(connection: Connection) -> None:
 
 
 def drop_next_event_view(connection: Connection) -> None:
-    connection.execute(text(f"DROP VIEW IF EXISTS {_own_name(connection, VIEW)}"))
+    connection.execute(text(f"DROP VIEW IF EXISTS {own_name(connection, VIEW)}"))
 
 
 def _create(connection: Connection, tables: list[str]) -> None:
@@ -60,14 +60,14 @@ def _create(connection: Connection, tables: list[str]) -> None:
         names = [_column(connection, table, name) for name in COLUMNS]
         chosen = ", ".join(f"{_as_text(connection, name, number)} AS {COLUMNS[number]}"
                            for number, name in enumerate(names))  # fmt: skip
-        part = f"SELECT {chosen}, '{table}' AS {KEPT_IN} FROM {_own_name(connection, table)}"
+        part = f"SELECT {chosen}, '{table}' AS {KEPT_IN} FROM {own_name(connection, table)}"
         if parts:
             first = _as_text(connection, _column(connection, _MARKER, COLUMNS[0]), 0)
-            known = f"SELECT {first} FROM {_own_name(connection, _MARKER)}"
+            known = f"SELECT {first} FROM {own_name(connection, _MARKER)}"
             part += f" WHERE {_as_text(connection, names[0], 0)} NOT IN ({known})"
         parts.append(part)
     dialect = dialect_of(connection.dialect.name)
-    view = _own_name(connection, VIEW)
+    view = own_name(connection, VIEW)
     connection.execute(text(f"CREATE {dialect.view_security}VIEW {view} AS {' UNION ALL '.join(parts)}"))
     dialect.let_everyone_read(connection, view)
 
@@ -86,5 +86,6 @@ def _as_text(connection: Connection, column: str, number: int) -> str:
     return column if is_number else dialect_of(connection.dialect.name).bytewise(column)
 
 
-def _own_name(connection: Connection, name: str) -> str:
+def own_name(connection: Connection, name: str) -> str:
+    """A table of rplctl's own, as SQL has it there."""
     return dialect_of(connection.dialect.name).own_name(name)

@@ -109,7 +109,7 @@ class Dialect(ABC):
 
     def quoted(self, name: str) -> str:
         """A column of `rplctl_…` tables, whose names are as declared."""
-        return name
+        return f'"{name}"'
 
     def place_of(self, database: str, table: str) -> tuple[str | None, str]:
         """(schema, name) of a table of the source."""

@@ -25,8 +25,8 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
-from rplctl.repository.layout import COMMENTS, NAMES, engine_of
-from rplctl.target import open_target
+from rplctl.repository.layout import COMMENTS, NAMES
+from rplctl.target import dialect_of, open_target
 from tests.migrations.revisions import columns_of
 from tests.repository.conftest import MASTER, Target, config_of
 
@@ -278,7 +278,8 @@ def test_03_the_default_engine_is_the_transactional_one(target: Target, channel:
     assert open_relay_log_info(config_of(channel.datadir, "TABLE"), channel, target.engine).is_transactional()
     with target.engine().connect() as connection:
         expected = "InnoDB" if target.kind in ("mariadb", "mysql") else ""
-        assert [engine_of(connection, name) for name in NAMES] == [expected, expected]
+        dialect = dialect_of(connection.dialect.name)
+        assert [dialect.engine_of(connection, name) for name in NAMES] == [expected, expected]
 
 
 @pytest.mark.parametrize("target", [pytest.param("mariadb", marks=pytest.mark.mariadb)], indirect=True)

@@ -22,9 +22,8 @@ from rplctl.errors import ConfigError
 from rplctl.info import RelayLogInfo
 from rplctl.repository import open_relay_log_info, open_repository
 from rplctl.repository.base import InfoRepository, RepositoryKind
-from rplctl.repository.layout import engine_of
 from rplctl.repository.record import RELAY_LOG_INFO
-from rplctl.target import mapped_errors
+from rplctl.target import dialect_of, mapped_errors
 
 CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each statement is durable and whole
 
@@ -49,7 +48,8 @@ def chosen_participant(
     if repository.is_transactional():
         return None
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
-        is_safe = engine_of(connection, RELAY_LOG_INFO.table).lower() in CRASH_SAFE_ENGINES
+        engine_name = dialect_of(engine.dialect.name).engine_of(connection, RELAY_LOG_INFO.table)
+    is_safe = engine_name.lower() in CRASH_SAFE_ENGINES
     if not is_safe:
         return None
     return in_log or RowPosition(repository, engine, prefix)  # a row cannot wait for the log's decision

@@ -72,6 +72,9 @@ class MysqlDialect(Dialect):
             choice_of=lambda words: mysql.ENUM(*words),
         )
 
+    def quoted(self, name: str) -> str:
+        return name
+
     def table_options(self, rep_engine: str) -> dict[str, Any]:
         engine = rep_engine or "InnoDB"
         options = {"engine": engine, "default_charset": "utf8mb4"}

@@ -65,9 +65,6 @@ class PostgresqlDialect(Dialect):
     def stored_name(self, name: str) -> str:
         return name.lower()
 
-    def quoted(self, name: str) -> str:
-        return f'"{name}"'
-
     def table_options(self, rep_engine: str) -> dict[str, Any]:
         return {"prefixes": [_UNLOGGED]} if rep_engine.upper() == _UNLOGGED else {}
 

@@ -37,9 +37,6 @@ class SqliteDialect(Dialect):
     def own_types(self, rep_engine: str = "") -> OwnTypes:
         return OwnTypes(no_case="NOCASE")
 
-    def quoted(self, name: str) -> str:
-        return f'"{name}"'
-
     def place_of(self, database: str, table: str) -> tuple[str | None, str]:
         return None, physical_name(database, table)
 
