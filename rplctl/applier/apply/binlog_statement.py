@@ -14,16 +14,11 @@ from rplctl.applier.decode.row_stream import EventRun
 from rplctl.applier.decode.table_shape import formats_of
 from rplctl.event.images import NOT_IN_IMAGE, Images, walk_images
 from rplctl.event.rows import INSERT
-from rplctl.event.table_map import ColumnType, TableMap
+from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait
 from rplctl.schema.model import TableModel
 from rplctl.target.base import key_of
 
-_NOT_HASHED = frozenset(
-    {
-        *(ColumnType.TINY_BLOB, ColumnType.MEDIUM_BLOB, ColumnType.LONG_BLOB, ColumnType.BLOB),
-        *(ColumnType.JSON, ColumnType.GEOMETRY, ColumnType.VECTOR),
-    }
-)
+_NOT_HASHED = of_trait(COUNTED)
 
 
 def told_apart(piece: EventRun, table_map: TableMap, model: TableModel) -> Iterator[bytes]:
