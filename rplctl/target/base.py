@@ -49,6 +49,12 @@ class CountMismatch(Exception):
     """A bulk statement touched another number of rows than the source's changes say. Never leaves the applier."""
 
 
+def expect_rows(what: str, found: int, expected: int) -> None:
+    """Raises CountMismatch."""
+    if found != expected:
+        raise CountMismatch(f"{what}: {found} rows, expected {expected}")
+
+
 class BagMismatch(CountMismatch):
     """The same, of a table without a key whose changes came by their numbers: in their order they may fit."""
 

@@ -27,7 +27,7 @@ from pymysql import err
 
 from rplctl import mysql_errors as er
 from rplctl.schema.model import Column, TableModel
-from rplctl.target.base import COPIES, CountMismatch, EncodedRows, TableChunk, has_one_unique_key, key_of
+from rplctl.target.base import COPIES, CountMismatch, EncodedRows, TableChunk, expect_rows, has_one_unique_key, key_of
 from rplctl.target.mysql.bag import COPIES_COLUMN, STAGE, BagRemover
 from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
 from rplctl.target.mysql.connection import LoadingConnection
@@ -65,7 +65,7 @@ class BulkLoader:
         for keys, expected in ((chunk.bulk.absent, 0), (chunk.bulk.deletes, chunk.bulk.deletes.count)):
             if keys.count:
                 with self._staged(keys, model):
-                    self._expect("delete from", model, self._delete_staged(model), expected)
+                    expect_rows(f"delete from {model.qualified_name}", self._delete_staged(model), expected)
 
     def update(self, chunk: TableChunk, model: TableModel, *, is_parent: bool) -> None:
         """Bring rows that exist to their new values. `is_parent`: a foreign key points at the table; REPLACE would
@@ -78,7 +78,7 @@ class BulkLoader:
         if has_one_unique_key(model) and _are_whole(rows, model):
             if rows.framed and rows.count > 1:
                 replaced = self._insert_framed(table_name(model), rows, model, _values_of(rows, model)).replaced
-                return self._expect("update of", model, replaced, rows.count)
+                return expect_rows(f"update of {model.qualified_name}", replaced, rows.count)
             if not rows.framed and not is_parent:
                 self._send(b"SAVEPOINT rplctl_bulk")
                 if self._into(table_name(model), rows, model, b" REPLACE").replaced == rows.count:
@@ -154,19 +154,15 @@ class BulkLoader:
         self._send(b"SAVEPOINT rplctl_bulk")
         try:
             found = self._send(statement % (_STAGE, table, _same_key(model), b", ".join(sets)))[0]
-            self._expect("update of", model, found, rows.count)
+            expect_rows(f"update of {model.qualified_name}", found, rows.count)
         except err.IntegrityError as error:
             if error.args[0] != er.DUP_ENTRY or not _are_whole(rows, model):
                 raise
             self._send(b"ROLLBACK TO SAVEPOINT rplctl_bulk")
-            self._expect("delete from", model, self._delete_staged(model), rows.count)
+            expect_rows(f"delete from {model.qualified_name}", self._delete_staged(model), rows.count)
             columns = b", ".join(quote(model.columns[c].name) for c in rows.columns if c not in _generated(model))
             copy = b"INSERT INTO %s (%s) SELECT %s FROM %s" % (table, columns, columns, _STAGE)
-            self._expect("insert into", model, self._send(copy)[0], rows.count)
-
-    def _expect(self, what: str, model: TableModel, found: int, expected: int) -> None:
-        if found != expected:
-            raise CountMismatch(f"{what} {model.qualified_name}: {found} rows, expected {expected}")
+            expect_rows(f"insert into {model.qualified_name}", self._send(copy)[0], rows.count)
 
 
 def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:

@@ -18,7 +18,7 @@ from rplctl.event.cells import LARGE_CELL
 from rplctl.event.fields import EncodedText, Fields
 from rplctl.event.jit import byte_view
 from rplctl.schema.model import TableModel
-from rplctl.target.base import ChangeKind, CountMismatch, Row, RowChange, RowSet, Value, key_of
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Value, expect_rows, key_of
 from rplctl.target.mysql.bulk import load_local
 from rplctl.target.mysql.bulk_execute import Loaded
 from rplctl.target.mysql.connection import LoadingConnection
@@ -64,8 +64,7 @@ class SingleChanges:
 
     def _expect_each(self, model: TableModel, changes: Iterable[RowChange]) -> None:
         for change in changes:
-            if (found := self.apply(change, model, may_load=True)) != 1:
-                raise CountMismatch(f"a change of {model.qualified_name}: {found} rows, expected 1")
+            expect_rows(f"a change of {model.qualified_name}", self.apply(change, model, may_load=True), 1)
 
     def _inserted(self, rows: RowSet, model: TableModel) -> bool:
         """False, and nothing done, where the server has something to say: LOCAL makes it skip rows and bend values,

@@ -36,6 +36,7 @@ from rplctl.target.base import (
     Value,
     bag_of,
     chunk_model,
+    expect_rows,
     inserts_together,
     key_of,
     sever,
@@ -265,13 +266,11 @@ class MysqlTarget:
 
     def _delete(self, model: TableModel, keys: Sequence[Row], expected: int) -> None:
         found = sum(sum(self._send(sql)) for sql, _ in rows_sql.delete_statements(model, keys))
-        if found != expected:
-            raise CountMismatch(f"delete from {model.qualified_name}: {found} rows, expected {expected}")
+        expect_rows(f"delete from {model.qualified_name}", found, expected)
 
     def _insert(self, model: TableModel, rows: RowSet) -> None:
         for sql, count in rows_sql.insert_statements(model, rows):
-            if (found := sum(self._send(sql))) != count:
-                raise CountMismatch(f"insert into {model.qualified_name}: {found} rows, expected {count}")
+            expect_rows(f"insert into {model.qualified_name}", sum(self._send(sql)), count)
 
     def _update(self, model: TableModel, update: RowSet) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from rplctl.schema.model import TableModel
-from rplctl.target.base import ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, key_of
+from rplctl.target.base import ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, expect_rows, key_of
 from rplctl.target.postgresql import rows as rows_sql
 from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
@@ -43,7 +43,7 @@ class RowWriter:
                 self._count(f"SELECT count(*) FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
                 for where, values in self._key_groups(model, keys)
             )
-        _expect(f"{model.qualified_name}: keys that must be absent", found, 0)
+        expect_rows(f"{model.qualified_name}: keys that must be absent", found, 0)
 
     def delete(self, model: TableModel, keys: Sequence[Row] | EncodedRows) -> None:
         if not keys:
@@ -55,7 +55,7 @@ class RowWriter:
                 self.run(f"DELETE FROM {rows_sql.escaped(table(model))} WHERE {where}", values)
                 for where, values in self._key_groups(model, keys)
             )
-        _expect(f"delete from {model.qualified_name}", found, len(keys))
+        expect_rows(f"delete from {model.qualified_name}", found, len(keys))
 
     def insert(self, model: TableModel, rows: RowSet) -> None:
         found = 0
@@ -70,21 +70,21 @@ class RowWriter:
                 piece = rows.rows[at : at + size]
                 sql = rows_sql.insert_rows(model, rows.columns, len(piece))
                 found += self.run(sql, self._parameters(model, rows.columns, piece))
-        _expect(f"insert into {model.qualified_name}", found, len(rows.rows))
+        expect_rows(f"insert into {model.qualified_name}", found, len(rows.rows))
 
     def update_by_key(self, model: TableModel, update: RowSet) -> None:
         key, width = key_of(model), len(update.columns)
         what = f"update of {model.qualified_name}"
         if self._is_staged(update.rows) and not set(update.columns) & set(key):
             staged = self._staged(model, update.columns + key, update.rows)
-            return _expect(what, self.run(rows_sql.update_staged(model, update.columns, staged)), len(update.rows))
+            return expect_rows(what, self.run(rows_sql.update_staged(model, update.columns, staged)), len(update.rows))
         sql = rows_sql.update_row(model, update.columns, rows_sql.by_key(model, width))
         values = [self._parameters(model, update.columns + key, [row]) for row in update.rows]
         if any(has_large(row.values()) for row in values):
-            return _expect(what, sum(self.run(sql, row) for row in values), len(update.rows))
+            return expect_rows(what, sum(self.run(sql, row) for row in values), len(update.rows))
         with self._driver().cursor() as cursor:  # in their order: a key is left before it is taken
             cursor.executemany(sql.encode(), values)
-            _expect(what, cursor.rowcount, len(update.rows))
+            expect_rows(what, cursor.rowcount, len(update.rows))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
         """Rows of a table without a key, and how many of each. One pass over the table for all that have NULLs in the
@@ -98,7 +98,7 @@ class RowWriter:
             raise CountMismatch(f"{len(patterns)} ways to have NULLs")
         expected = self._count(f"SELECT sum(c{width}) FROM {staged}")
         found = sum(self.run(rows_sql.delete_copies(model, nulls, staged)) for nulls in patterns)
-        _expect(f"delete from {model.qualified_name}", found, expected)
+        expect_rows(f"delete from {model.qualified_name}", found, expected)
 
     def update_encoded(self, model: TableModel, rows: EncodedRows, *, may_delete: bool) -> None:
         """`may_delete`: rows that trade values of another unique key may be deleted and inserted."""
@@ -112,22 +112,22 @@ class RowWriter:
                 found = self.run(rows_sql.update_staged(model, rows.columns[:width], staged))
             else:  # nothing but the key: the rows are there, that is all
                 found = self._count(rows_sql.count_staged(model, staged))
-            _expect(f"update of {model.qualified_name}", found, len(rows))
+            expect_rows(f"update of {model.qualified_name}", found, len(rows))
         except psycopg.errors.UniqueViolation:
             if not may_delete:
                 raise
             self.run("ROLLBACK TO SAVEPOINT rplctl_update")
-            _expect(
+            expect_rows(
                 f"delete from {model.qualified_name}", self.run(rows_sql.delete_staged(model, staged, width)), len(rows)
             )
             inserted = self.run(rows_sql.insert_staged(model, rows.columns, staged))
-            _expect(f"insert into {model.qualified_name}", inserted, len(rows))
+            expect_rows(f"insert into {model.qualified_name}", inserted, len(rows))
         self.run("RELEASE SAVEPOINT rplctl_update")
 
     def insert_encoded(self, model: TableModel, rows: EncodedRows) -> None:
         if rows:
             found = self._copy(table(model), rows_sql.select_list(model, rows.columns), [rows.view])
-            _expect(f"insert into {model.qualified_name}", found, len(rows))
+            expect_rows(f"insert into {model.qualified_name}", found, len(rows))
 
     def run_change(self, change: RowChange, model: TableModel) -> int:
         if change.kind is ChangeKind.INSERT:
@@ -205,8 +205,3 @@ class RowWriter:
 
 def _is_many(rows: Sequence[Row]) -> bool:
     return len(rows) > rows_sql.ROWS_BY_PARAMETER
-
-
-def _expect(what: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise CountMismatch(f"{what}: {found} rows, expected {expected}")

@@ -35,6 +35,7 @@ from rplctl.target.base import (
     Value,
     bag_of,
     check_columns,
+    expect_rows,
     has_one_unique_key,
     inserts_together,
     key_of,
@@ -229,8 +230,8 @@ class SqliteTarget:
         self._expect(self._insert(model, rows.columns), rows.rows, len(rows.rows), bound)
 
     def _expect(self, sql: str, rows: Sequence[Row], count: int, bound: BoundColumns | None = None) -> None:
-        if rows and (found := execute_rows(self._driver, sql, rows, bound)) != count:
-            raise CountMismatch(f"{sql}: {found} rows, expected {count}")
+        if rows:
+            expect_rows(sql, execute_rows(self._driver, sql, rows, bound), count)
 
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
         """UPDATE by key; where rows trade values of another unique key, remove them all first, then put them back."""
