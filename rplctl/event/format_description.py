@@ -16,19 +16,29 @@ the file.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rplctl.errors import BinlogFormatError
-from rplctl.event.checksum_trailer import append_checksum
+from rplctl.event.checksum_trailer import append_checksum, has_valid_checksum
 from rplctl.event.cursor import EventCursor, open_event
-from rplctl.event.header import CHECKSUM_LENGTH, FLAG_RELAY_LOG, HEADER_LENGTH, EventHeader, build_header, format_error
+from rplctl.event.header import (
+    CHECKSUM_LENGTH,
+    FLAG_BINLOG_IN_USE,
+    FLAG_RELAY_LOG,
+    HEADER_LENGTH,
+    EventHeader,
+    build_header,
+    format_error,
+    parse_header,
+)
 from rplctl.event.types import EventType
 
 CHECKSUM_OFF: Final = 0
 CHECKSUM_CRC32: Final = 1
 _VERSION_LENGTH = 50
 _FIXED_LENGTH = 57
+_CREATED = HEADER_LENGTH + 52
 _FIRST_CHECKSUM_VERSION = (5, 6, 1)
 _FIRST_CHECKSUM_MARIADB = (5, 3, 0)
 _FIRST_MARIADB_TYPE = 160
@@ -109,6 +119,21 @@ def encrypted_error(event: bytes) -> BinlogFormatError:
     )
     error.hint = "read it from the server instead: change-master --master-host"
     return error
+
+
+def resent(event: bytes, *, in_place: bool = False, flags: int = 0) -> bytes:
+    """A log's FORMAT_DESCRIPTION as a dump thread sends it: not in use, with `flags` besides, its checksum made anew.
+
+    Unless it stands `in_place`, end_log_pos and `created` are 0: it neither moves the position nor ends an open
+    transaction.
+    """
+    header = parse_header(event)
+    end_log_pos = header.end_log_pos if in_place else 0
+    header = replace(header, end_log_pos=end_log_pos, flags=(header.flags | flags) & ~FLAG_BINLOG_IN_USE)
+    changed = bytearray(build_header(header) + event[HEADER_LENGTH:])
+    if not in_place:
+        changed[_CREATED : _CREATED + 4] = bytes(4)
+    return append_checksum(bytes(changed[:-CHECKSUM_LENGTH])) if has_valid_checksum(event) else bytes(changed)
 
 
 def build_format_description(

@@ -20,13 +20,13 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, SourceError
-from rplctl.event.format_description import parse_format_description
+from rplctl.event.events import build_rotate
+from rplctl.event.format_description import parse_format_description, resent
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, HEADER_LENGTH, parse_header
 from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.plain_file import UnfitFile, open_plain, read_plain
 from rplctl.position import FIRST_EVENT_POSITION, is_log_name, log_number
-from rplctl.source.artificial import artificial_rotate, sent_format_description
 from rplctl.source.base import Bytes, DumpStart, EventBatch, SourceIdentity, fatal_reading_binlog
 from rplctl.source.gtid_filter import GtidFilter, gtid_filter, has_all_before
 from rplctl.source.own_log import ReadableEnd, is_own_log
@@ -195,7 +195,9 @@ class FolderStream:
         at_start = position == FIRST_EVENT_POSITION
         if not at_start:
             _check_boundary(self._log, position)
-        self._pending = [artificial_rotate(name, position, head), sent_format_description(head, at_start=at_start)]
+        algorithm = parse_format_description(head).checksum_algorithm
+        rotate = build_rotate(parse_header(head).server_id, name, position, algorithm)
+        self._pending = [rotate, resent(head, in_place=at_start)]
         if at_start:
             self._log.offset += len(head)
 

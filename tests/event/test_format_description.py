@@ -8,8 +8,8 @@ import pytest
 
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum_trailer import append_checksum, event_crc, has_valid_checksum
-from rplctl.event.format_description import build_format_description, parse_format_description
-from rplctl.event.header import BINLOG_MAGIC, FLAG_RELAY_LOG, parse_header
+from rplctl.event.format_description import build_format_description, parse_format_description, resent
+from rplctl.event.header import BINLOG_MAGIC, FLAG_BINLOG_IN_USE, FLAG_RELAY_LOG, parse_header
 from rplctl.event.types import EventType
 from tests.event.logs import event, events, log
 
@@ -123,3 +123,14 @@ def test_a_checksum_is_appended_only_where_the_length_counts_it() -> None:
     assert event_crc(stop[:-4]).to_bytes(4, "little") == stop[-4:]
     with pytest.raises(BinlogFormatError, match="does not count the checksum"):
         append_checksum(event(EventType.STOP, checksum=False))
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_description_is_sent_closed_and_checksummed(in_place: bool) -> None:
+    in_use = bytearray(MYSQL)
+    in_use[17] |= FLAG_BINLOG_IN_USE
+    sent = resent(bytes(in_use), in_place=in_place)
+    header = parse_header(sent)
+    assert has_valid_checksum(sent) and not header.flags & FLAG_BINLOG_IN_USE
+    assert bool(header.end_log_pos) is in_place
+    assert in_place or parse_format_description(sent).created == 0

@@ -17,18 +17,18 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError
+from rplctl.event.events import build_rotate
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.receiver.pull import Pull
 from rplctl.receiver.reporter import Reporter
 from rplctl.repository import open_master_info
 from rplctl.source import DumpStart, EventBatch, ReplicaIdentity, SourceIdentity
-from rplctl.source.artificial import artificial_rotate
 from rplctl.source.connection import connect
 from rplctl.status import read_status
 from tests.receiver.running import RunningReceiver, _no_engine
 from tests.receiver.test_pull import NOTHING_YET
-from tests.source.binlogs import FIRST_EVENT, description, event, mariadb_gtid, statements
+from tests.source.binlogs import FIRST_EVENT, SERVER_ID, description, event, mariadb_gtid, statements
 from tests.source.fake_server import FakeServer, frame
 
 REPLICA = ReplicaIdentity(77, "00000000-0000-0000-0000-000000000077")
@@ -64,7 +64,7 @@ def test_each_byte_of_the_greeting_may_be_anything() -> None:
 def first_events() -> list[bytes]:
     made = description()
     return [
-        artificial_rotate("bin.000001", 4, made),
+        build_rotate(SERVER_ID, "bin.000001", 4),
         made,
         *statements(1, start=FIRST_EVENT),
         mariadb_gtid(3, 5, 0),
@@ -138,7 +138,7 @@ def test_a_server_version_of_foreign_bytes_is_borne_or_refused_in_words(tmp_path
     made = description(version="8.0.40")
     made = made[:21] + version.ljust(50, b"\0") + made[71:-4]
     made += zlib.crc32(made).to_bytes(4, "little")
-    dump = frame([artificial_rotate("bin.000001", 4, description()), made, *statements(1, start=FIRST_EVENT)])
+    dump = frame([build_rotate(SERVER_ID, "bin.000001", 4), made, *statements(1, start=FIRST_EVENT)])
     with (
         Foreign(dump) as server,
         RunningReceiver(tmp_path, host="127.0.0.1", port=server.port, retry_count=1) as receiver,
@@ -155,7 +155,7 @@ def test_an_error_that_nobody_foresaw_tells_where_and_what_to_do(
         raise ZeroDivisionError("nobody\x1b[31m\nforesaw this")
 
     monkeypatch.setattr(Pull, "_verify", fails)
-    dump = frame([artificial_rotate("bin.000001", 4, description()), description()])
+    dump = frame([build_rotate(SERVER_ID, "bin.000001", 4), description()])
     with (
         FakeServer(dump) as server,
         RunningReceiver(tmp_path, host="127.0.0.1", port=server.port) as running,

@@ -10,6 +10,9 @@ import pytest
 
 from rplctl.errors import RelayLogError, SourceError
 from rplctl.event.checksum import verify_events
+from rplctl.event.checksum_trailer import has_valid_checksum
+from rplctl.event.events import parse_rotate
+from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import BINLOG_MAGIC, ENCRYPTED_MAGIC, FLAG_BINLOG_IN_USE, parse_header
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
@@ -53,6 +56,19 @@ def test_each_log_begins_with_an_artificial_rotate_and_its_description(tmp_path:
     assert events[2 : 2 + len(first)] == first
     assert types(events)[2 + len(first) : 4 + len(first)] == [EventType.ROTATE, EventType.FORMAT_DESCRIPTION]
     assert events[4 + len(first) :] == second
+
+
+@pytest.mark.parametrize("crc", [True, False])
+def test_a_rotate_names_its_log_and_is_checksummed_as_that_is(tmp_path: Path, crc: bool) -> None:
+    head = description(crc=crc)
+    (tmp_path / "bin.000007").write_bytes(BINLOG_MAGIC + head)
+    stream = FolderStream(tmp_path, tmp_path, start())
+    batch = stream.read_batch(0)
+    stream.close()
+    assert batch is not None
+    rotate = parse_rotate(batch.event(0), parse_format_description(head))
+    assert (rotate.log_name, rotate.log_pos) == ("bin.000007", 4)
+    assert parse_header(batch.event(0)).is_artificial and has_valid_checksum(batch.event(0)) is crc
 
 
 def test_a_start_inside_a_log_gets_a_description_that_moves_nothing(tmp_path: Path) -> None:
