@@ -81,6 +81,8 @@ class ThreadStatus:
     transactions: int = 0
     row_changes: int = 0
     batches: int = 0
+    spark_jobs: int = 0
+    small_jobs: int = 0  # decoded in the applier's own process, sooner than a job of Spark begins
     retried_transactions: int = 0
     passed_over_errors: int = 0
     until_condition: str = "None"

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from rplctl.applier.apply.clone_load import CloneLoader
 
 POLL_SECONDS = 0.02
+BUSY_SECONDS = 1.0  # behind a batch it looks BUSY_LOOKS times as often: where there was one, there is soon another
+BUSY_LOOKS = 10
 LONGEST_WAIT_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
@@ -81,7 +83,7 @@ class Applier:
         shared: ChannelSpark | None = None,
         poll_s: float = POLL_SECONDS,
     ) -> None:
-        self._poll_s = poll_s
+        self._poll_s, self._busy_until = poll_s, 0.0
         self._config = config
         self._channel = channel
         self._options = options
@@ -326,7 +328,10 @@ class Applier:
             if batch is None:
                 if death := self._spark.death():  # told now, and not when there is something to do
                     raise TasksFailed(death)
-                self.stop.wait(min(max(wait, self._poll_s), LONGEST_WAIT_SECONDS))
+                poll_s = self._poll_s / BUSY_LOOKS if time.monotonic() < self._busy_until else self._poll_s
+                self.stop.wait(min(max(wait, poll_s), LONGEST_WAIT_SECONDS))
+            else:
+                self._busy_until = time.monotonic() + BUSY_SECONDS
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name
 
@@ -350,6 +355,7 @@ class Applier:
                 self._report.counted(work.retried, work.passed_over)
         self._worked()
         self._commit_group.took(batch.transaction_count, time.monotonic() - began)
+        self._report.decoded(self._pipeline.spark_jobs, self._pipeline.small_jobs)
         self._report.applied(work.info, batch, changes)
         self._skipped(batch, work)
         return True

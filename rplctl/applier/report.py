@@ -87,6 +87,10 @@ class Report:
         self.status.last_applied_timestamp = batch.last_timestamp or self.status.last_applied_timestamp
         self.state(READING)
 
+    def decoded(self, spark_jobs: int, small_jobs: int) -> None:
+        """How many jobs there were since the start."""
+        self.status.spark_jobs, self.status.small_jobs = spark_jobs, small_jobs
+
     def begins(self, batch: Batch) -> None:
         """The transaction in work is what Seconds_Behind_Master counts from, as in the server."""
         self.status.last_event_timestamp = batch.first_timestamp or self.status.last_event_timestamp

@@ -114,6 +114,8 @@ class SlaveStatus:
     Commit_Mode: str = _from("sql.commit_mode")
     Transactions_Applied: int = _from("sql.transactions")
     Row_Changes_Applied: int = _from("sql.row_changes")
+    Spark_Jobs: int = _from("sql.spark_jobs")
+    Jobs_Without_Spark: int = _from("sql.small_jobs")
     Retried_transactions: int = _from("sql.retried_transactions")  # MariaDB's: after deadlocks and lock waits
     Skip_Gtids: str = _from()  # still to be passed over when they are reached
     # by replica_exec_mode, replica_skip_errors, on_unsupported_ddl, since the applier's start

@@ -18,6 +18,7 @@ class InProcessPipeline(Pipeline):
         self.jobs = 0
         self._cluster = None
         self.has_begun = False
+        self.spark_jobs = self.small_jobs = 0
 
     def begin(self) -> None:
         self.has_begun = True

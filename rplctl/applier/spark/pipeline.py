@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 SPOOL_THRESHOLD = 1 << 20  # bytes
+SMALL_JOB = 4 << 20  # bytes of relay log, no more than one task would get: decoded here sooner (bench_crossover)
 LARGEST_CARRIED = 64 << 20  # bytes; a message of Spark's has room for 128 MB. What is larger is decoded here.
 _LENGTH = 8
 
@@ -113,6 +114,9 @@ class UnknownTables(TargetError):
 class Pipeline:
     """Runs batches on the caller's SparkContext; the catalog travels as a broadcast that changes only with DDL.
 
+    A small job is run in this process, by the same function: a job of Spark takes longer to begin than that to end.
+    On a cluster all jobs are Spark's: the operator chose where they run.
+
     `cluster`: where its tasks may run on other machines; `open_context` is called again when that gave the context up.
     """
 
@@ -126,6 +130,7 @@ class Pipeline:
         self._before_job = before_job
         self._cluster = cluster
         self.has_begun = False
+        self.spark_jobs = self.small_jobs = 0
         self._catalog: Catalog | None = None
         self._broadcast: Broadcast[Catalog] | None = None
         self._lock = threading.Lock()  # two jobs at a time: one is decoded ahead
@@ -168,6 +173,10 @@ class Pipeline:
         return self._collect(pieces, catalog, task)
 
     def _results(self, splits: Sequence[Split], catalog: Catalog) -> list[SplitResult]:
+        if self._cluster is None and sum(split.end - split.start for split in splits) <= SMALL_JOB:
+            self.small_jobs += 1
+            return [run_split(split, catalog) for split in splits]
+        self.spark_jobs += 1
         if self._cluster is None:
             return self._collect(splits, catalog, run_split)
         left = dict(enumerate(splits))

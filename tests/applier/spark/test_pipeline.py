@@ -8,9 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 
 from rplctl.applier.spark import pipeline
-from rplctl.applier.spark.pipeline import Split, chunks_of, decode_chunks, encode_chunks, pieces_of, run_split
+from rplctl.applier.spark.pipeline import (
+    Pipeline,
+    Split,
+    UnknownTables,
+    chunks_of,
+    decode_chunks,
+    encode_chunks,
+    pieces_of,
+    run_split,
+)
 from rplctl.event.scan import GroupKind
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, RowChange, RowSet, TableChunk
@@ -74,3 +84,19 @@ def test_a_large_result_goes_to_a_private_file(tmp_path: Path, monkeypatch: pyte
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert chunks_of(result) == [CHUNK, ENCODED]
+
+
+def test_a_small_job_needs_no_spark_and_a_larger_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked by its bytes, all splits together; what the task finds comes as from Spark."""
+
+    def no_spark() -> SparkContext:
+        raise AssertionError("a job of Spark")
+
+    made, split = Pipeline(no_spark), first_rows_split(tmp_path)
+    monkeypatch.setattr(pipeline, "SMALL_JOB", 2 * (split.end - split.start))
+    with pytest.raises(UnknownTables):
+        made.decode([split, split], Catalog())
+    assert (made.small_jobs, made.spark_jobs) == (1, 0)
+    with pytest.raises(AssertionError, match="a job of Spark"):
+        made.decode([split, split, split], Catalog())
+    assert (made.small_jobs, made.spark_jobs) == (1, 1)
