@@ -15,7 +15,6 @@ from rplctl.schema.plan import Catalog
 
 class InProcessPipeline(Pipeline):
     def __init__(self, *_: object) -> None:
-        self.jobs = 0
         self._cluster = None
         self.has_begun = False
         self.spark_jobs = self.small_jobs = 0
@@ -26,9 +25,12 @@ class InProcessPipeline(Pipeline):
     def _collect(
         self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], SplitResult]
     ) -> list[SplitResult]:
-        self.jobs += 1
         return [task(piece, catalog) for piece in pieces]
 
     @property
     def parallelism(self) -> int:
         return 2
+
+    @property
+    def jobs(self) -> int:
+        return self.spark_jobs + self.small_jobs
