@@ -25,6 +25,7 @@ class InProcessPipeline(Pipeline):
     def _collect(
         self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], SplitResult]
     ) -> list[SplitResult]:
+        self.spark_jobs += 1
         return [task(piece, catalog) for piece in pieces]
 
     @property

@@ -147,6 +147,7 @@ class Pipeline:
             refuse_other_versions(found, own_versions())
             self._cluster.carries = not all(executor.sees_files for executor in found)
         self.has_begun = True
+        self.spark_jobs = 0
 
     @cached_property
     def _context(self) -> SparkContext:
@@ -176,7 +177,6 @@ class Pipeline:
         if self._cluster is None and sum(split.end - split.start for split in splits) <= SMALL_JOB:
             self.small_jobs += 1
             return [run_split(split, catalog) for split in splits]
-        self.spark_jobs += 1
         if self._cluster is None:
             return self._collect(splits, catalog, run_split)
         left = dict(enumerate(splits))
@@ -227,6 +227,7 @@ class Pipeline:
 
     def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
         """One job: `task` of each piece and the catalog, results in the order of the pieces."""
+        self.spark_jobs += 1
         while True:
             context = self._context
             with limited_attempts(context, self._cluster) as ended:
