@@ -112,4 +112,5 @@ def test_the_servers_names_of_the_relay_log_are_there_letter_for_letter() -> Non
 
 
 def test_crash_test_walks_every_point() -> None:
-    assert {case.point for case in all_cases("mysql")} | {case.point for case in all_cases("sqlite")} == CRASH_POINTS
+    cases = [case for kind in ("mysql", "sqlite", "delta") for case in all_cases(kind)]
+    assert {case.point for case in cases} == CRASH_POINTS

@@ -36,6 +36,7 @@ from rplctl.applier.__main__ import main
 
 folder, what = Path(sys.argv[1]), sys.argv[2]
 really_run = pipeline.run_split
+pipeline.SMALL_JOB = -1  # all jobs are Spark's
 
 def run_split(split, catalog):
     import os, signal
