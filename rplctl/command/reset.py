@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from rplctl import skip_list
 from rplctl.channel import Channel
-from rplctl.command.channel.change_store import finish_pending_change
+from rplctl.command.channel.change_store import finish_pending_change, settle_position
 from rplctl.command.channel.context import (
     ROLES,
     Repositories,
@@ -56,6 +56,8 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         names = tuple(sorted({*index.names(), *index.files()}))
         if dry_run:
             return ResetResult(channel_name, names, everything, dry_run=True)
+        if not everything:  # a lake's batch that is in some tables only is finished while its position is known
+            settle_position(config, channel, repositories, dry_run=False)
         if repositories.master_info.exists():
             master = repositories.master_info.read()
             cleared = replace(

@@ -89,7 +89,8 @@ class PerTableLedger:
                 f"batch {last.number} of channel '{self._channel}', from {last.before.exec_position} to "
                 f"{last.after.exec_position}, is not in all its tables yet, and the position is {info.exec_position}",
                 channel=self._channel,
-                hint=f"rplctl change-master back to {last.before.exec_position}, then rplctl start, which finishes it",
+                hint="the position was moved by hand: put it back where it was, or begin anew in another folder, with "
+                "rplctl reset --all",
             )
         log.info("batch %d, which ends at %s, is taken by the tables that lack it", last.number, last.after.place)
         self.unfinished = last
@@ -130,8 +131,8 @@ class PerTableLedger:
         if batch is None or not batch.after.is_at(step.after):
             raise InDoubt("another batch is decided and not finished", hint="rplctl start")
         for table in batch.tables:
-            if self._refuse_stranger(table.folder, batch.number) < batch.number:
-                self._tables.publish(table, self.app_id, batch.number)
+            self._refuse_stranger(table.folder, batch.number)
+            self._tables.publish(table, self.app_id, batch.number)
             crash_point("crash_per_table_between_tables")
         crash_point("crash_per_table_before_update_pos")
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:

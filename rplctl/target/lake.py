@@ -74,5 +74,8 @@ class LakeTarget(Target, Protocol):
     def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
         """In the open transaction: the batch brings these files, or makes the table. Undone by `rollback`."""
 
+    def unstage(self, file: WrittenFile) -> None:
+        """What `stage` was told of a file whose rows the source took back."""
+
     def take_staged(self) -> tuple[PendingTable, ...]:
         """What `stage` collected since `begin`, a table each."""

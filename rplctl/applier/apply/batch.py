@@ -43,7 +43,7 @@ from rplctl.commit.position_store import Ledger
 from rplctl.commit.step import CommitMode, Step
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
-from rplctl.errors import RplError, TargetError
+from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.failpoint import crash_point
@@ -251,10 +251,10 @@ class BatchApplier:
         """Every change as it is; where one cannot be kept, all transactions before its own are."""
         try:
             return self.bulk.apply(batch, partial(self._commit, batch))
-        except InDoubt:
+        except (InDoubt, LockBusy):
             raise
         except RplError as error:
-            if error.transient or batch.last - batch.first == 1:
+            if error.transient or error.errno == er.ERROR_ON_WRITE or batch.last - batch.first == 1:
                 raise
         return sum(self._to_lake(half) for half in batch.halves())
 

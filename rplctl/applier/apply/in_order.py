@@ -83,6 +83,11 @@ class ChangeLog(Protocol):
 
     def statement(self, plan: DdlPlan, text: str) -> None: ...
 
+    def savepoint(self, name: str) -> None: ...
+
+    def roll_back_to(self, name: str) -> None:
+        """Rows since then, of tables that can undo; DDL stays."""
+
 
 class OrderedRange:
     """Carries out one run of events that the channel's filters let through.
@@ -142,6 +147,8 @@ class OrderedRange:
     def _commit_was_here(self) -> None:
         if self._may_roll_back:
             self._target.connection.exec_driver_sql(f"SAVEPOINT {COMMIT_WAS_HERE}")
+            if self._log is not None:
+                self._log.savepoint(COMMIT_WAS_HERE)
 
     def _event(self, run: EventRun, number: int, maps: dict[int, int]) -> None:
         code = run.types[number]
@@ -277,11 +284,15 @@ class OrderedRange:
         if match := ROLLBACK_TO.match(sql):
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_private(match[1])}")
             self._follows = None if self._cascades_lost else False  # what was switched since is undone, too
+            if self._log is not None:
+                self._log.roll_back_to(_private(match[1]))
         elif match := XA.match(sql):
             if match[1].upper() in ("COMMIT", "ROLLBACK"):
                 self._end_xa(match[1].upper(), match[2], run.end_position(number))
         elif match := SAVEPOINT.match(sql):
             self._target.connection.exec_driver_sql(f"SAVEPOINT {_private(match[1])}")
+            if self._log is not None:
+                self._log.savepoint(_private(match[1]))
         elif self._statements is not None:
             self._run_statement(query, run, number)
         else:
@@ -295,6 +306,8 @@ class OrderedRange:
             self._statements.roll_back()
         elif self._may_roll_back:
             self._target.connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {COMMIT_WAS_HERE}")
+            if self._log is not None:
+                self._log.roll_back_to(COMMIT_WAS_HERE)
 
     def _run_statement(self, query: Query, run: EventRun, number: int) -> None:
         assert self._statements is not None

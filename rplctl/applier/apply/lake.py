@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from rplctl.applier.apply.bulk import BulkApplier
-from rplctl.applier.decode.changes import TableChanges, Transactions, table_changes
+from rplctl.applier.decode.changes import CANNOT_UNDO, TableChanges, Transactions, table_changes
 from rplctl.applier.decode.gtid_texts import gtid_texts
 from rplctl.applier.decode.lake_rows import change_rows, lake_schema, statement_rows
 from rplctl.applier.decode.piece import Piece, Transaction
@@ -82,7 +82,7 @@ class LakeApplier(BulkApplier):
             end = int(scan.end[behind - 1])
             source = scan.source_position(first - 1) if first else scan.first_source
             piece = replace(base, log_name=scan.log_names[log], start=start, end=end, source=source)
-            if behind == first + 1 and end - start > 2 * PIECE_BYTES and not batch.unfolds:
+            if behind == first + 1 and end - start > 2 * PIECE_BYTES and not (batch.unfolds or base.is_mixed):
                 whole = _transaction(batch, first)
                 for part in split_rows(data, start, end, PIECE_BYTES, batch.description):
                     maps = part.table_map_offsets
@@ -119,6 +119,17 @@ class LakeChanges:
         self._start = batch.start - self._whole.shift
         self._time = int(batch.scan.timestamp[batch.first])
         self._next = 0
+        self._made: list[WrittenFile] = []  # of rows that can be undone
+        self._marks: dict[str, int] = {}
+
+    def savepoint(self, name: str) -> None:
+        self._marks[name] = len(self._made)
+
+    def roll_back_to(self, name: str) -> None:
+        mark = self._marks.get(name, 0)
+        for file in self._made[mark:]:
+            self._target.unstage(file)
+        del self._made[mark:]
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
         """A rows event and its table map. The number of its changes."""
@@ -136,7 +147,7 @@ class LakeChanges:
             )
             self._next += size
             table = change_rows(part, bounds, whole.end.log_name, zero_null=self._target.writer.zero_dates_null)
-            self._write(rows.model, table)
+            self._write(rows.model, table, can_undo=rows.model.engine.upper() not in CANNOT_UNDO)
             count += size
         return count
 
@@ -162,10 +173,12 @@ class LakeChanges:
         self._next += 1
         self._write(model, row)
 
-    def _write(self, model: TableModel, rows: object) -> None:
+    def _write(self, model: TableModel, rows: object, *, can_undo: bool = False) -> None:
         schema = lake_schema(model)
         file = self._target.writer.write(model, self._target.folder_of(model, schema), rows)
         self._target.stage(model, schema, [file])
+        if can_undo:
+            self._made.append(file)
 
 
 def _concerned(step: Step) -> Iterator[tuple[str, TableModel]]:

@@ -38,7 +38,7 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import DropDatabase, DropTable, TableName, TruncateTable, tables_of
 
 OPS: Final = ("", "insert", "update", "delete")
-_CANNOT_UNDO: Final = frozenset({"MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM", "BLACKHOLE"})
+CANNOT_UNDO: Final = frozenset({"MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM", "BLACKHOLE"})
 _ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH)\b", re.IGNORECASE)
 
 
@@ -213,7 +213,7 @@ def _folded(name: str) -> str:
 
 
 def _without(part: TableChanges, undone: list[tuple[int, int]]) -> TableChanges:
-    if part.rows.model.engine.upper() in _CANNOT_UNDO:
+    if part.rows.model.engine.upper() in CANNOT_UNDO:
         return part
     event = part.rows.events.event_start[part.rows.images.event_of_change]
     stays = np.ones(len(event), np.bool_)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +65,8 @@ class Place:
                     parquet.write_table(rows, stream, **_AS_PARQUET)
                 size = files.get_file_info(name).size
         except OSError as error:
+            if self.is_local:
+                (Path(self.root) / folder / name).unlink(missing_ok=True)
             raise TargetError(
                 f"cannot write to {self.uri(folder)}: {error.strerror or error}",
                 errno=er.ERROR_ON_WRITE,
@@ -86,6 +89,33 @@ class Place:
             os.close(descriptor)
         sync_folder(path.parent)
         return size
+
+    def sync_log(self, folder: str, behind: int) -> None:
+        """Commits later than version `behind`: delta-rs writes them and syncs nothing. Raises OSError."""
+        if not self.is_local:
+            return
+        log = Path(self.root) / folder / "_delta_log"
+        for entry in log.iterdir():
+            version = entry.name.partition(".")[0]
+            if entry.name == "_last_checkpoint" or (version.isdecimal() and int(version) > behind):
+                descriptor = os.open(entry, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    sync(descriptor, "lake commit")
+                finally:
+                    os.close(descriptor)
+        for parent in (log, *list(log.parents)[:3]):
+            sync_folder(parent)
+
+    def refuse_missing(self, folder: str, files: Sequence[tuple[str, int, int]]) -> None:
+        """Raises FileNotFoundError: a table must not name what is gone (VACUUM, a removed folder)."""
+        if self.is_local:
+            sizes = {path: (Path(self.root) / folder / path).stat().st_size for path, _, _ in files}
+        else:
+            store = _file_system(self.uri(folder), self.options)
+            sizes = {path: store.get_file_info(path).size for path, _, _ in files}
+        for path, size, _ in files:
+            if sizes[path] != size:
+                raise FileNotFoundError(2, "a file of the batch is gone or cut short", path)
 
 
 def place_of(url: str) -> Place:

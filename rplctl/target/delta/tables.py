@@ -8,6 +8,7 @@ beside it (`orders~2`): no value is ever changed or left out.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Iterator
@@ -56,23 +57,34 @@ class DeltaTables:
         now = int(time.time() * 1000)
         adds = [AddAction(p, size, {}, now, True, json.dumps({"numRecords": rows})) for p, size, rows in table.files]
         once = CommitProperties(
-            app_transactions=[Transaction(app_id, batch)],
+            app_transactions=[Transaction(app_id, batch), Transaction(f"{app_id}/sum", checksum(table))],
             custom_metadata={"rplctl.batch": str(batch)},
-            max_commit_retries=0,
+            max_commit_retries=5,  # past OPTIMIZE; one that has the same application fails even so
         )
         uri, options = self._place.uri(table.folder), self._place.options or None
         with _mapped(uri):
             found = self._open(table.folder)
+            if found is not None and (found.transaction_version(app_id) or 0) >= batch:
+                if found.transaction_version(f"{app_id}/sum") != checksum(table):
+                    raise LockBusy(
+                        f"table {table.folder} has batch {batch} of {app_id} with other files: another rplctl writes "
+                        "this channel into the same lake",
+                        hint="stop the other one; for a new replica: another --channel name, or another folder",
+                    )
+                self._place.sync_log(table.folder, -1)  # who wrote it may have been killed before it was synced
+                return
+            self._place.refuse_missing(table.folder, table.files)
+            before = -1 if found is None else found.version()
             if found is None:
                 columns = Schema.from_json(table.columns)
                 create_table_with_add_actions(uri, columns, adds, storage_options=options, commit_properties=once)
-                return
-            if (found.transaction_version(app_id) or 0) >= batch:
+                self._place.sync_log(table.folder, before)
                 return
             if not _has(_fields(found.schema().to_json()), _fields(table.columns)):
                 self._widen(found, table.columns)
                 found = self._open(table.folder) or found
             found.create_write_transaction([*adds], "append", found.schema(), commit_properties=once)
+            self._place.sync_log(table.folder, before)
 
     def _widen(self, table: DeltaTable, columns: str) -> None:
         """Add columns; a crash behind it leaves columns without values, which are there already the next time."""
@@ -98,6 +110,12 @@ class DeltaTables:
                 return DeltaTable(uri, storage_options=self._place.options or None)
             except TableNotFoundError:
                 return None
+
+
+def checksum(table: PendingTable) -> int:
+    """Of the files' names, which no other attempt has."""
+    names = "/".join(path for path, _, _ in table.files)
+    return int.from_bytes(hashlib.sha256(names.encode()).digest()[:7], "big")
 
 
 def columns_of(schema: Any) -> str:
@@ -146,6 +164,10 @@ def _fields(columns: str) -> dict[str, Any]:
     for name in _STRUCTS:
         found[name] = {entry["name"]: entry["type"] for entry in found[name]["fields"]}
     return found
+
+
+def fits(has: str, wanted: str) -> bool:
+    return _fits(_fields(has), _fields(wanted))
 
 
 def _fits(has: dict[str, Any], wanted: dict[str, Any]) -> bool:

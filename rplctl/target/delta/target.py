@@ -7,6 +7,7 @@ reaches the tables after its COMMIT (commit.per_table).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -17,7 +18,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.target.base import RowChange, RowSet, TableChunk, Value
 from rplctl.target.delta.place import Place, file_name
-from rplctl.target.delta.tables import DeltaTables, columns_of
+from rplctl.target.delta.tables import DeltaTables, columns_of, fits
 from rplctl.target.lake import PendingTable, WrittenFile
 from rplctl.target.sqlite.target import SqliteTarget
 
@@ -54,6 +55,14 @@ class DeltaTarget(SqliteTarget):
         added = tuple((file.path, file.size, file.rows) for file in files)
         self._staged[folder] = PendingTable(folder, columns, (had.files if had else ()) + added)
 
+    def unstage(self, file: WrittenFile) -> None:
+        had = self._staged[file.folder]
+        left = tuple(kept for kept in had.files if kept[0] != file.path)
+        if left:
+            self._staged[file.folder] = replace(had, files=left)
+        else:
+            del self._staged[file.folder]
+
     def take_staged(self) -> tuple[PendingTable, ...]:
         staged, self._staged = tuple(self._staged.values()), {}
         return staged
@@ -61,17 +70,23 @@ class DeltaTarget(SqliteTarget):
     def _placed(self, model: TableModel, schema: Any) -> tuple[str, str]:
         """The first of the table's folders that takes its columns, the last if it is there; else a new one."""
         if (found := self._folders.get(model)) is None:
-            found = self._folders[model] = self._find(model, columns_of(schema))
+            found, is_there = self._find(model, columns_of(schema))
+            if is_there:  # else the first that is committed decides on its columns
+                self._folders[model] = found
         return found
 
-    def _find(self, model: TableModel, columns: str) -> tuple[str, str]:
+    def _find(self, model: TableModel, columns: str) -> tuple[tuple[str, str], bool]:
         base = f"{file_name(model.database)}/{file_name(model.name)}"
         last, takes_last = base, True
         for number in count(1):
             folder = base if number == 1 else f"{base}~{number}"
+            staged = self._staged.get(folder)
             takes = self._tables.takes(folder, columns)
+            if staged is not None and takes is not False:
+                takes = fits(staged.columns, columns)
             if takes is None:
-                return (last if number > 1 and takes_last else folder), columns
+                is_last = number > 1 and takes_last
+                return ((last if is_last else folder), columns), is_last and last not in self._staged
             last, takes_last = folder, takes
         raise AssertionError
 
