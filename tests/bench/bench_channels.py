@@ -3,7 +3,7 @@
 One real source; each channel writes its transactions into a database of its own (replicate_rewrite_db) of one target,
 so each transaction of the source is applied by every channel. The lag is that of a row: from the source's clock when it
 is written to the target's when it is inserted, on one machine. RPLCTL_BENCH_CHANNELS and RPLCTL_BENCH_GROUPS set how
-many channels (256) and groups (4).
+many channels (12) and groups (2).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tests.kit.process_memory import anonymous_bytes, family_of
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
 
-CHANNELS = int(os.environ.get("RPLCTL_BENCH_CHANNELS", "256"))
-GROUPS = int(os.environ.get("RPLCTL_BENCH_GROUPS", "4"))
+CHANNELS = int(os.environ.get("RPLCTL_BENCH_CHANNELS", "12"))
+GROUPS = int(os.environ.get("RPLCTL_BENCH_GROUPS", "2"))
 REST_S = 30
 TRANSACTIONS = 12
 PAUSE_S = 5  # between two of them
