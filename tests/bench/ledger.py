@@ -136,7 +136,7 @@ class Rows:
 
 @dataclass
 class Recorder:
-    """What the target was told of, in its order; and the jobs of Spark, with their seconds."""
+    """What the target was told of, in its order; and the jobs that decoded it, with their seconds."""
 
     told: list[Rows | Statement] = field(default_factory=list)
     jobs: list[tuple[float, Sequence[Split], Catalog]] = field(default_factory=list)
@@ -147,20 +147,15 @@ class Recorder:
         """Puts the clock, and this, between the parts of the applier."""
         job: Any = rplctl.applier.job
         bulk: Any = rplctl.target.mysql.bulk
-        decode, run_job, loop = Pipeline.decode, Pipeline._run_job, Applier._loop
+        decode, loop = Pipeline.decode, Applier._loop
         apply_chunks, begin, run_statement = BulkApplier._apply_chunks, MysqlTarget.begin, MysqlTarget.run_statement
 
         def decoded(pipeline: Pipeline, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
+            began = time.perf_counter()
             chunks = decode(pipeline, splits, catalog)
+            self.jobs.append((time.perf_counter() - began, splits, catalog))
             self._of_chunks[id(chunks)] = (splits, catalog, chunks)
             return chunks
-
-        def jobs(pipeline: Pipeline, context: Any, pieces: Any, catalog: Catalog, task: Any) -> list[Any]:
-            began = time.perf_counter()
-            found = run_job(pipeline, context, pieces, catalog, task)
-            if task is run_split:
-                self.jobs.append((time.perf_counter() - began, pieces, catalog))
-            return found
 
         def handed_over(applier: BulkApplier, chunks: list[TableChunk]) -> None:
             splits, catalog, _ = self._of_chunks[id(chunks)]
@@ -185,7 +180,6 @@ class Recorder:
         for owner, name, watched in (
             (Applier, "_loop", looped),
             (Pipeline, "decode", decoded),
-            (Pipeline, "_run_job", jobs),
             (MysqlTarget, "begin", begun),
             (MysqlTarget, "run_statement", clock.of(DDL, executed)),
             (BulkApplier, "_apply_chunks", clock.of(HAND_OVER, handed_over)),
