@@ -216,7 +216,7 @@ def test_the_commands_of_the_manual_page_make_a_cluster_that_applies(
     replica.set_up(source)
     page = (Path(__file__).parents[2] / "man/rplctl-cluster.7").read_text()
     secret, daemons, channel, options = (
-        block.partition(".EE")[0].replace("\\-", "-").replace("\\\\", "\\") for block in page.split(".EX\n")[1:]
+        block.partition(".EE")[0].replace("\\-", "-").replace("\\\\", "\\") for block in page.split(".EX\n")[1:5]
     )
     port = str(free_port())
     assert "spark_master" in options
