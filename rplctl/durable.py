@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -105,8 +106,8 @@ def _written(path: Path, data: bytes, *, durable: bool) -> Path:
 
 
 def _open_temporary(path: Path) -> tuple[Path, int]:
-    """A new file beside it, for us alone, and its descriptor."""
-    temporary = path.with_name(f".{path.name}.tmp{os.getpid()}")
+    """A new file beside it, for this thread alone, and its descriptor."""
+    temporary = path.with_name(f".{path.name}.tmp{os.getpid()}.{threading.get_native_id()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, PRIVATE_FILE)
     os.fchmod(descriptor, PRIVATE_FILE)
@@ -136,7 +137,7 @@ def remove_leftovers(folder: Path) -> list[str]:
     """
     left = []
     for path in folder.glob(".*.tmp*"):
-        pid = path.name.rpartition(".tmp")[2].removesuffix(".keep")
+        pid = path.name.rpartition(".tmp")[2].partition(".")[0]
         try:
             if (
                 pid.isdecimal()

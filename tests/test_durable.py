@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -87,7 +89,7 @@ def test_folders_are_private_and_secrets_others_can_read_are_seen(tmp_path: Path
 
 
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
-    dead, alive, young = (tmp_path / f".master.info.tmp{pid}" for pid in ("4194999", os.getpid(), "4194998"))
+    dead, alive, young = (tmp_path / f".master.info.tmp{pid}.7" for pid in ("4194999", os.getpid(), "4194998"))
     others = [tmp_path / name for name in ("master.info", ".master.info.synced", ".x.tmpfile")]
     for path in (dead, tmp_path / f"{dead.name}.keep", alive, young, *others):
         path.write_text("x")
@@ -95,6 +97,19 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
     os.utime(young)
     assert sorted(remove_leftovers(tmp_path)) == [dead.name, f"{dead.name}.keep"]
     assert sorted(tmp_path.iterdir()) == sorted([alive, young, *others])
+
+
+def test_threads_that_replace_one_file_at_once_do_not_meet(tmp_path: Path) -> None:
+    path, gate = tmp_path / "a", threading.Barrier(8)
+
+    def replace(number: int) -> None:
+        gate.wait()
+        for _ in range(200):
+            replace_file(path, f"{number}".encode() * 1000, durable=False)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(replace, range(8)))
+    assert len(set(path.read_bytes())) == 1 and os.listdir(tmp_path) == ["a"]
 
 
 def test_content_that_comes_in_pieces_takes_the_files_place_when_it_is_whole(tmp_path: Path) -> None:
