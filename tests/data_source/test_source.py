@@ -149,12 +149,14 @@ def test_the_query_of_the_manual_page_runs(
         "/archive/binlogs": f"{tmp_path}",
         "/lake": f"{tmp_path}/lake",
         "shop.orders": "sbtest.sbtest1",
+        "'orders'": "'sbtest1'",
         "/etc/rplctl/password": f"{tmp_path}/password",
         "mysql://repl@db1:3306": f"mysql://{USER}@{server.host}:{server.port}",
     }.items():
         code = code.replace(shown, real)
     counts = query(
-        code + "\ntell(latest.count())\ntell(spark.read.parquet(" + repr(f"{tmp_path}/lake/orders") + ").count())",
+        f"{code}\ntell(latest.count())\ntell(ids.where('id > 0').count())\n"
+        f"tell(spark.read.parquet('{tmp_path}/lake/orders').count())",
         tmp_path / "spark",
     )
     assert min(counts) > 100
