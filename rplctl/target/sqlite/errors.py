@@ -85,13 +85,13 @@ def _key_name(model: TableModel, columns: Iterable[str]) -> str:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Errors of the driver, wrapped by SQLAlchemy, become TargetError."""
+    """Errors of the driver, as they are or wrapped by SQLAlchemy, become TargetError."""
     from sqlalchemy.exc import DBAPIError
 
     try:
         yield
-    except DBAPIError as error:
-        cause = error.orig
+    except (DBAPIError, sqlite3.Error) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
         if isinstance(cause, sqlite3.IntegrityError):
             raise TargetError(
                 "Cannot add or update a child row: a foreign key constraint fails", errno=er.NO_REFERENCED_ROW_2

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rplctl.errors import TargetError
 from rplctl.schema.model import Column, TableModel
 from rplctl.target import open_target
 from rplctl.target.sqlite.undo import UNDO
@@ -43,3 +44,16 @@ def test_literals_are_lossless(tmp_path: Path, value: Any) -> None:
                 f"SELECT {literal}, typeof({literal}), typeof(v) FROM d__t"
             ).fetchone()
             assert (found, kind) == (value, old)
+
+
+def test_what_the_driver_refuses_is_an_error_of_the_target(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    with closing(open_target(f"sqlite:///{path}")) as target:
+        with pytest.raises(TargetError, match="no such table") as caught:
+            UNDO.rows(target, "SELECT 1 FROM d__t")
+        assert caught.value.errno == 1146
+        path.write_bytes(b"junk" * 1024)  # the file is not a database any more
+        target.reconnect()
+        with pytest.raises(TargetError) as caught:
+            UNDO.literals(target, MODEL)
+        assert caught.value.errno == 1194
