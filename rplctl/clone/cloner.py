@@ -27,7 +27,7 @@ from rplctl.clone.chunk_file import Place
 from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
 from rplctl.clone.go_on import taken_over
 from rplctl.clone.last_row import LastRow
-from rplctl.clone.read_from import READ_SOURCE, ShownEnd, refuse_foreign, refuse_other, shown_by, with_address
+from rplctl.clone.read_from import READ_SOURCE, refuse_foreign, refuse_other, with_address
 from rplctl.clone.reading import (
     CHUNK_BYTES,
     BeginAgain,
@@ -41,6 +41,7 @@ from rplctl.clone.reading import (
 )
 from rplctl.clone.received import Received, alike, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.clone.report import CloneReport
+from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.clone.throttle import Throttle, read_limits
 from rplctl.clone.touched import Unsure
 from rplctl.config import Config

@@ -1,28 +1,20 @@
-"""A replica of the source that is read in its place (`clone --read-from`): where in the source's log its rows are.
+"""A replica of the source that is read in its place (`clone --read-from`): its address, and whether it is a copy.
 
-Transactions have the same GTIDs on both. What the source has when a snapshot is asked for is waited for on the replica;
-of what is logged behind that the replica may show some more. Invariant: L is where the source's log stands behind the
-last transaction that the snapshot shows. All before L are shown, none behind it: a replica that applies in parallel may
-show another picture for a moment, which is not used. A replica with transactions of its own, or one that leaves some
+Transactions have the same GTIDs on both. Invariant: a replica with transactions of its own, or one that leaves some
 out, is no copy of the source, and is refused.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from rplctl.clone.received import changed, named_by_ddl
 from rplctl.config import Config
 from rplctl.errors import SourceError, UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.event.gtid_arrays import gtids_at
 from rplctl.info import MasterInfo
-from rplctl.position import BinlogPosition
-from rplctl.relay_log.reader import RelayGroups
-from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
-from rplctl.source.snapshot import Snapshot, Step, logged_gtids, settled_end, step_of
+from rplctl.source.snapshot import Step, settled_end, step_of
 from rplctl.source.survey import Query, survey
 
 _PATIENCE_S = 10.0
@@ -70,55 +62,11 @@ def refuse_other(replica: Query, source: Query, address: str) -> None:
 
 def refuse_foreign(there: str, source: str, address: str) -> None:
     """Raises SourceError unless all that is `there` is the source's, too."""
-    if foreign := _missing(there, source):
+    if foreign := missing_gtids(there, source):
         raise SourceError(f"{address} has transactions that the source has not: {foreign}", hint=READ_SOURCE)
 
 
-def shown_by(held: Snapshot, replica: Query) -> str | None:
-    """GTIDs of all that a snapshot of the replica may show; None where that cannot be known. Raises SourceError."""
-    high = held.high()
-    if high == held.low:
-        return held.low.gtids
-    assert held.low.position is not None and high.position is not None
-    more = logged_gtids(replica, held.low.position, high.position)
-    return str(MysqlGtidSet.parse(held.low.gtids).union(more)) if more is not None else None
-
-
-@dataclass
-class ShownEnd:
-    """Looks for L in what the source sends. `surely`: GTIDs that the snapshot shows; `shown`: those and others that it
-    may show; `position`: one that it shows all before. `names`: the tables by which a change of the family is known
-    (received.changed); `plain`: as they are written.
-    """
-
-    surely: str
-    shown: str
-    position: BinlogPosition
-    names: frozenset[TableName] | None
-    plain: frozenset[TableName]
-    fits: bool = True
-    _is_behind: bool = field(default=False, init=False)
-
-    def look(self, groups: RelayGroups) -> None:
-        """`fits` is false from the first transaction on which is not as it must be."""
-        scan = groups.scan
-        seen = MysqlGtidSet.parse(self.surely) if ":" in self.surely else MysqlGtidSet()
-        for number in range(len(scan)):
-            at = scan.gtid_offset[number : number + 1]
-            if at[0] < 0:
-                continue
-            of_mysql, of_mariadb = gtids_at(groups.data, at, scan.description_at)
-            if not _missing(str(of_mysql or of_mariadb), self.shown):
-                is_sure = self.surely == self.shown or not changed(groups, number, self.names, seen)
-                self.fits &= is_sure and not self._is_behind
-                if self.position.is_before(scan.source_position(number)):
-                    self.position = scan.source_position(number)
-            else:
-                self._is_behind = True
-                self.fits &= not named_by_ddl(groups, number, self.plain)
-
-
-def _missing(part: str, whole: str) -> str:
+def missing_gtids(part: str, whole: str) -> str:
     """What of the one set is not in the other, as a server prints it."""
     if ":" in part + whole:
         return str(MysqlGtidSet.parse(part).subtract(MysqlGtidSet.parse(whole)))
