@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 
 from rplctl.cli.app import VERBS
-from tests.house.code import Edge, edges
+from tests.house.code import ROOT, Edge, edges
 
 # The one reason for an import inside a function: it loads one of these, and not each call gets there. Seconds that they
 # take of one core, beside the 0.02 of Python itself.
@@ -16,6 +18,7 @@ SLOW_TO_LOAD = {
     "numba": 0.42,
     "numpy": 0.13,
     "psycopg": 0.25,
+    "pyarrow": 0.20,
     "pymysql": 0.09,
     "pyspark": 0.22,
     "rich": 0.04,
@@ -101,3 +104,26 @@ def is_lazy_verb(edge: Edge) -> bool:
 
 def test_what_is_said_to_load_slowly_is_used() -> None:
     assert SLOW_TO_LOAD.keys() - {edge.imported for edge in edges()} == set()
+
+
+def test_an_installation_without_extras_runs_every_verb_and_process() -> None:
+    """`pip install rplctl` brings no library of an extra: only who asked for one may load it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {name_of(text) for text in project["dependencies"]}
+    extras = {
+        name_of(text)
+        for extra, texts in project["optional-dependencies"].items()
+        for text in texts
+        if extra != "dev" and not text.startswith("rplctl")
+    }
+    assert {"pyarrow", "deltalake"} <= extras
+    begun = {
+        edge.importer for edge in edges() if re.match(r"rplctl\.(cli|command)\b|.*(__main__|_daemon)$", edge.importer)
+    }
+    assert {"rplctl.applier.__main__", "rplctl.receiver.__main__"} <= begun
+    loads = {f"{module} loads {name}" for module in begun for name in _loaded(module) & (extras - needed)}
+    assert sorted(loads) == []
+
+
+def name_of(requirement: str) -> str:
+    return re.match(r"[\w-]+", requirement)[0].replace("-", "_")  # type: ignore[index]

@@ -13,14 +13,13 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.bulk import LARGEST_UNFOLDED, BulkApplier
 from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
-from rplctl.applier.apply.lake import LakeApplier, LakeChanges
 from rplctl.applier.apply.live_tables import LiveTables, NotTransactional
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
 from rplctl.applier.apply.table_source import StoredModels, TableSource
@@ -58,6 +57,9 @@ from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import BagMismatch, CountMismatch, Target
 from rplctl.target.lake import LakeTarget
+
+if TYPE_CHECKING:
+    from rplctl.applier.apply.lake import LakeChanges
 
 MOST_IN_ORDER = 1000  # transactions that are gone through in order when they do not fit in bulk
 BYTES_IN_ORDER = 1 << 20  # of log, where nothing can be rolled back: what a crash repeats
@@ -98,7 +100,11 @@ class BatchApplier:
         self.info = info
         self._begun: tuple[BinlogPosition, BinlogPosition] | None = None  # a group that is open (group_begun.py)
         self._lake = target if ledger.mode is CommitMode.PER_TABLE else None
-        kind = BulkApplier if self._lake is None else LakeApplier
+        kind = BulkApplier
+        if self._lake is not None:
+            from rplctl.applier.apply.lake import LakeApplier
+
+            kind = LakeApplier
         self.bulk = kind(config, channel, target, tables, pipeline, interrupter, in_xa=self._in_xa)
         self.retried = 0
         self.passed_over = 0
@@ -390,8 +396,7 @@ class BatchApplier:
         check_permitted(run, self.info, self._config, tables.know)
         if is_several and not tables.can_share(run):
             raise Inconsistent("groups that do not fit into one transaction")
-        changes = LakeChanges(cast("LakeTarget", self._lake), batch) if self._lake is not None else None
-        work = self._range(() if foreign_keys else tables.cascading_parents(), changes)
+        work = self._range(() if foreign_keys else tables.cascading_parents(), self._lake_changes(batch))
 
         def apply() -> None:
             tables.begin_group(run)
@@ -417,6 +422,13 @@ class BatchApplier:
                 raise
             self._commit(batch, apply, foreign_keys=foreign_keys, after=True)
         return self._applied(work)
+
+    def _lake_changes(self, batch: Batch) -> LakeChanges | None:
+        if self._lake is None:
+            return None
+        from rplctl.applier.apply.lake import LakeChanges
+
+        return LakeChanges(cast("LakeTarget", self._lake), batch)
 
     def _range(self, cascades_lost: Collection[TableName] = (), changes: LakeChanges | None = None) -> OrderedRange:
         return OrderedRange(
