@@ -4,8 +4,9 @@ It feeds `show-status` (states, errors, lag) and never holds a position that any
 the authority. Whether the thread runs is its lock (channel.py), not this file. So one that cannot be written stops no
 thread: on a full disk it is written over in place, which needs no space; else the log tells that it is out of date.
 
-Invariant: a live process writes it every PULSE_S, whatever its thread is busy with. So an old one is told apart from an
-old piece of news: its process is frozen, hangs, or is gone (design D22, `silent_since`, `was_killed`).
+Invariant: a live process gives it a new time every PULSE_S, whatever its thread is busy with, and writes it when
+something in it changed. So an old one is told apart from an old piece of news: its process is frozen, hangs, or is gone
+(design D22, `silent_since`, `was_killed`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
 
 from rplctl.durable import replace_file, write_all
@@ -126,46 +128,79 @@ class StatusFile:
         self.path = path
         self.status = status
         self._lock = threading.Lock()  # the pulse and the thread itself have one temporary file
-        self._written = 0.0  # time.monotonic()
+        self._said = self._written = 0.0  # time.monotonic(), by the thread itself and by anyone
+        self._content: object = None  # what was written last
 
     def write(self) -> None:
         """The thread's own word."""
-        self.status.worked = time.time()
+        self.status.worked, self._said = time.time(), time.monotonic()
         self._write()
 
-    def write_if_older(self, seconds: float) -> None:
-        if self.age >= seconds:
-            self.write()
-
-    @property
-    def age(self) -> float:
-        """Seconds since it was written by this process."""
-        return time.monotonic() - self._written
+    def write_if_older(self, seconds: float) -> bool:
+        """Whether the thread's own word was so old."""
+        if time.monotonic() - self._said < seconds:
+            return False
+        self.write()
+        return True
 
     @contextmanager
     def pulse(self) -> Iterator[None]:
         """From another thread, for the block: the process is alive."""
-        is_over = threading.Event()
-
-        def beat() -> None:
-            while not is_over.wait(PULSE_S / 4):
-                if self.age >= PULSE_S:
-                    self._write()
-
-        beating = threading.Thread(target=beat, daemon=True)
-        beating.start()
+        _pulse.add(self)
         try:
             yield
         finally:
-            is_over.set()
-            beating.join()
+            _pulse.remove(self)
+
+    def beat(self) -> None:
+        """What others have put into the status is written, else only the file's time is new."""
+        if time.monotonic() - self._written < PULSE_S:
+            return
+        if _content_of(self.status) != self._content:
+            return self._write()
+        now = time.time()
+        try:
+            os.utime(self.path, (now, now))
+        except OSError:
+            self._write()
 
     def _write(self) -> None:
         with self._lock:
-            self._written = time.monotonic()
+            self._written, self._content = time.monotonic(), _content_of(self.status)
             self.status.write(self.path)
 
 
+class _Pulse:
+    """One thread for all status files of the process, as long as there is one."""
+
+    def __init__(self) -> None:
+        self._files: list[StatusFile] = []
+        self._changed = threading.Condition()
+
+    def add(self, file: StatusFile) -> None:
+        with self._changed:
+            self._files.append(file)
+            if len(self._files) == 1:
+                threading.Thread(target=self._run, args=(self._files,), name="rplctl-pulse", daemon=True).start()
+
+    def remove(self, file: StatusFile) -> None:
+        """It is not written to by the pulse any more."""
+        with self._changed:
+            self._files.remove(file)
+            if not self._files:
+                self._files = []  # the thread of the old list ends
+                self._changed.notify_all()
+
+    def _run(self, files: list[StatusFile]) -> None:
+        with self._changed:
+            while files:
+                for file in files:
+                    file.beat()
+                self._changed.wait(PULSE_S / 2)
+
+
+_pulse = _Pulse()
+_content_of = attrgetter(*(each.name for each in fields(ThreadStatus) if each.name not in ("updated", "worked")))
 _BLANK = asdict(ThreadStatus())
 _LATEST = 1e11  # Unix seconds: a clock in the year 5138
 
@@ -184,14 +219,19 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def read_status(path: Path) -> ThreadStatus:
-    """The last status written; an empty one when there is none or it is unreadable. Unknown keys are ignored."""
+    """The last status written, `updated` by the file's own time; an empty one when there is none or it is unreadable.
+    Unknown keys are ignored.
+    """
     try:
+        beaten = path.stat().st_mtime
         stored = parsed_json(read_plain(path))
     except (OSError, ValueError, RplError):
         return ThreadStatus(updated=0.0)
     if not isinstance(stored, dict):
         return ThreadStatus(updated=0.0)
-    return ThreadStatus(**{key: value for key, value in stored.items() if _is_fit(key, value)})
+    found = ThreadStatus(**{key: value for key, value in stored.items() if _is_fit(key, value)})
+    found.updated = max(found.updated, min(beaten, _LATEST))
+    return found
 
 
 def _is_fit(name: str, value: object) -> bool:

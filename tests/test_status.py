@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from rplctl.channel import Channel
 from rplctl.durable import private_folder
 from rplctl.errors import RplError
 from rplctl.receiver.reporter import Reporter
-from rplctl.status import ThreadStatus, read_status
+from rplctl.status import PULSE_S, StatusFile, ThreadStatus, read_status
+from tests.kit.replica import wait_until
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -104,3 +106,23 @@ def test_on_a_read_only_disk_both_threads_go_on_and_the_log_says_what_show_statu
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
     receiver.state("Waiting")
     assert read_status(channel.status_path("receiver")).state == "Waiting"
+
+
+def test_the_pulse_gives_the_file_a_new_time_and_writes_only_what_others_changed(tmp_path: Path) -> None:
+    file = StatusFile(tmp_path / "s.json", ThreadStatus(state="Reading"))
+    file.write()
+    first = file.path.stat()
+    os.utime(file.path, (1000.0, 1000.0))
+    with file.pulse():
+        wait_until(lambda: file.path.stat().st_mtime > 1000.0)
+        assert file.path.stat().st_ino == first.st_ino, "the content is the same"
+        before = read_status(file.path)
+        assert before.updated > before.worked, "the thread itself said nothing"
+        file.status.heartbeats = "1:5"  # by another thread
+        wait_until(lambda: read_status(file.path).heartbeats == "1:5")
+        assert read_status(file.path).worked == before.worked
+        assert not file.write_if_older(60) and file.write_if_older(0)
+    assert read_status(file.path).worked > before.worked
+    os.utime(file.path, (1000.0, 1000.0))
+    time.sleep(2 * PULSE_S)
+    assert file.path.stat().st_mtime == 1000.0, "behind the block nothing beats"

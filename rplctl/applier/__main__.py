@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         options = StartOptions.from_json(rest[0] if rest else "")
         config = options.on(config)
         applier = Applier(config, Channel(channel_name, config.datadir), options)
-        stop_on_signals(applier.stop.set)
+        stop_on_signals(applier.end)
         applier.run()
     except RplError as error:
         return log_error(error)

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 AGAIN_SECONDS = 0.1  # what came between two statements or two jobs is not cut off by the first try
+CLOSED_SECONDS = 5.0  # within which the watching thread ends with its block
 GRACE_SECONDS = 1.0  # to roll back; then the process ends as it is
 
 
@@ -94,7 +95,7 @@ class Interrupter:
 
     def _watch(self) -> None:
         while not self._closed.is_set():
-            if not self.stop.wait(AGAIN_SECONDS):
+            if not self.stop.wait(CLOSED_SECONDS):
                 continue
             if (patience := self._patience) is not None:
                 self._closed.wait(patience)

@@ -22,6 +22,7 @@ from rplctl.applier.feed.batch_size import CommitGroupSize
 from rplctl.applier.feed.plan import Batch, BatchKind, groups_due, plan_batches
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed
+from rplctl.applier.feed.relay_watch import POLL_S, RelayWatch
 from rplctl.applier.feed.skip import SkipList
 from rplctl.applier.feed.until import groups_before, is_met
 from rplctl.applier.heartbeat import reading_heartbeats
@@ -60,19 +61,15 @@ if TYPE_CHECKING:
 
     from rplctl.applier.apply.clone_load import CloneLoader
 
-POLL_SECONDS = 0.02
-BUSY_SECONDS = 1.0  # behind a batch it looks BUSY_LOOKS times as often: where there was one, there is soon another
-BUSY_LOOKS = 10
-LONGEST_WAIT_SECONDS = 0.5
+LONGEST_WAIT_SECONDS = 0.5  # for the delay
 
 log = logging.getLogger(__name__)
 
 
 class Applier:
-    """One run, from START to STOP; `stop` may be set from a signal handler at any time.
+    """One run, from START to STOP.
 
-    `shared`: the part in a Spark, and so in a process, that serves other channels, too. `poll_s`: seconds between
-    looks for what the receiver wrote.
+    `shared`: the part in a Spark, and so in a process, that serves other channels, too; `watch`: of that process.
     """
 
     def __init__(
@@ -81,9 +78,10 @@ class Applier:
         channel: Channel,
         options: StartOptions,
         shared: ChannelSpark | None = None,
-        poll_s: float = POLL_SECONDS,
+        watch: RelayWatch | None = None,
     ) -> None:
-        self._poll_s, self._busy_until = poll_s, 0.0
+        self._watch = watch or RelayWatch(config.datadir)
+        self._woken = self._watch.woken(channel.relay_log_base)
         self._config = config
         self._channel = channel
         self._options = options
@@ -110,6 +108,7 @@ class Applier:
             self._report = Report.open(self._channel, self._options.until, self._config)
             self._skips.open()
             self._kills_before = memory_kills()
+            self._watch.start()
             try:
                 with self._report.pulse(), reading_heartbeats(self._config, self._report.status):
                     self._session()
@@ -125,6 +124,11 @@ class Applier:
             finally:
                 self._skips.keep_rest()
                 self._report.stopped()
+
+    def end(self) -> None:
+        """STOP, from any thread, also a signal handler's."""
+        self.stop.set()
+        self._woken.set()
 
     def _in_words(self, error: Exception) -> RplError:
         """Of what is not ours: first whether it is only that Spark's JVM died, whose callers see sockets close. What is
@@ -297,6 +301,7 @@ class Applier:
             self._ahead.begin(feed, lambda: self._read_ahead(feed, work))
 
         while not self.stop.is_set() and not self._is_finished(work, clone):
+            self._woken.clear()
             if (now := orders_seen(self._channel)) != orders:
                 orders = now
                 if clone is not None:
@@ -322,18 +327,22 @@ class Applier:
             except BinlogFormatError as error:
                 self._ahead.take(feed)  # what was read behind it
                 feed.damaged(work.info, error)
-                self.stop.wait(POLL_SECONDS)
+                self.stop.wait(POLL_S)
             if groups is not None and (batch is None or batch.last < len(groups.scan)):
                 feed.rewind()  # held back by UNTIL or the delay
             if batch is None:
-                if death := self._spark.death():  # told now, and not when there is something to do
-                    raise TasksFailed(death)
-                poll_s = self._poll_s / BUSY_LOOKS if time.monotonic() < self._busy_until else self._poll_s
-                self.stop.wait(min(max(wait, poll_s), LONGEST_WAIT_SECONDS))
-            else:
-                self._busy_until = time.monotonic() + BUSY_SECONDS
+                self._rest(wait, is_cloning=clone is not None and clone.is_open)
             if self._config.relay_log_purge and work.info.relay_log_name != purged_to and self._purge(work, ledger):
                 purged_to = work.info.relay_log_name
+
+    def _rest(self, delay_s: float, *, is_cloning: bool) -> None:
+        """Until there may be something to do, or STOP comes."""
+        if death := self._spark.death():  # told now, and not when there is something to do
+            raise TasksFailed(death)
+        if delay_s > 0:
+            self.stop.wait(min(max(delay_s, POLL_S), LONGEST_WAIT_SECONDS))
+        elif not self.stop.is_set():  # which is set before the other one
+            self._woken.wait(POLL_S if is_cloning else self._watch.look_s)
 
     def _carry_out(
         self, batch: Batch, work: BatchApplier, ledger: Ledger, target: Target, meanwhile: Callable[[], None]

@@ -20,7 +20,7 @@ from rplctl.status import AWAY, StatusFile, ThreadStatus, read_status
 from rplctl.trouble import Trouble
 
 INTERVAL = 0.2  # seconds
-IDLE_INTERVAL = 0.6  # while it waits; below PULSE_S, whose writing is not the thread's own word
+IDLE_INTERVAL = 5.0  # while it waits
 
 STARTING = "Starting Spark"
 READING = "Reading event from the relay log"

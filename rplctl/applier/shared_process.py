@@ -15,7 +15,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rplctl.applier.job import POLL_SECONDS, Applier
+from rplctl.applier.feed.relay_watch import RelayWatch
+from rplctl.applier.job import Applier
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.report import Report, log_error
 from rplctl.applier.spark.session import JavaLife, close_session, open_session
@@ -26,8 +27,6 @@ from rplctl.log_file import log_by_thread, logging_as
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-
-LOOK_SECONDS = 0.002  # of the process for each channel: it looks at most 500 times a second
 
 
 class SharedSpark:
@@ -69,7 +68,7 @@ class SharedProcess:
         self._life = JavaLife()
         self._config = Config(datadir=datadir)
         self._appliers: dict[str, Applier] = {}
-        self._poll_s = max(POLL_SECONDS, LOOK_SECONDS * len(channels))
+        self._watch = RelayWatch(datadir)
         self._working: set[str] = set()  # channels whose applier has not ended
         self._exit_codes: list[int] = []
         self._signals = SignalsOfChannels("applier")
@@ -91,7 +90,7 @@ class SharedProcess:
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
         spark = SharedSpark(self._opened, name, self._working, self._life)
-        return Applier(config, channel, options, spark, self._poll_s)
+        return Applier(config, channel, options, spark, self._watch)
 
     def run(self) -> int:
         """Until the last channel has ended; the exit code of the first that ended with an error. Raises what Spark did
@@ -119,7 +118,7 @@ class SharedProcess:
         for channel, words in self._signals.meant(
             Channel(name, self._config.datadir) for name in self._appliers
         ).items():
-            self._appliers[channel.name].stop.set()
+            self._appliers[channel.name].end()
             if words == [str(os.getpid()), STOP_NOW]:
                 self._appliers[channel.name].sever()
 

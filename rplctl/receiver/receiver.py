@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
-from rplctl.errors import NotConfigured, RelayLogError, RplError, TargetError
+from rplctl.errors import NotConfigured, RelayLogError, RplError, SourceError, TargetError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.kernel_cache import is_compiled
 from rplctl.failpoint import watch
@@ -37,6 +37,7 @@ from rplctl.source import DumpStart, ReplicaIdentity, SourceStream
 from rplctl.source.binlog_folder import FolderStream
 from rplctl.source.connection import connect
 from rplctl.source.dump import LiveStream
+from rplctl.source.interruption import Interruption
 from rplctl.source.replica_id import replica_identity
 from rplctl.target import open_engine
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 TICK_S: Final = 0.2  # how soon a signal is heeded
+QUIET_S: Final = 1.0  # between looks of one whose source sends nothing; STOP ends its wait
 TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which holds our records, is away
 COPY_POLL_S: Final = 0.5
 _MOST_WORDS: Final = 500  # of an unforeseen error: what a server sent may be in it
@@ -66,6 +68,7 @@ class Receiver:
         self._stopping = False
         self._ended = threading.Event()
         self._flush_logs = False
+        self._interruption = Interruption()
         self._connecting = False
         self._connections = 0
         self._worked = False  # the last connection brought something, or stood for a while
@@ -124,8 +127,9 @@ class Receiver:
         )
 
     def stop(self) -> None:
-        """Ask `run` to return at its next tick (SIGTERM does this)."""
+        """Ask `run` to return at its next tick (SIGTERM does this); what it waits for in a socket ends."""
         self._stopping = True
+        self._interruption.now()
 
     def flush_logs(self) -> None:
         """Ask for a new relay log (FLUSH RELAY LOGS; SIGHUP does this)."""
@@ -182,17 +186,21 @@ class Receiver:
             self._observer.info = info
             log.info("connected to master, replication started at %s", start.position)
             while not self._stopping:
-                pull.step(stream, TICK_S)
+                pull.step(stream, QUIET_S if isinstance(stream, LiveStream) else TICK_S)
                 self._between_batches(pull)
         except RelayLogError:
             intact = False
             raise
+        except SourceError:
+            if not self._stopping:  # which ends the connection
+                raise
         finally:
             self._worked = pull.transactions > 0 or time.monotonic() - connected_at > STEADY_S
             try:
                 pull.finish(flush=intact)
             finally:
                 stream.close()
+                self._interruption.release()
 
     def _connect(
         self, info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo
@@ -206,11 +214,17 @@ class Receiver:
                 start = dump_start(info, recovered, executed)
                 replica = replica_identity(self._config, self._channel)
                 password = reveal(info.user_password, self._config.datadir)
-                return open_source(info, password, start, replica, self._config), start, replica
+                with self._interruption.heeded():
+                    return open_source(info, password, start, replica, self._config), start, replica
             finally:
                 self._connecting = False
         except _StopWhileConnecting:
             return None
+        except SourceError:
+            self._interruption.release()
+            if self._stopping:
+                return None
+            raise
 
     def _between_batches(self, pull: Pull) -> None:
         if self._flush_logs:

@@ -19,7 +19,7 @@ from rplctl.status import StatusFile, ThreadStatus, read_status
 from rplctl.trouble import Trouble
 
 INTERVAL_S: Final = 0.2
-IDLE_S: Final = 0.6  # nothing new was read; below PULSE_S, whose writing is not the thread's own word
+IDLE_S: Final = 5.0  # nothing new was read
 STARTING: Final = "Starting"
 STEADY_S: Final = 5.0  # a connection that lasted this long is no failed attempt
 WAITING: Final = "Waiting for master to send event"
@@ -109,9 +109,8 @@ class Reporter:
     def tick(self) -> None:
         if self._trouble.is_known and self.status.connected and time.monotonic() - self._connected_at > STEADY_S:
             self._trouble.gone()
-        if self._file.age >= (INTERVAL_S if self._has_news else IDLE_S):
+        if self._file.write_if_older(INTERVAL_S if self._has_news else IDLE_S):
             self._has_news = False
-            self._file.write()
 
     def _error(self, error: RplError) -> None:
         self.status.last_errno = error.errno or er.SLAVE_FATAL_ERROR

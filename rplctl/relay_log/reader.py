@@ -71,6 +71,7 @@ class RelayLogReader:
         self._verify = verify_checksums
         self._place: LogPlace | None = None
         self._seen_size = -1  # of the current file when it had no further group
+        self._seen: tuple[object, ...] | None = None  # the index and that file then
 
     @property
     def position(self) -> RelayLogPosition:
@@ -124,6 +125,9 @@ class RelayLogReader:
         """
         if self._place is None:
             return None
+        before = self._looks()
+        if before is not None and before == self._seen and self._seen_size >= 0:
+            return None
         while True:
             names = self._index.names()  # before the file is read: a listed successor means that the file is finished
             if self._place.log_name not in names:
@@ -142,8 +146,19 @@ class RelayLogReader:
             if found is not None:
                 return found
             if is_last:
+                self._seen = before
                 return None
             self._enter(names[names.index(self._place.log_name) + 1])
+
+    def _looks(self) -> tuple[object, ...] | None:
+        """Another one when the index was replaced or the current file has another size; cheap."""
+        assert self._place is not None
+        try:
+            index = self._index.channel.relay_log_index_path.stat()
+            size = self._index.path(self._place.log_name).stat().st_size
+        except OSError:  # told by who reads them
+            return None
+        return index.st_ino, index.st_mtime_ns, self._place.log_name, size
 
     def _continues(self, names: list[str]) -> bool:
         """Whether the next file begins exactly here."""

@@ -25,6 +25,7 @@ from rplctl.info import MasterInfo
 from rplctl.source import flavor
 from rplctl.source.base import DumpStart, ReplicaIdentity, SourceIdentity
 from rplctl.source.clock import clock_of
+from rplctl.source.interruption import hold
 from rplctl.source.network_namespace import network_namespace
 
 # What another attempt cannot mend; anything else is tried again as MySQL does, a wrong password (1045) too
@@ -117,10 +118,9 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
             local.close()
             raise
         return local
-    bind = (info.bind, 0) if info.bind else None
     try:
         with network_namespace(info.network_namespace):
-            connection = socket.create_connection((info.host, info.port), timeout_s, source_address=bind)
+            connection = _connected(info, timeout_s)
     except socket.gaierror as error:
         raise err.OperationalError(
             er.CR_UNKNOWN_HOST, f"Unknown MySQL server host '{info.host}' ({error.errno})"
@@ -136,6 +136,26 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(timeout_s * 1000))
     return connection
+
+
+def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
+    """As socket.create_connection, whose socket nobody sees before it is connected. Raises OSError."""
+    failure = OSError(f"'{info.host}' has no address")
+    for family, kind, protocol, _, address in socket.getaddrinfo(info.host, info.port, 0, socket.SOCK_STREAM):
+        connection = socket.socket(family, kind, protocol)
+        try:
+            hold(connection)
+            connection.settimeout(timeout_s)
+            if info.bind:
+                connection.bind((info.bind, 0))
+            connection.connect(address)
+            return connection
+        except BaseException as error:
+            connection.close()
+            if not isinstance(error, OSError):
+                raise
+            failure = error
+    raise failure
 
 
 def _identify(mysql: Any) -> SourceIdentity:

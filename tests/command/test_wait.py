@@ -64,6 +64,7 @@ class Place:
         usual: dict[str, Any] = {"read_log_name": LATER.log_name, "read_log_pos": LATER.log_pos}
         said = ThreadStatus(**{"updated": time.time() - heard, "worked": time.time() - heard, **usual, **status})
         self.channel.status_path(role).write_text(json.dumps(asdict(said)))
+        os.utime(self.channel.status_path(role), (said.updated, said.updated))
 
     def runs(self, role: str, **status: Any) -> None:
         private_folder(self.channel.run_folder)

@@ -36,11 +36,11 @@ def test_progress_is_written_a_few_times_a_second_not_for_every_batch(tmp_path: 
     report, path = reporter(tmp_path)
     report.connected(SOURCE)
     written = path.stat().st_ino
-    report._file._written += 1000  # so long can nothing take
+    report._file._said += 1000  # so long can nothing take
     for at in range(1000):
         report.received(BinlogPosition("b.000001", at), f"u:1-{at}", at)
     assert path.stat().st_ino == written, "the file was replaced within its interval"
-    report._file._written -= 1001  # a second later
+    report._file._said -= 1001  # a second later
     report.received(BinlogPosition("b.000001", 5000), "u:1-5000", 0)
     status = read_status(path)
     assert (status.read_log_pos, status.retrieved_gtid_set) == (5000, "u:1-5000")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,3 +76,34 @@ def test_flush_stop_start_and_crash_of_receivers_in_one_process(replicas: dict[s
     assert again[0] and again == [again[0], again[0], None], "a crash of the process is one of all its channels"
     run("stop", "--receiver", "--all", expect=None)
     assert receivers(replicas) == [None, None, None]
+
+
+def test_stop_does_not_wait_for_sources_that_do_not_answer(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, full() as deaf:
+        made = {name: Replica(tmp_path, name, spark=False) for name in ("silent", "deaf")}
+        run = made["silent"].run
+        run("init")
+        for name, port in (("silent", silent.getsockname()[1]), ("deaf", deaf)):
+            run("change-master", "--channel", name, "--master-host", "127.0.0.1", "--master-port", str(port),
+                "--master-user", "rpl")  # fmt: skip
+        run("start", "--receiver", "--shared-session")
+        paths = [replica.channel.status_path("receiver") for replica in made.values()]
+        wait_until(lambda: all(read_status(path).state == "Connecting to master" for path in paths))
+        time.sleep(1)  # into the connecting
+        began = time.monotonic()
+        run("stop", "--receiver", "--all")
+        assert receivers(made) == [None, None] and time.monotonic() - began < 10
+        assert not any(read_status(path).last_errno for path in paths)
+
+
+@contextmanager
+def full() -> Iterator[int]:
+    """The port of one whose queue is full: what connects gets no answer at all."""
+    with socket.socket() as listener, ExitStack() as opened:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            one = opened.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]

@@ -97,6 +97,7 @@ class Situation:
         private_folder(self.channel.run_folder)
         said = ThreadStatus(**{"updated": time.time() - heard, "worked": time.time() - heard, **status})
         replace_file(self.channel.status_path(role), json.dumps(asdict(said)).encode(), durable=False)
+        os.utime(self.channel.status_path(role), (said.updated, said.updated))
         return self
 
     def runs(self, role: str, *, heard: float = 0.0, locked: float = 3600.0, **status: Any) -> Self:

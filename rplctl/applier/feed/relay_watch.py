@@ -1,0 +1,91 @@
+"""Wakes appliers when their receivers have written: one inotify of the instance folder for a process.
+
+Invariant: it is only a hint. Nothing is read here; whoever is woken for nothing finds nothing, and who is not (a file
+system of another host, no inotify left on the machine) looks by itself, each `look_s` seconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+IDLE_LOOK_S: Final = 1.0  # between looks of an applier that is woken
+POLL_S: Final = 0.02  # of one that is not
+_POLL_EACH_S: Final = 0.002  # of a process for each channel: it looks at most 500 times a second
+_REST_S: Final = 0.002  # behind what was read: a receiver at full speed writes thousands of times a second
+_IN_MODIFY, _IN_MOVED_TO, _IN_Q_OVERFLOW = 0x2, 0x80, 0x4000  # inotify(7)
+_HEAD: Final = struct.Struct("iIII")  # wd, mask, cookie, length of the name behind it
+_BUFFER_BYTES: Final = 1 << 16
+log = logging.getLogger(__name__)
+
+
+class RelayWatch:
+    """`woken(base)` is set when a file `base.*` of the folder was written, or one took its place."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._woken: dict[str, threading.Event] = {}
+        self._descriptor = -1
+
+    def woken(self, base: str) -> threading.Event:
+        """For one who clears it before each look. Call before `start`."""
+        return self._woken.setdefault(base, threading.Event())
+
+    def start(self) -> None:
+        """To the end of the process. Again without effect."""
+        if self._descriptor >= 0:
+            return
+        try:
+            self._descriptor = _watched(self._folder)
+        except OSError as error:
+            log.info("no inotify (%s): new events are looked for every %g s", error.strerror, self.look_s)
+            return
+        threading.Thread(target=self._listen, name="rplctl-relay-watch", daemon=True).start()
+
+    @property
+    def look_s(self) -> float:
+        return IDLE_LOOK_S if self._descriptor >= 0 else max(POLL_S, _POLL_EACH_S * len(self._woken))
+
+    def _listen(self) -> None:
+        while True:
+            for base in written(os.read(self._descriptor, _BUFFER_BYTES)):
+                for woken in self._woken.values() if base is None else filter(None, [self._woken.get(base)]):
+                    woken.set()
+            time.sleep(_REST_S)
+
+
+def written(events: bytes) -> set[str | None]:
+    """Names up to their last dot in what inotify says; None: it lost some."""
+    found: set[str | None] = set()
+    at = 0
+    while at < len(events):
+        _, mask, _, length = _HEAD.unpack_from(events, at)
+        at += _HEAD.size + length
+        name = os.fsdecode(events[at - length : at].rstrip(b"\0"))
+        found.add(None if mask & _IN_Q_OVERFLOW else name.rpartition(".")[0])
+    return found
+
+
+def _watched(folder: Path) -> int:
+    """Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = _checked(libc.inotify_init1(os.O_CLOEXEC))
+    try:
+        _checked(libc.inotify_add_watch(descriptor, os.fsencode(folder), _IN_MODIFY | _IN_MOVED_TO))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
