@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.main import get_command
@@ -178,17 +178,15 @@ def _version(wanted: bool) -> None:
 
 def _global_options(
     context: typer.Context,
-    datadir: Annotated[Path | None, option("--datadir", "DIR", "Instance folder; also $RPLCTL_DATADIR.")] = None,
-    config: Annotated[Path | None, option("--config", "FILE", "Option file; also $RPLCTL_CONFIG.")] = None,
-    format: Annotated[str, option(("--format", "-f"), "table|vertical|tsv|json", "Layout of the result.")] = "",
-    json: Annotated[bool, switch("--json", "Same as --format json.")] = False,
-    vertical: Annotated[bool, switch(("--vertical", "-E"), "Same as --format vertical.")] = False,
-    quiet: Annotated[bool, switch(("--quiet", "-q"), "Print errors and asked-for results only.")] = False,
-    verbose: Annotated[bool, switch(("--verbose", "-v"), "Show more columns.")] = False,
-    color: Annotated[str, option("--color", "auto|always|never", "Colour on a terminal.")] = "auto",
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
+    datadir: Path | None = option("--datadir", "DIR", "Instance folder; also $RPLCTL_DATADIR."),
+    config: Path | None = option("--config", "FILE", "Option file; also $RPLCTL_CONFIG."),
+    format: str = option(("--format", "-f"), "table|vertical|tsv|json", "Layout of the result.", ""),
+    json: bool = switch("--json", "Same as --format json."),
+    vertical: bool = switch(("--vertical", "-E"), "Same as --format vertical."),
+    quiet: bool = switch(("--quiet", "-q"), "Print errors and asked-for results only."),
+    verbose: bool = switch(("--verbose", "-v"), "Show more columns."),
+    color: str = option("--color", "auto|always|never", "Colour on a terminal.", "auto"),
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
     if context.resilient_parsing:
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -14,10 +13,8 @@ from rplctl.cli.output import many, say
 
 def backup(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is empty, or not there yet.")],
-    without_key: Annotated[
-        bool, switch("--without-key", "Leave out rplctl.key: stored passwords cannot be read then.")
-    ] = False,
+    folder: Path = typer.Argument(..., metavar="DIR", help="A folder that is empty, or not there yet."),
+    without_key: bool = switch("--without-key", "Leave out rplctl.key: stored passwords cannot be read then."),
 ) -> None:
     """Copy the instance while it runs.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from rplctl.cli.globals import Globals
@@ -18,11 +16,9 @@ from rplctl.command.instance.backup_lock import (
 )
 from rplctl.errors import UsageError
 
-Wait = Annotated[str, option("--wait", "S", "Wait for the lock at most so many seconds.")]
-Timeout = Annotated[str | None, option("--timeout", "S", "Give it back after so many seconds; 1h without it.")]
-Command = Annotated[
-    list[str] | None, typer.Argument(metavar="[-- COMMAND ...]", help="Run this, and hold the lock as long as it runs.")
-]
+WAIT = option("--wait", "S", "Wait for the lock at most so many seconds.", "50")
+TIMEOUT = option("--timeout", "S", "Give it back after so many seconds; 1h without it.")
+COMMAND = typer.Argument(None, metavar="[-- COMMAND ...]", help="Run this, and hold the lock as long as it runs.")
 
 
 def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: str, timeout: str | None) -> None:

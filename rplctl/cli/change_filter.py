@@ -7,15 +7,15 @@ from typing import Any
 import typer
 
 from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import ChannelName, DryRun, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, options_of, the_channel
 from rplctl.cli.output import say
 from rplctl.config import OPTIONS
 
 
 @takes(
-    parameter("channel", ChannelName, None),
+    parameter("channel", str | None, CHANNEL),
     *(option_parameter(o) for o in OPTIONS.values() if o.is_filter),
-    parameter("dry_run", DryRun, False),
+    parameter("dry_run", bool, DRY_RUN),
 )
 def change_filter(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
     """Set which databases and tables a channel applies.

@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 import typer
 
 from rplctl.channel import check_channel_name
 from rplctl.cli.option_rows import parameter, sentence, takes
-from rplctl.cli.options import (
-    AskPassword,
-    ChannelName,
-    DryRun,
-    PasswordFile,
-    PasswordReference,
-    PasswordStdin,
-    options_of,
-)
+from rplctl.cli.options import CHANNEL, DRY_RUN, option, options_of, switch
 from rplctl.cli.output import say
-from rplctl.cli.passwords import PasswordOnArgv, password_sources, refuse_password_on_argv
+from rplctl.cli.passwords import PASSWORD_ON_ARGV, password_sources, refuse_password_on_argv
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
 from rplctl.errors import UsageError
 from rplctl.secret import find_password
 
+_FILE = "Read the password from a file that only you can read."
+_REFERENCE = "Store env:NAME or file:/PATH instead of a password; read when needed."
+
 
 @takes(
-    parameter("channel", ChannelName, None),
+    parameter("channel", str | None, CHANNEL),
     *(
-        parameter(
-            row.name,
-            Annotated[str | None, typer.Option(*row.flags, metavar=row.metavar, help=sentence(row.help))],
-            None,
-        )
+        parameter(row.name, str | None, option(row.flags, row.metavar, sentence(row.help)))
         for row in CHANGE_OPTIONS.values()
     ),
-    parameter("password_file", PasswordFile, None),
-    parameter("password_stdin", PasswordStdin, False),
-    parameter("ask_password", AskPassword, False),
-    parameter("password_reference", PasswordReference, ""),
-    parameter("password_on_argv", PasswordOnArgv, None),
-    parameter("dry_run", DryRun, False),
+    parameter("password_file", Path | None, option("--password-file", "FILE", _FILE)),
+    parameter("password_stdin", bool, switch("--password-stdin", "Read the password from standard input.")),
+    parameter("ask_password", bool, switch("--ask-password", "Ask for the password on the terminal.")),
+    parameter("password_reference", str, option("--password-reference", "REF", _REFERENCE, "")),
+    parameter("password_on_argv", str | None, PASSWORD_ON_ARGV),
+    parameter("dry_run", bool, DRY_RUN),
 )
 def change_master(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
     """Set where a channel reads from (CHANGE MASTER TO)."""

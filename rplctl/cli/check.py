@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from rplctl.cli.options import ChannelNames, each_channel, option, options_of, seconds, switch
+from rplctl.cli.options import CHANNELS, each_channel, option, options_of, seconds, switch
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.errors import RplError, UsageError, told
@@ -21,19 +21,17 @@ _MOST_NAMED: Final = 5  # channels that are in order
 
 def check(
     context: typer.Context,
-    channel: ChannelNames = None,
-    lag_warning: Annotated[str, option("--lag-warning", "SECONDS", "Lag that is a warning.")] = "60",
-    lag_critical: Annotated[str, option("--lag-critical", "SECONDS", "Lag that is critical.")] = "300",
-    offline: Annotated[
-        bool, switch("--offline", "Judge what is stored, not threads and lag; read every relay log byte.")
-    ] = False,
-    online: Annotated[bool, switch("--online", "Ask the source, too.")] = False,
-    max_sync_age: Annotated[
-        str | None, option("--max-sync-age", "SECONDS", "Of a channel run from cron; instead of the option.")
-    ] = None,
-    max_verify_age: Annotated[
-        str | None, option("--max-verify-age", "SECONDS", "Of the last verify; older is a warning; as the option.")
-    ] = None,
+    channel: str | None = CHANNELS,
+    lag_warning: str = option("--lag-warning", "SECONDS", "Lag that is a warning.", "60"),
+    lag_critical: str = option("--lag-critical", "SECONDS", "Lag that is critical.", "300"),
+    offline: bool = switch("--offline", "Judge what is stored, not threads and lag; read every relay log byte."),
+    online: bool = switch("--online", "Ask the source, too."),
+    max_sync_age: str | None = option(
+        "--max-sync-age", "SECONDS", "Of a channel run from cron; instead of the option."
+    ),
+    max_verify_age: str | None = option(
+        "--max-verify-age", "SECONDS", "Of the last verify; older is a warning; as the option."
+    ),
 ) -> None:
     """Print a verdict for monitoring systems, and why.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import ChannelName, DryRun, Yes, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, switch, the_channel
 from rplctl.cli.output import confirm, many, say, say_notes, show_rows, write
 from rplctl.cli.text import clean, clock_time, short
 from rplctl.command.channel.context import Note
@@ -21,38 +21,21 @@ if TYPE_CHECKING:
 
 _MOST = 1_000_000
 _MOST_THREADS = 8  # an engine has 15 connections
-_Databases = Annotated[str, typer.Option("--databases", metavar="DB,...", help="Only tables of these databases.")]
-_Tables = Annotated[str, typer.Option("--tables", metavar="DB.TABLE,...", help="Only these tables.")]
-_Replace = Annotated[bool, typer.Option("--replace", help="Also those that the target has: drop them first.")]
-_Cancel = Annotated[bool, typer.Option("--cancel", help="Instead: take back what is not copied yet.")]
-_MaxLoad = Annotated[
-    int | None, typer.Option("--max-load", metavar="N", help="Wait while Threads_running of the source is above it.")
-]
-_MaxRate = Annotated[
-    str | None, typer.Option("--max-rate", metavar="MB/s", help="Read at most that much from the source.")
-]
-
-_LoadThreads = Annotated[
-    int | None, typer.Option("--load-threads", metavar="N", help="Connections to the target that load rows.")
-]
-_ReadFrom = Annotated[
-    str | None, typer.Option("--read-from", metavar="HOST[:PORT]", help="Read rows from this replica of the source.")
-]
 
 
 def clone(
     context: typer.Context,
-    channel: ChannelName = None,
-    databases: _Databases = "",
-    tables: _Tables = "",
-    replace: _Replace = False,
-    max_load: _MaxLoad = None,
-    max_rate: _MaxRate = None,
-    load_threads: _LoadThreads = None,
-    read_from: _ReadFrom = None,
-    cancel: _Cancel = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
+    channel: str | None = CHANNEL,
+    databases: str = option("--databases", "DB,...", "Only tables of these databases.", ""),
+    tables: str = option("--tables", "DB.TABLE,...", "Only these tables.", ""),
+    replace: bool = switch("--replace", "Also those that the target has: drop them first."),
+    max_load: int | None = option("--max-load", "N", "Wait while Threads_running of the source is above it."),
+    max_rate: str | None = option("--max-rate", "MB/s", "Read at most that much from the source."),
+    load_threads: int | None = option("--load-threads", "N", "Connections to the target that load rows."),
+    read_from: str | None = option("--read-from", "HOST[:PORT]", "Read rows from this replica of the source."),
+    cancel: bool = switch("--cancel", "Instead: take back what is not copied yet."),
+    dry_run: bool = DRY_RUN,
+    yes: bool = YES,
 ) -> None:
     """Copy tables of a living source, then replicate them.
 

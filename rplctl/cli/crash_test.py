@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, option, options_of, the_channel
 from rplctl.cli.output import say, show_records
 from rplctl.errors import UsageError
 from rplctl.target_url import has_password
@@ -15,17 +14,13 @@ from rplctl.target_url import has_password
 
 def crash_test(
     context: typer.Context,
-    target: Annotated[str, option("--target", "URL", "A server for a scratch database, not a SQLite file.")] = "",
-    target_password_file: Annotated[
-        Path | None, option("--target-password-file", "FILE", "Read the target's password here.")
-    ] = None,
-    points: Annotated[str, option("--points", "NAME,...", "Only these crash points.")] = "",
-    mode: Annotated[str, option("--mode", "MODE,...", "Only these commit modes.")] = "",
-    kinds: Annotated[str, option("--kinds", "KIND,...", "Only these kinds of groups.")] = "",
-    arm: Annotated[
-        str | None, option("--arm", "NAME=kill[@N],...", "Kill a running thread of --channel there instead.")
-    ] = None,
-    channel: ChannelName = None,
+    target: str = option("--target", "URL", "A server for a scratch database, not a SQLite file.", ""),
+    target_password_file: Path | None = option("--target-password-file", "FILE", "Read the target's password here."),
+    points: str = option("--points", "NAME,...", "Only these crash points.", ""),
+    mode: str = option("--mode", "MODE,...", "Only these commit modes.", ""),
+    kinds: str = option("--kinds", "KIND,...", "Only these kinds of groups.", ""),
+    arm: str | None = option("--arm", "NAME=kill[@N],...", "Kill a running thread of --channel there instead."),
+    channel: str | None = CHANNEL,
 ) -> None:
     """Kill at each crash point and compare (WL#3970).
 

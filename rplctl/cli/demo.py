@@ -6,7 +6,6 @@ import os
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -19,9 +18,9 @@ from rplctl.errors import RplError
 
 def demo(
     context: typer.Context,
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Instance folder to make; without it a temporary one.")
-    ] = None,
+    folder: Path | None = typer.Argument(
+        None, metavar="DIR", help="Instance folder to make; without it a temporary one."
+    ),
 ) -> None:
     """Replicate recorded binary logs, and compare."""
     from rplctl.command.demo import DemoTable

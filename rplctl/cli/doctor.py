@@ -5,12 +5,12 @@ from __future__ import annotations
 import typer
 
 from rplctl.channel import check_channel_name
-from rplctl.cli.options import ChannelName, options_of
+from rplctl.cli.options import CHANNEL, options_of
 from rplctl.cli.output import show_records
 from rplctl.errors import RplError, told
 
 
-def doctor(context: typer.Context, channel: ChannelName = None) -> None:
+def doctor(context: typer.Context, channel: str | None = CHANNEL) -> None:
     """Look whether all that replication needs is there.
 
     Says, too, what a power cut would take. Exit code 1 with a warning, 2 with a failure.

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, Yes, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, the_channel
 from rplctl.cli.output import say
 
 
 def export_info(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the files into.")],
-    server: Annotated[str, option("--server", "mysql-5.6|mysql-5.7|mysql-8.0|mariadb", "Whose files to write.")],
-    channel: ChannelName = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
+    folder: Path = typer.Argument(..., metavar="DIR", help="Folder to write the files into."),
+    server: str = option("--server", "mysql-5.6|mysql-5.7|mysql-8.0|mariadb", "Whose files to write.", ...),
+    channel: str | None = CHANNEL,
+    dry_run: bool = DRY_RUN,
+    yes: bool = YES,
 ) -> None:
     """Write a server's own info files.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from rplctl.cli.options import option, options_of, switch
@@ -12,10 +10,8 @@ from rplctl.cli.output import show_records
 
 def fsync_report(
     context: typer.Context,
-    transactions: Annotated[int, option("--transactions", "N", "Transactions per variant.")] = 50,
-    on_target: Annotated[
-        bool, switch("--on-target", "Measure on the configured target, not on a SQLite file of its own.")
-    ] = False,
+    transactions: int = option("--transactions", "N", "Transactions per variant.", 50),
+    on_target: bool = switch("--on-target", "Measure on the configured target, not on a SQLite file of its own."),
 ) -> None:
     """Count the fsyncs that a position costs (WL#5125).
 

@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from rplctl.cli.options import ChannelNames, end, for_each, option, options_of, seconds, switch, the_channel
+from rplctl.cli.options import CHANNELS, end, for_each, option, options_of, seconds, switch, the_channel
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.errors import UsageError
@@ -19,14 +19,12 @@ from rplctl.errors import UsageError
 
 def heartbeat(
     context: typer.Context,
-    channel: ChannelNames = None,
-    update: Annotated[bool, switch("--update", "Write the time at the source until Ctrl-C, of one channel.")] = False,
-    create_table: Annotated[
-        bool, switch("--create-table", "With --update: make the table when it is missing.")
-    ] = False,
-    monitor: Annotated[bool, switch("--monitor", "Show again and again until Ctrl-C.")] = False,
-    interval: Annotated[str, option("--interval", "SECONDS", "Between two rows, or two looks.")] = "1",
-    run_time: Annotated[str | None, option("--run-time", "SECONDS", "End then.")] = None,
+    channel: str | None = CHANNELS,
+    update: bool = switch("--update", "Write the time at the source until Ctrl-C, of one channel."),
+    create_table: bool = switch("--create-table", "With --update: make the table when it is missing."),
+    monitor: bool = switch("--monitor", "Show again and again until Ctrl-C."),
+    interval: str = option("--interval", "SECONDS", "Between two rows, or two looks.", "1"),
+    run_time: str | None = option("--run-time", "SECONDS", "End then."),
 ) -> None:
     """Tell the true lag, or write a heartbeat."""
     from rplctl.command.heartbeat import Heartbeat

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, names_of, option, options_of, seconds
+from rplctl.cli.options import CHANNELS, names_of, option, options_of, seconds
 from rplctl.cli.output import show_records, write
 from rplctl.cli.text import fitted
 from rplctl.errors import UsageError
@@ -16,9 +15,9 @@ from rplctl.history import Event
 
 def history(
     context: typer.Context,
-    channel: ChannelNames = None,
-    since: Annotated[str | None, option("--since", "SECONDS", "Only what is not older: 90, 30m, 12h, 7d.")] = None,
-    last: Annotated[int, option("--last", "N", "Only the last so many; 0: all that is kept.")] = 25,
+    channel: str | None = CHANNELS,
+    since: str | None = option("--since", "SECONDS", "Only what is not older: 90, 30m, 12h, 7d."),
+    last: int = option("--last", "N", "Only the last so many; 0: all that is kept.", 25),
 ) -> None:
     """Print what happened to the channels, and who did it."""
     from rplctl.command.history import HistoryRequest

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from rplctl.channel import check_channel_name
-from rplctl.cli.options import ChannelName, DryRun, Yes, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, the_channel
 from rplctl.cli.output import confirm, say
 from rplctl.errors import UsageError
 
 
 def import_info(
     context: typer.Context,
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Data folder of a server, or a copy of its two info files.")
-    ] = None,
-    channel: ChannelName = None,
-    mysql_tables: Annotated[
-        Path | None,
-        option("--mysql-tables", "FILE", "Rows of MySQL's two tables, as its client prints them with -E or -B."),
-    ] = None,
-    maxwell: Annotated[Path | None, option("--maxwell", "FILE", "A row of maxwell.positions.")] = None,
-    debezium: Annotated[Path | None, option("--debezium", "FILE", "The connector's offset, JSON.")] = None,
-    canal: Annotated[Path | None, option("--canal", "FILE", "Canal's meta.dat.")] = None,
-    tungsten: Annotated[Path | None, option("--tungsten", "FILE", "A row of trep_commit_seqno.")] = None,
-    gtid: Annotated[str, option("--gtid", "SET", "GTIDs applied so far: gtid_slave_pos or gtid_executed.")] = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
+    folder: Path | None = typer.Argument(
+        None, metavar="DIR", help="Data folder of a server, or a copy of its two info files."
+    ),
+    channel: str | None = CHANNEL,
+    mysql_tables: Path | None = option(
+        "--mysql-tables", "FILE", "Rows of MySQL's two tables, as its client prints them with -E or -B."
+    ),
+    maxwell: Path | None = option("--maxwell", "FILE", "A row of maxwell.positions."),
+    debezium: Path | None = option("--debezium", "FILE", "The connector's offset, JSON."),
+    canal: Path | None = option("--canal", "FILE", "Canal's meta.dat."),
+    tungsten: Path | None = option("--tungsten", "FILE", "A row of trep_commit_seqno."),
+    gtid: str = option("--gtid", "SET", "GTIDs applied so far: gtid_slave_pos or gtid_executed.", ""),
+    dry_run: bool = DRY_RUN,
+    yes: bool = YES,
 ) -> None:
     """Take over a position from another replica or tool.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -18,19 +18,16 @@ from rplctl.secret import find_password
 _FILE = option("--target-password-file", "FILE", "Read the target's password from a file.")
 _STDIN = switch("--target-password-stdin", "Read the target's password from standard input.")
 _SYSTEMD = switch("--systemd", "Write units and timers for systemd, and tell what to type next.")
-_SYSTEMD_DIR = option("--systemd-dir", "DIR", "Write them there.")
-_FORCE = switch("--force", "Write over units that somebody changed.")
-_REFUSED = typer.Option("--target-password", hidden=True)
 
 
 @takes(
     *(option_parameter(o) for o in OPTIONS.values() if o.name != "target_password"),  # never on a command line
-    parameter("target_password_file", Annotated[Path | None, _FILE], None),
-    parameter("target_password_stdin", Annotated[bool, _STDIN], False),
-    parameter("systemd", Annotated[bool, _SYSTEMD], False),
-    parameter("systemd_dir", Annotated[Path | None, _SYSTEMD_DIR], None),
-    parameter("force", Annotated[bool, _FORCE], False),
-    parameter("password_on_argv", Annotated[str | None, _REFUSED], None),
+    parameter("target_password_file", Path | None, _FILE),
+    parameter("target_password_stdin", bool, _STDIN),
+    parameter("systemd", bool, _SYSTEMD),
+    parameter("systemd_dir", Path | None, option("--systemd-dir", "DIR", "Write them there.")),
+    parameter("force", bool, switch("--force", "Write over units that somebody changed.")),
+    parameter("password_on_argv", str | None, typer.Option(None, "--target-password", hidden=True)),
 )
 def init(context: typer.Context, **given: Any) -> None:
     """Make an instance folder, or change its options."""

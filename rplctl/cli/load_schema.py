@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, option, options_of, switch, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, option, options_of, switch, the_channel
 from rplctl.cli.output import many, say
 from rplctl.errors import UsageError
 
 
 def load_schema(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output of mysqldump --no-data.")] = None,
-    channel: ChannelName = None,
-    from_source: Annotated[bool, switch("--from-source", "Ask the source instead of reading a file.")] = False,
-    loaded: Annotated[
-        str | None, option("--rows-loaded", "DB.TABLE,...|all", "Instead: say that the rows are copied by now.")
-    ] = None,
-    dry_run: DryRun = False,
+    file: Path | None = typer.Argument(None, metavar="FILE", help="Output of mysqldump --no-data."),
+    channel: str | None = CHANNEL,
+    from_source: bool = switch("--from-source", "Ask the source instead of reading a file."),
+    loaded: str | None = option("--rows-loaded", "DB.TABLE,...|all", "Instead: say that the rows are copied by now."),
+    dry_run: bool = DRY_RUN,
 ) -> None:
     """Tell a channel the definitions of its tables.
 

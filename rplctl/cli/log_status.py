@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -14,9 +14,7 @@ from rplctl.cli.output import show_rows
 
 def log_status(
     context: typer.Context,
-    layout: Annotated[
-        str, option("--format", "seed|mysql8", "Names of columns and keys: WL#9452's text, or MySQL 8's.")
-    ] = "",
+    layout: str = option("--format", "seed|mysql8", "Names of columns and keys: WL#9452's text, or MySQL 8's.", ""),
 ) -> None:
     """Show where a backup would begin (WL#9452).
 

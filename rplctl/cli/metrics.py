@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, end, names_of, option, options_of, switch
+from rplctl.cli.options import CHANNELS, end, names_of, option, options_of, switch
 from rplctl.cli.output import report, write
 from rplctl.cli.text import to_json
 
 
 def metrics(
     context: typer.Context,
-    channel: ChannelNames = None,
-    textfile: Annotated[
-        Path | None, option("--textfile", "FILE.prom", "Replace this file at once instead of printing.")
-    ] = None,
-    alerts: Annotated[bool, switch("--alerts", "Print rules that alert on these metrics instead.")] = False,
+    channel: str | None = CHANNELS,
+    textfile: Path | None = option("--textfile", "FILE.prom", "Replace this file at once instead of printing."),
+    alerts: bool = switch("--alerts", "Print rules that alert on these metrics instead."),
 ) -> None:
     """Print the state of every channel for Prometheus."""
     from rplctl.command.channel.context import one_engine

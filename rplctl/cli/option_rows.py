@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, Signature
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from rplctl.cli.options import option
 from rplctl.config import Option
 
 Verb = Callable[..., None]
@@ -25,16 +26,16 @@ def takes(*parameters: Parameter) -> Callable[[Verb], Verb]:
     return decorate
 
 
-def parameter(name: str, annotation: Any, default: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def parameter(name: str, kind: Any, given: Any) -> Parameter:
+    """`given`: an option or a switch."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
 
 
 def option_parameter(o: Option) -> Parameter:
     """Of a row of the option table; a list may be given several times."""
-    flags = [f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name]
-    kind = typer.Option(*flags, metavar=o.range_text, help=sentence(o.help))
-    annotation = Annotated[list[str] | None, kind] if o.holds else Annotated[str | None, kind]
-    return parameter(o.name, annotation, None)
+    flags = tuple(f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name)
+    kind = list[str] | None if o.holds else str | None
+    return parameter(o.name, kind, option(flags, o.range_text, sentence(o.help)))
 
 
 def sentence(text: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -19,39 +18,28 @@ from rplctl.errors import RplError, UsageError, told
 Flags = str | tuple[str, ...]  # of one option
 
 
-def option(flags: Flags, metavar: str, help: str) -> Any:
-    """What Typer is told of an option with a value."""
-    return typer.Option(*([flags] if isinstance(flags, str) else flags), metavar=metavar, help=help)
+def option(flags: Flags, metavar: str, help: str, default: Any = None) -> Any:
+    """What Typer is told of an option with a value; `...` is no default: it must be given."""
+    return typer.Option(default, *([flags] if isinstance(flags, str) else flags), metavar=metavar, help=help)
 
 
-def switch(flags: Flags, help: str) -> Any:
+def switch(flags: Flags, help: str, default: Any = False) -> Any:
     """What Typer is told of one without."""
-    return typer.Option(*([flags] if isinstance(flags, str) else flags), help=help)
+    return typer.Option(default, *([flags] if isinstance(flags, str) else flags), help=help)
 
 
 def _channel(help: str) -> Any:
     return option(("--channel", "--for-channel"), "NAME", f"Replication channel{help}")
 
 
-ChannelName = Annotated[str | None, _channel("; without it the default channel '' or the only one there is.")]
-ChannelNames = Annotated[str | None, _channel("; without it every channel.")]
-SeveralChannels = Annotated[list[str] | None, _channel(", or several, each with the option; without it every channel.")]
-AllChannels = Annotated[bool, switch("--all", "Every channel, as without --channel.")]
-DryRun = Annotated[bool, switch("--dry-run", "Check and show what would be done; change nothing.")]
-Yes = Annotated[bool, switch(("--yes", "-y"), "Do not ask for confirmation.")]
-PasswordFile = Annotated[
-    Path | None, option("--password-file", "FILE", "Read the password from a file that only you can read.")
-]
-PasswordStdin = Annotated[bool, switch("--password-stdin", "Read the password from standard input.")]
-AskPassword = Annotated[bool, switch("--ask-password", "Ask for the password on the terminal.")]
-PasswordReference = Annotated[
-    str, option("--password-reference", "REF", "Store env:NAME or file:/PATH instead of a password; read when needed.")
-]
-Receiver = Annotated[bool, switch(("--receiver", "--io-thread"), "Only the receiver (I/O thread).")]
-Applier = Annotated[bool, switch(("--applier", "--sql-thread"), "Only the applier (SQL thread).")]
-Terminology = Annotated[
-    str, option("--terminology", "master|source", "Column names of MySQL up to 8.0.21, or since 8.0.22.")
-]
+CHANNEL = _channel("; without it the default channel '' or the only one there is.")
+CHANNELS = _channel("; without it every channel.")
+SEVERAL_CHANNELS = _channel(", or several, each with the option; without it every channel.")
+ALL_CHANNELS = switch("--all", "Every channel, as without --channel.")
+DRY_RUN = switch("--dry-run", "Check and show what would be done; change nothing.")
+YES = switch(("--yes", "-y"), "Do not ask for confirmation.")
+ONLY_RECEIVER = switch(("--receiver", "--io-thread"), "Only the receiver (I/O thread).")
+ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Only the applier (SQL thread).")
 
 
 def options_of(context: typer.Context) -> Globals:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -13,11 +12,7 @@ from rplctl.errors import UsageError
 from rplctl.secret import PasswordSources, check_reference
 
 _HOW = "give --password-file FILE, --password-stdin or --ask-password"
-
-
-PasswordOnArgv = Annotated[
-    str | None, typer.Option("--master-password", "--source-password", "--password", hidden=True)
-]
+PASSWORD_ON_ARGV = typer.Option(None, "--master-password", "--source-password", "--password", hidden=True)
 
 
 def password_sources(file: Path | None, stdin: bool, ask: bool, reference: str, prompt: str) -> PasswordSources:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, end, for_each, option, options_of
+from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, option, options_of
 from rplctl.cli.output import many, say
 from rplctl.config import Config
 
 
 def purge_binary_logs(
     context: typer.Context,
-    to: Annotated[str, option("--to", "LOG", "Remove the logs before this one.")] = "",
-    before: Annotated[str, option("--before", "TIME", "Remove the logs last written before this time.")] = "",
-    channel: ChannelNames = None,
-    dry_run: DryRun = False,
+    to: str = option("--to", "LOG", "Remove the logs before this one.", ""),
+    before: str = option("--before", "TIME", "Remove the logs last written before this time.", ""),
+    channel: str | None = CHANNELS,
+    dry_run: bool = DRY_RUN,
 ) -> None:
     """Remove old binary logs (PURGE BINARY LOGS)."""
     from rplctl.command.purge_binary_logs import purge_binary_logs as run

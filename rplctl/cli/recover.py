@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, end, for_each, options_of, switch
+from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, options_of, switch
 from rplctl.cli.output import show_records
 
 
 def recover(
     context: typer.Context,
-    channel: ChannelNames = None,
-    refetch: Annotated[
-        bool, switch("--refetch", "Remove all relay logs: the next start fetches what is not executed.")
-    ] = False,
-    dry_run: DryRun = False,
+    channel: str | None = CHANNELS,
+    refetch: bool = switch("--refetch", "Remove all relay logs: the next start fetches what is not executed."),
+    dry_run: bool = DRY_RUN,
 ) -> None:
     """Repair the relay log, as every start does (WL#4621).
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelName, DryRun, number, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, number, option, options_of, the_channel
 from rplctl.cli.output import say_notes, show_rows
 from rplctl.cli.progress import live_text
 from rplctl.command.channel.context import Note
@@ -17,12 +16,10 @@ from rplctl.errors import for_channel
 
 def repair(
     context: typer.Context,
-    channel: ChannelName = None,
-    report: Annotated[
-        Path | None, option("--report", "FILE", "What verify --report wrote; without it what it wrote last.")
-    ] = None,
-    dry_run: DryRun = False,
-    show: Annotated[str, option("--show", "N", "With --dry-run so many statements of each table.")] = "10",
+    channel: str | None = CHANNEL,
+    report: Path | None = option("--report", "FILE", "What verify --report wrote; without it what it wrote last."),
+    dry_run: bool = DRY_RUN,
+    show: str = option("--show", "N", "With --dry-run so many statements of each table.", "10"),
 ) -> None:
     """Mend the rows that verify found to differ.
 

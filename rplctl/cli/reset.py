@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, Yes, end, for_each, options_of, switch
+from rplctl.cli.options import CHANNELS, DRY_RUN, YES, end, for_each, options_of, switch
 from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
 
 
 def reset(
     context: typer.Context,
-    channel: ChannelNames = None,
-    everything: Annotated[bool, switch("--all", "Forget the connection and the channel, too.")] = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
+    channel: str | None = CHANNELS,
+    everything: bool = switch("--all", "Forget the connection and the channel, too."),
+    dry_run: bool = DRY_RUN,
+    yes: bool = YES,
 ) -> None:
     """Forget position and relay logs (RESET SLAVE).
 

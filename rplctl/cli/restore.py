@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -13,10 +12,10 @@ from rplctl.cli.output import many, say
 
 def restore(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What backup made.")],
-    binary_log_dir: Annotated[
-        list[Path] | None, option("--binary-log-dir", "DIR", "Put a binary log back that was in this folder.")
-    ] = None,
+    folder: Path = typer.Argument(..., metavar="DIR", help="What backup made."),
+    binary_log_dir: list[Path] | None = option(
+        "--binary-log-dir", "DIR", "Put a binary log back that was in this folder."
+    ),
 ) -> None:
     """Make an instance folder from a backup."""
     from rplctl.command.restore import restore as run

@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rplctl.cli.options import ChannelNames, each_channel, option, options_of
+from rplctl.cli.options import CHANNELS, each_channel, option, options_of
 from rplctl.cli.output import say_notes
 from rplctl.command.channel.context import Note
 from rplctl.secret import read_secret_file
@@ -17,13 +16,13 @@ from rplctl.secret import read_secret_file
 
 def serve(
     context: typer.Context,
-    channel: ChannelNames = None,
-    listen: Annotated[str, option("--listen", "HOST:PORT", "Where to answer.")] = "127.0.0.1:9104",
-    token_file: Annotated[
-        Path | None, option("--token-file", "FILE", "Readers must show the token in it, which only you can read.")
-    ] = None,
-    tls_cert: Annotated[Path | None, option("--tls-cert", "FILE", "Answer with TLS: the certificate, PEM.")] = None,
-    tls_key: Annotated[Path | None, option("--tls-key", "FILE", "Its key, when that is another file.")] = None,
+    channel: str | None = CHANNELS,
+    listen: str = option("--listen", "HOST:PORT", "Where to answer.", "127.0.0.1:9104"),
+    token_file: Path | None = option(
+        "--token-file", "FILE", "Readers must show the token in it, which only you can read."
+    ),
+    tls_cert: Path | None = option("--tls-cert", "FILE", "Answer with TLS: the certificate, PEM."),
+    tls_key: Path | None = option("--tls-key", "FILE", "Its key, when that is another file."),
 ) -> None:
     """Serve metrics, health and a page over HTTP."""
     from rplctl.command.serve import Request, is_local

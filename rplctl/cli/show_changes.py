@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rplctl.cli.options import ChannelName, number, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, number, option, options_of, the_channel
 from rplctl.cli.output import show_rows
 from rplctl.errors import UsageError
 
@@ -21,16 +21,14 @@ _COLUMNS = ("Time", "Op", "Gtid", "Log_name", "Pos", "Change")
 
 def show_changes(
     context: typer.Context,
-    channel: ChannelName = None,
-    table: Annotated[str, option("--table", "DB.TABLE", "The table, as the source names it.")] = "",
-    key: Annotated[str, option("--key", "COLUMN=VALUE,...", "Only rows that have these values.")] = "",
-    path: Annotated[Path | None, option("--in", "PATH", "Folder of binary logs, index file, or log.")] = None,
-    schema_file: Annotated[
-        Path | None, option("--schema-file", "FILE", "mysqldump --no-data of where they begin.")
-    ] = None,
-    start_time: Annotated[str, option("--start-time", "TIME", "Transactions from then on.")] = "",
-    end_time: Annotated[str, option("--end-time", "TIME", "Transactions before then.")] = "",
-    limit: Annotated[str, option("--limit", "N", "At most so many changes.")] = "",
+    channel: str | None = CHANNEL,
+    table: str = option("--table", "DB.TABLE", "The table, as the source names it.", ""),
+    key: str = option("--key", "COLUMN=VALUE,...", "Only rows that have these values.", ""),
+    path: Path | None = option("--in", "PATH", "Folder of binary logs, index file, or log."),
+    schema_file: Path | None = option("--schema-file", "FILE", "mysqldump --no-data of where they begin."),
+    start_time: str = option("--start-time", "TIME", "Transactions from then on.", ""),
+    end_time: str = option("--end-time", "TIME", "Transactions before then.", ""),
+    limit: str = option("--limit", "N", "At most so many changes.", ""),
 ) -> None:
     """List what happened to a table or a row."""
     from rplctl.command.show_changes import ShownChange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rplctl.cli.options import ChannelName, options_of, the_channel
+from rplctl.cli.options import CHANNEL, options_of, the_channel
 from rplctl.cli.output import say_notes, show_rows
 from rplctl.cli.text import clock_time, short
 from rplctl.command.channel.context import Note
@@ -12,7 +12,7 @@ from rplctl.command.channel.context import Note
 _SHORT = ("Database_name", "Table_name", "State", "Row_count", "Byte_count", "Expected_rows", "Expected_bytes")
 
 
-def show_clone(context: typer.Context, channel: ChannelName = None) -> None:
+def show_clone(context: typer.Context, channel: str | None = CHANNEL) -> None:
     """Show how far the copy of each table is."""
     from rplctl.command.show_clone import progress
     from rplctl.command.show_clone import show_clone as run

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from rplctl.cli.options import ChannelName, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, option, options_of, the_channel
 from rplctl.cli.output import show_records
 from rplctl.errors import UsageError
 
 
 def show_relaylog_events(
     context: typer.Context,
-    channel: ChannelName = None,
-    log: Annotated[str, option("--in", "FILE", "Relay log; without it the oldest.")] = "",
-    position: Annotated[int, option("--from", "POS", "Begin with the event at this position.")] = 4,
-    limit: Annotated[int | None, option("--limit", "N", "At most so many events.")] = None,
+    channel: str | None = CHANNEL,
+    log: str = option("--in", "FILE", "Relay log; without it the oldest.", ""),
+    position: int = option("--from", "POS", "Begin with the event at this position.", 4),
+    limit: int | None = option("--limit", "N", "At most so many events."),
 ) -> None:
     """List a relay log's events (SHOW RELAYLOG EVENTS)."""
     from rplctl.command.show_relaylog_events import RelayLogEvent

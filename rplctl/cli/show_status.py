@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
-    AllChannels,
-    ChannelNames,
-    Terminology,
+    ALL_CHANNELS,
+    CHANNELS,
     end,
     for_each,
     option,
@@ -34,13 +32,15 @@ _TEXT_COLUMNS = frozenset({"Slave_IO_State", "Slave_SQL_Running_State", "Until_C
 
 def show_status(
     context: typer.Context,
-    channel: ChannelNames = None,
-    every: AllChannels = False,
-    terminology: Terminology = "master",
-    field: Annotated[str | None, option("--field", "COLUMN", "Print the bare value of one column per channel.")] = None,
-    exit_code: Annotated[bool, switch("--exit-code", "Exit 3 unless both threads of every channel run.")] = False,
-    brief: Annotated[bool, switch("--brief", "Three lines a channel.")] = False,
-    watch: Annotated[str | None, option("--watch", "SECONDS", "Show again every so many seconds until Ctrl-C.")] = None,
+    channel: str | None = CHANNELS,
+    every: bool = ALL_CHANNELS,
+    terminology: str = option(
+        "--terminology", "master|source", "Column names of MySQL up to 8.0.21, or since 8.0.22.", "master"
+    ),
+    field: str | None = option("--field", "COLUMN", "Print the bare value of one column per channel."),
+    exit_code: bool = switch("--exit-code", "Exit 3 unless both threads of every channel run."),
+    brief: bool = switch("--brief", "Three lines a channel."),
+    watch: str | None = option("--watch", "SECONDS", "Show again every so many seconds until Ctrl-C."),
 ) -> None:
     """Show the state of each channel (SHOW SLAVE STATUS)."""
     options = options_of(context)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import ChannelName, DryRun, Yes, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, the_channel
 from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -16,12 +14,12 @@ from rplctl.errors import UsageError
 
 def skip(
     context: typer.Context,
-    number: Annotated[int | None, typer.Argument(metavar="N", help="Transactions, 1 if not given; 0: none.")] = None,
-    count: Annotated[int | None, option("--count", "N", "The same as N.")] = None,
-    gtid: Annotated[str, option("--gtid", "GTID,...", "Instead: the transactions with these GTIDs.")] = "",
-    channel: ChannelName = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
+    number: int | None = typer.Argument(None, metavar="N", help="Transactions, 1 if not given; 0: none."),
+    count: int | None = option("--count", "N", "The same as N."),
+    gtid: str = option("--gtid", "GTID,...", "Instead: the transactions with these GTIDs.", ""),
+    channel: str | None = CHANNEL,
+    dry_run: bool = DRY_RUN,
+    yes: bool = YES,
 ) -> None:
     """Pass over transactions.
 

@@ -6,17 +6,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
-    AllChannels,
-    Applier,
-    Receiver,
-    SeveralChannels,
+    ALL_CHANNELS,
+    ONLY_APPLIER,
+    ONLY_RECEIVER,
+    SEVERAL_CHANNELS,
     end,
     for_each,
     names_of,
@@ -37,54 +37,31 @@ if TYPE_CHECKING:
 
 def start(
     context: typer.Context,
-    channel: SeveralChannels = None,
-    every: AllChannels = False,
-    receiver: Receiver = False,
-    applier: Applier = False,
-    foreground: Annotated[
-        bool, switch("--foreground", "Stay until a thread ends or SIGTERM comes (systemd, containers).")
-    ] = False,
-    until_synced: Annotated[
-        bool, switch("--until-synced", "Apply all that the source has now, stop what was started, exit 0.")
-    ] = False,
-    max_time: Annotated[
-        str | None, option("--max-time", "SECONDS", "With --foreground or --until-synced: stop then.")
-    ] = None,
-    until_master_log_file: Annotated[
-        str | None,
-        option(("--until-master-log-file", "--until-source-log-file"), "FILE", "Stop at this log of the source,"),
-    ] = None,
-    until_master_log_pos: Annotated[
-        int | None, option(("--until-master-log-pos", "--until-source-log-pos"), "N", "and at this position in it.")
-    ] = None,
-    until_relay_log_file: Annotated[
-        str | None, option("--until-relay-log-file", "FILE", "Stop at this relay log,")
-    ] = None,
-    until_relay_log_pos: Annotated[
-        int | None, option("--until-relay-log-pos", "N", "and at this position in it.")
-    ] = None,
-    until_sql_before_gtids: Annotated[
-        str | None, option("--until-sql-before-gtids", "SET", "Stop before the first of these GTIDs.")
-    ] = None,
-    until_sql_after_gtids: Annotated[
-        str | None, option("--until-sql-after-gtids", "SET", "Stop when all of these are applied.")
-    ] = None,
-    shared_session: Annotated[
-        bool, switch("--shared-session", "One process for these receivers, one for the appliers.")
-    ] = False,
-    group: Annotated[
-        str, option("--group", "NAME", "The channels whose channel_group is NAME, with --shared-session.")
-    ] = "",
-    spark_master: Annotated[str, option("--spark-master", "URL", "local[N], spark://..., yarn or k8s://....")] = "",
-    spark_conf: Annotated[
-        list[str] | None, option("--spark-conf", "NAME=VALUE", "A property of Spark; may be repeated.")
-    ] = None,
-    insecure_cluster: Annotated[
-        bool, switch("--insecure-cluster", "Use a cluster that neither authenticates nor encrypts.")
-    ] = False,
-    crash_points: Annotated[
-        str, option("--crash-points", "NAME=kill[@N],...", "For tests: die at the Nth pass there.")
-    ] = "",
+    channel: list[str] | None = SEVERAL_CHANNELS,
+    every: bool = ALL_CHANNELS,
+    receiver: bool = ONLY_RECEIVER,
+    applier: bool = ONLY_APPLIER,
+    foreground: bool = switch("--foreground", "Stay until a thread ends or SIGTERM comes (systemd, containers)."),
+    until_synced: bool = switch("--until-synced", "Apply all that the source has now, stop what was started, exit 0."),
+    max_time: str | None = option("--max-time", "SECONDS", "With --foreground or --until-synced: stop then."),
+    until_master_log_file: str | None = option(
+        ("--until-master-log-file", "--until-source-log-file"), "FILE", "Stop at this log of the source,"
+    ),
+    until_master_log_pos: int | None = option(
+        ("--until-master-log-pos", "--until-source-log-pos"), "N", "and at this position in it."
+    ),
+    until_relay_log_file: str | None = option("--until-relay-log-file", "FILE", "Stop at this relay log,"),
+    until_relay_log_pos: int | None = option("--until-relay-log-pos", "N", "and at this position in it."),
+    until_sql_before_gtids: str | None = option(
+        "--until-sql-before-gtids", "SET", "Stop before the first of these GTIDs."
+    ),
+    until_sql_after_gtids: str | None = option("--until-sql-after-gtids", "SET", "Stop when all of these are applied."),
+    shared_session: bool = switch("--shared-session", "One process for these receivers, one for the appliers."),
+    group: str = option("--group", "NAME", "The channels whose channel_group is NAME, with --shared-session.", ""),
+    spark_master: str = option("--spark-master", "URL", "local[N], spark://..., yarn or k8s://....", ""),
+    spark_conf: list[str] | None = option("--spark-conf", "NAME=VALUE", "A property of Spark; may be repeated."),
+    insecure_cluster: bool = switch("--insecure-cluster", "Use a cluster that neither authenticates nor encrypts."),
+    crash_points: str = option("--crash-points", "NAME=kill[@N],...", "For tests: die at the Nth pass there.", ""),
 ) -> None:
     """Start receiver and applier (START SLAVE)."""
     from rplctl.command.process.start_request import StartRequest, Until

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from rplctl.cli.options import (
-    AllChannels,
-    Applier,
-    Receiver,
-    SeveralChannels,
+    ALL_CHANNELS,
+    ONLY_APPLIER,
+    ONLY_RECEIVER,
+    SEVERAL_CHANNELS,
     end,
     for_each,
     names_of,
@@ -25,11 +23,11 @@ from rplctl.config import Config
 
 def stop(
     context: typer.Context,
-    channel: SeveralChannels = None,
-    every: AllChannels = False,
-    receiver: Receiver = False,
-    applier: Applier = False,
-    timeout: Annotated[str, option("--timeout", "SECONDS", "Wait this long for a transaction end, then kill.")] = "60",
+    channel: list[str] | None = SEVERAL_CHANNELS,
+    every: bool = ALL_CHANNELS,
+    receiver: bool = ONLY_RECEIVER,
+    applier: bool = ONLY_APPLIER,
+    timeout: str = option("--timeout", "SECONDS", "Wait this long for a transaction end, then kill.", "60"),
 ) -> None:
     """Stop both at a transaction end (STOP SLAVE)."""
     from rplctl.command.process.child import ServesOthers

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from rplctl.cli.options import ChannelNames, DryRun, end, for_each, option, options_of
+from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, option, options_of
 from rplctl.cli.output import show_records
 
 
 def switch_repo(
     context: typer.Context,
-    to: Annotated[str, option("--to", "table|file", "Where the records are to be kept.")],
-    channel: ChannelNames = None,
-    repository: Annotated[str, option("--repository", "master-info|relay-log-info|both", "Which of the two.")] = "both",
-    dry_run: DryRun = False,
+    to: str = option("--to", "table|file", "Where the records are to be kept.", ...),
+    channel: str | None = CHANNELS,
+    repository: str = option("--repository", "master-info|relay-log-info|both", "Which of the two.", "both"),
+    dry_run: bool = DRY_RUN,
 ) -> None:
     """Move repositories between FILE and TABLE (WL#2775)."""
     from rplctl.command.switch_repo import SwitchStep

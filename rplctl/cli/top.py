@@ -11,12 +11,12 @@ import time
 import tty
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from rplctl.cli.color import has_color, is_dumb
-from rplctl.cli.options import ChannelNames, each_channel, option, options_of, seconds
+from rplctl.cli.options import CHANNELS, each_channel, option, options_of, seconds
 from rplctl.cli.output import write
 from rplctl.cli.text import clean, short, to_json
 from rplctl.errors import UsageError
@@ -38,9 +38,9 @@ _NUMBERS = {"LAG", "ROWS/S", "RELAY"}
 
 def top(
     context: typer.Context,
-    channel: ChannelNames = None,
-    interval: Annotated[str, option("--interval", "SECONDS", "Draw again so often.")] = "1",
-    sort: Annotated[str, option("--sort", "state|lag|rows|name", "What comes first.")] = "state",
+    channel: str | None = CHANNELS,
+    interval: str = option("--interval", "SECONDS", "Draw again so often.", "1"),
+    sort: str = option("--sort", "state|lag|rows|name", "What comes first.", "state"),
 ) -> None:
     """Watch all channels: s, l, r, b, n sort, q quits."""
     from rich.console import Console

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from rplctl.cli.options import ChannelName, number, option, options_of, switch, the_channel
+from rplctl.cli.options import CHANNEL, number, option, options_of, switch, the_channel
 from rplctl.cli.output import many, say_notes, show_rows
 from rplctl.cli.progress import live_text
 from rplctl.cli.text import clean, clock_time, short
@@ -27,20 +27,20 @@ _MOST_THREADS = 64
 
 def verify(
     context: typer.Context,
-    channel: ChannelName = None,
-    databases: Annotated[str, option("--databases", "DB,...", "Only tables of these databases.")] = "",
-    tables: Annotated[str, option("--tables", "DB.TABLE,...", "Only these tables.")] = "",
-    threads: Annotated[str, option("--threads", "N", "Tables that are compared at the same time.")] = "2",
-    max_load: Annotated[
-        str, option("--max-load", "N", "Wait while Threads_running of the source is above it; 0 is no limit.")
-    ] = "25",
-    show: Annotated[str, option("--show", "N", "Name so many differing keys of each table.")] = "0",
-    report: Annotated[Path | None, option("--report", "FILE", "Write what differs there, too.")] = None,
-    offline_source: Annotated[
-        Path | None, option("--offline-source", "DIR", "Compare with a stopped server's data folder or a backup.")
-    ] = None,
-    at: Annotated[str, option("--at", "FILE:POS", "Of which place of the source's log that is.")] = "",
-    restart: Annotated[bool, switch("--restart", "Begin anew what was interrupted.")] = False,
+    channel: str | None = CHANNEL,
+    databases: str = option("--databases", "DB,...", "Only tables of these databases.", ""),
+    tables: str = option("--tables", "DB.TABLE,...", "Only these tables.", ""),
+    threads: str = option("--threads", "N", "Tables that are compared at the same time.", "2"),
+    max_load: str = option(
+        "--max-load", "N", "Wait while Threads_running of the source is above it; 0 is no limit.", "25"
+    ),
+    show: str = option("--show", "N", "Name so many differing keys of each table.", "0"),
+    report: Path | None = option("--report", "FILE", "Write what differs there, too."),
+    offline_source: Path | None = option(
+        "--offline-source", "DIR", "Compare with a stopped server's data folder or a backup."
+    ),
+    at: str = option("--at", "FILE:POS", "Of which place of the source's log that is.", ""),
+    restart: bool = switch("--restart", "Begin anew what was interrupted."),
 ) -> None:
     """Compare source and target by row while both go on.
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from rplctl.cli.options import ChannelName, option, options_of, seconds, the_channel
+from rplctl.cli.options import CHANNEL, option, options_of, seconds, the_channel
 from rplctl.cli.output import say
 from rplctl.position import BinlogPosition
 
 
 def wait(
     context: typer.Context,
-    channel: ChannelName = None,
-    state: Annotated[str, option("--state", "running|synced|stopped", "State to wait for.")] = "",
-    pos: Annotated[str | None, option("--pos", "FILE:POS", "Source position that must be applied.")] = None,
-    timeout: Annotated[str | None, option("--timeout", "SECONDS", "Give up then, exit 9.")] = None,
+    channel: str | None = CHANNEL,
+    state: str = option("--state", "running|synced|stopped", "State to wait for.", ""),
+    pos: str | None = option("--pos", "FILE:POS", "Source position that must be applied."),
+    timeout: str | None = option("--timeout", "SECONDS", "Give up then, exit 9."),
 ) -> None:
     """Wait for a state or a position (MASTER_POS_WAIT)."""
     from rplctl.command.wait import wait as run
