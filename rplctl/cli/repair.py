@@ -42,10 +42,10 @@ def repair(
     notes: list[Note] = []
     if options.format != "json":
         columns = columns[:-1]
-        notes += [Note(0, text) for row in rows for text in row.pop("Statements")]
+        notes += [Note(text) for row in rows for text in row.pop("Statements")]
     show_rows(options, columns, rows)
     if result.undo is not None:
-        notes.append(Note(0, f"what it was is in {result.undo}: its files take it back, in the order of their names"))
+        notes.append(Note(f"what it was is in {result.undo}: its files take it back, in the order of their names"))
     say_notes(options, notes)
     if not result.is_whole:
         raise typer.Exit(1)

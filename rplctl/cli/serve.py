@@ -35,7 +35,7 @@ def serve(
     if not token and not is_local(listen):
         say_notes(
             options,
-            [Note(0, f"whoever reaches {listen} reads the state of the channels: --token-file asks for a token")],
+            [Note(f"whoever reaches {listen} reads the state of the channels: --token-file asks for a token")],
         )
     with run(
         Request(listen, token, tls_cert, tls_key), Watch(lambda: each_channel(options, channel), checks=True)

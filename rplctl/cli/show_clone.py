@@ -28,8 +28,8 @@ def show_clone(context: typer.Context, channel: str | None = CHANNEL) -> None:
         return
     rate = f"  {short(found.bytes, 'B')}/s  {short(found.rows, ' rows')}/s" if found.bytes else ""
     left = f"  {clock_time(found.left_s)} left" if found.left_s is not None else ""
-    notes = [Note(0, f"{found.done} of {found.tables} tables  {found.percent} %{rate}{left}")]
-    notes += [Note(0, found.reader)] if found.reader else []
-    notes += [Note(0, f"the {role} does not run: rplctl start --{role}") for role in found.paused]
-    notes += [Note(0, found.error)] if found.error else []
+    notes = [Note(f"{found.done} of {found.tables} tables  {found.percent} %{rate}{left}")]
+    notes += [Note(found.reader)] if found.reader else []
+    notes += [Note(f"the {role} does not run: rplctl start --{role}") for role in found.paused]
+    notes += [Note(found.error)] if found.error else []
     say_notes(options, notes)

@@ -77,11 +77,11 @@ def verify(
         show_rows(options, (*_COLUMNS, "Drift", "Differences"), rows)
     else:
         show_rows(options, _COLUMNS, rows)
-        notes = [Note(0, clean(text)) for text in shown]
-        notes += [Note(0, clean(f"{t.database}.{t.table}: {text}")) for t in result.totals for text in t.drift]
+        notes = [Note(clean(text)) for text in shown]
+        notes += [Note(clean(f"{t.database}.{t.table}: {text}")) for t in result.totals for text in t.drift]
         if result.resumed:
-            notes.append(Note(0, f"{many(result.resumed, 'table')} had been compared before it was interrupted"))
-        say_notes(options, [*notes, Note(0, f"the report is {result.path}")])
+            notes.append(Note(f"{many(result.resumed, 'table')} had been compared before it was interrupted"))
+        say_notes(options, [*notes, Note(f"the report is {result.path}")])
     if not result.is_equal:
         raise typer.Exit(1)
 

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    APPLIER,
-    administer,
-    open_repositories,
-    read_master_info,
-    refuse_while_it_runs,
-)
+from rplctl.command.channel.context import APPLIER, administer, open_repositories, refuse_while_it_runs
 from rplctl.config import OPTIONS, Config, check_value, store_options
 from rplctl.errors import UsageError
 from rplctl.history import note_event
@@ -38,10 +31,10 @@ def change_filter(
     if not rules:
         raise UsageError("change-filter needs a rule list to change", hint="rplctl change-filter --help")
     given = {name: check_value(name, value, "command line") for name, value in rules.items()}
-    channel = Channel(channel_name, config.datadir)
-    read_master_info(open_repositories(config, channel_name), channel_name)
-    with administer(config, channel) as config:
-        refuse_while_it_runs(channel, APPLIER)
+    open_repositories(config, channel_name).master()
+    with administer(config, channel_name) as repositories:
+        config = repositories.config
+        refuse_while_it_runs(repositories.channel, APPLIER)
         if not dry_run:
             store_options(config.datadir, channel_name, given, only_this_channel=True)
             text = ", ".join(f"{name}={value}" for name, value in given.items())

@@ -44,7 +44,6 @@ from rplctl.command.channel.context import (
     Note,
     Repositories,
     administer,
-    open_repositories,
     running,
 )
 from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
@@ -60,24 +59,23 @@ _POSITION = ("master_log_file", "master_log_pos")
 def change_master(config: Config, channel_name: str, changes: MasterChanges, *, dry_run: bool = False) -> ChangeResult:
     """Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
     check_channel_name(channel_name)
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel, makes=True) as config:
+    with administer(config, channel_name, makes=True) as repositories:
+        config, channel = repositories.config, repositories.channel
         finish_pending_change(config, channel)
         threads = running(channel)
         _check_running(channel_name, changes, threads)
         check_changes(changes)
-        repositories = open_repositories(config, channel_name)
         created = not repositories.master_info.exists()
-        master, relay = stored_records(config, repositories, channel_name)
-        if not created and is_lost(repositories, channel, master):
-            relay = _lost(config, repositories, channel, changes, master, dry_run=dry_run) or relay
+        master, relay = stored_records(repositories)
+        if not created and is_lost(repositories, master):
+            relay = _lost(repositories, changes, master, dry_run=dry_run) or relay
         stands = created and repositories.relay_log_info.exists()
         master = taken_for_the_same(changes, master) if stands else master
         check_dependencies(changes, master, relay)
         check_own_id(config, channel, changes)
         stays: tuple[Note, ...] = ()
         try:
-            if settle_position(config, channel, repositories, dry_run=dry_run):
+            if settle_position(repositories, dry_run=dry_run):
                 relay = repositories.relay_log_info.read()
         except TargetError as error:
             stays = (_applier_stays(changes, master, error, channel_name),)
@@ -100,31 +98,24 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             frozenset(threads),
         )
         if not dry_run:
-            store_change(config, channel, repositories, result, "CHANGE MASTER TO")
+            store_change(repositories, result, "CHANGE MASTER TO")
         return result
 
 
-def _lost(  # noqa: PLR0913
-    config: Config,
-    repositories: Repositories,
-    channel: Channel,
-    changes: MasterChanges,
-    master: MasterInfo,
-    *,
-    dry_run: bool,
+def _lost(
+    repositories: Repositories, changes: MasterChanges, master: MasterInfo, *, dry_run: bool
 ) -> RelayLogInfo | None:
     """RelayLogInfo is gone: the marker's in its place. Raises RplError 1201 without one, unless a place is named."""
-    found = made_again(config, repositories, channel, master, dry_run=dry_run)
+    found = made_again(repositories, master, dry_run=dry_run)
     if found is None and not (names_position(changes) or names_other_source(changes, master)):
-        raise lost_record(repositories, channel, master)
+        raise lost_record(repositories, master)
     return found
 
 
 def _stands(relay: RelayLogInfo) -> Note:
     return Note(
-        0,
         f"MasterInfo was gone and RelayLogInfo was not: the channel goes on from {relay.exec_position}. If this is "
-        "another source: add --master-log-file and --master-log-pos",
+        "another source: add --master-log-file and --master-log-pos"
     )
 
 
@@ -153,7 +144,7 @@ def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetErro
             channel=channel,
             hint="when the target is there again; without it: connection options, or with GTIDs another source",
         ) from None
-    return Note(0, f"the target cannot be asked ({error.message}): relay logs are kept, the applier goes on in them")
+    return Note(f"the target cannot be asked ({error.message}): relay logs are kept, the applier goes on in them")
 
 
 def _check_running(channel: str, changes: MasterChanges, threads: dict[str, int]) -> None:

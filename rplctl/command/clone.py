@@ -9,6 +9,7 @@ table that the target has is not touched but by `replace`.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,13 @@ from rplctl.clone.source_tables import TableFacts
 from rplctl.clone.throttle import read_limits, write_limits
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
+from rplctl.command.channel.change_plan import first_place
 from rplctl.command.channel.change_store import ChangeResult, store_change, stored_records
 from rplctl.command.channel.context import (
     ROLES,
     Note,
     administer,
     one_engine,
-    open_repositories,
-    read_master_info,
     refuse_lake,
     refuse_while_running,
     running,
@@ -39,14 +39,15 @@ from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.failpoint import crash_point
 from rplctl.history import note_event
-from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import ClonedTable, add_clones, read_clones
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.own_tables.tables import create_own_tables
-from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition, numbered_log_name
+from rplctl.position import BinlogPosition
 from rplctl.result_set.columns import quote
 from rplctl.schema.plan import DatabaseModel
 from rplctl.target import open_target, statement_target
+from rplctl.target.base import committed
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -86,19 +87,16 @@ class CloneResult:
 def clone(config: Config, channel_name: str, request: CloneRequest | None = None) -> CloneResult:
     """Raises UsageError, 3081 where a channel that has not begun runs; SourceError, TargetError."""
     request = request or CloneRequest()
-    channel = Channel(channel_name, config.datadir)
     refuse_lake(config, "rplctl change-master --master-log-file FILE --master-log-pos POS, and start: it begins there")
-    with administer(config, channel) as config:
-        repositories = open_repositories(config, channel_name)
-        master = read_master_info(repositories, channel_name)
-        stored = repositories.relay_log_info
-        relay = stored.read() if stored.exists() else RelayLogInfo()
+    with administer(config, channel_name) as repositories:
+        config, channel = repositories.config, repositories.channel
+        master, relay = repositories.master(), repositories.relay()
         is_new = not (master.master_log_name or relay.master_log_name or relay.gtid_executed)
         if is_new:
             refuse_while_running(channel)
         _refuse(config, master)
         try:
-            plan = make_plan(config, repositories, channel_name, master, request.choice, is_new=is_new)
+            plan = make_plan(repositories, master, request.choice, is_new=is_new)
         except SourceError as error:
             error.hint = error.hint or "rplctl doctor shows what of the source does not work; then rplctl clone"
             raise
@@ -112,8 +110,9 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
     if plan.refusal:
         raise plan.refusal
     if is_new:
-        _begin(config, channel, position, plan.source.gtids)
-    with administer(config, channel) as config:
+        _begin(config, channel_name, position, plan.source.gtids)
+    with administer(config, channel_name) as repositories:
+        config = repositories.config
         if is_new:
             refuse_while_running(channel)
         _add(config, channel, position, plan, request.choice)
@@ -131,9 +130,7 @@ def _brought_up(config: Config, channel: Channel) -> tuple[Note, ...]:
         start(config, channel.name, StartRequest())
         return ()
     missing = [role for role in ROLES if role not in threads]
-    return tuple(
-        Note(0, f"the {role} does not run, and the copy waits for it: rplctl start --{role}") for role in missing
-    )
+    return tuple(Note(f"the {role} does not run, and the copy waits for it: rplctl start --{role}") for role in missing)
 
 
 def _refuse(config: Config, master: MasterInfo) -> None:
@@ -155,20 +152,18 @@ def _refuse_engines(plan: ClonePlan) -> None:
         raise UsageError(text, hint=f"{READ_SOURCE}; or --tables names the others")
 
 
-def _begin(config: Config, channel: Channel, position: BinlogPosition, gtids: str) -> None:
+def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: str) -> None:
     """The channel at the source's end. By GTID its position is stored, too: without GTIDs again it would lead on."""
-    with administer(config, channel) as config:
-        repositories = open_repositories(config, channel.name)
-        master, relay = stored_records(config, repositories, channel.name)
+    with administer(config, channel_name) as repositories:
+        master, relay = stored_records(repositories)
         if master.uses_gtid:
-            refuse_while_running(channel)
-            first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
-            begun = replace(relay.at(first, position), gtid_executed=gtids)
-            change = ChangeResult(channel.name, master, master, begun, False, True, False, ())
-            store_change(config, channel, repositories, change, "CLONE")
+            refuse_while_running(repositories.channel)
+            begun = replace(relay.at(first_place(repositories.channel), position), gtid_executed=gtids)
+            change = ChangeResult(channel_name, master, master, begun, False, True, False, ())
+            store_change(repositories, change, "CLONE")
     if not master.uses_gtid:
         at = MasterChanges(master_log_file=position.log_name, master_log_pos=position.log_pos)
-        change_master(config, channel.name, at)
+        change_master(config, channel_name, at)
 
 
 def _add(config: Config, channel: Channel, position: BinlogPosition, plan: ClonePlan, choice: Choice) -> None:
@@ -176,8 +171,7 @@ def _add(config: Config, channel: Channel, position: BinlogPosition, plan: Clone
     ours = filtered_catalog(plan.source.catalog, rules)
     databases = {name: found for name, found in ours.databases.items() if rules.accepts_database(name)}
     sequences = {name: model for name, model in ours.tables.items() if model.is_sequence and choice.takes(name)}
-    target = open_target(config.target_url)
-    try:
+    with closing(open_target(config.target_url)) as target:
         create_own_tables(target.engine)
         server = statement_target(target)
         if server is not None:
@@ -188,17 +182,10 @@ def _add(config: Config, channel: Channel, position: BinlogPosition, plan: Clone
                     *_create_sequences(plan.source.sequences, rules, sequences),
                 ]
             )
-        target.begin(foreign_keys=False)
-        try:
+        with committed(target):
             add_clones(target.connection, channel.name, _rows(target.connection, channel.name, plan, rules))
             if server is None:
                 _store_models(target.connection, channel, position, sequences, databases)
-        except BaseException:
-            target.rollback()
-            raise
-        target.commit()
-    finally:
-        target.close()
 
 
 def _store_models(

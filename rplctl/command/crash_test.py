@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rplctl import failpoint
-from rplctl.channel import Channel
 from rplctl.command.channel.context import administer, running
 from rplctl.command.selftest.crash_cases import all_cases, check_names, is_wanted
 from rplctl.command.selftest.crash_run import INTERRUPTIONS
@@ -94,9 +93,9 @@ def crash_test(
 
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:
     """Kill a running thread of the channel at its next pass of a point; '' takes it back. Raises ConfigError."""
-    channel = Channel(channel_name, config.datadir)
     failpoint.parse_failpoints(text)
-    with administer(config, channel) as config:
+    with administer(config, channel_name) as repositories:
+        channel = repositories.channel
         if text and not running(channel):
             raise NotRunning("no thread of the channel runs", channel=channel_name, hint="rplctl start --crash-points")
         failpoint.arm(private_folder(channel.run_folder), text)

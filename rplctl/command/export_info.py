@@ -14,14 +14,7 @@ from pathlib import Path
 
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import finish_pending_change, settle_position
-from rplctl.command.channel.context import (
-    Note,
-    administer,
-    open_repositories,
-    read_master_info,
-    refuse_while_running,
-    stored_relay_log_info,
-)
+from rplctl.command.channel.context import Note, administer, refuse_while_running
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RplError, UsageError
@@ -61,20 +54,19 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
     server, folder = destination.server, destination.folder
     if server not in set(Server):
         raise UsageError(f"--server {server}: write one of {', '.join(Server)}")
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
+    with administer(config, channel_name) as repositories:
+        config, channel = repositories.config, repositories.channel
         if not dry_run:
             finish_pending_change(config, channel)
         refuse_while_running(channel)
-        repositories = open_repositories(config, channel_name)
-        master = read_master_info(repositories, channel_name)
+        master = repositories.master()
         if master.master_binlog_dir:
             raise UsageError(
                 f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that",
                 channel=channel_name,
             )
-        settle_position(config, channel, repositories, dry_run=dry_run)  # design D3: the newer position is exported
-        relay = stored_relay_log_info(repositories, channel_name)
+        settle_position(repositories, dry_run=dry_run)  # design D3: the newer position is exported
+        relay = repositories.relay()
         contents, notes = _contents(config, channel, (master, relay), Server(server), folder)
         existing = [name for name in contents if (folder / name).exists() and name != CONNECTIONS]
         if existing and not destination.overwrite:
@@ -107,13 +99,13 @@ def _contents(
     contents[STATEMENT] = change_master_statement(master, relay, server).encode()
     if named:
         contents[CONNECTIONS] = _connections(folder / CONNECTIONS, channel.name)
-    notes = [Note(0, f"{name} has no place in {server} and is left out") for name in files.lost]
+    notes = [Note(f"{name} has no place in {server} and is left out") for name in files.lost]
     text = "start the server once with relay_log_recovery=ON: its old relay logs do not belong to these files; "
-    notes.append(Note(0, f"{text}or execute {STATEMENT}"))
+    notes.append(Note(f"{text}or execute {STATEMENT}"))
     if channel.name and not is_mariadb:
-        notes.append(Note(0, f"{server} keeps named channels in tables: execute {STATEMENT}"))
+        notes.append(Note(f"{server} keeps named channels in tables: execute {STATEMENT}"))
     if relay.gtid_executed and (master.using_gtid or master.enabled_auto_position):
-        notes.append(Note(0, f"GTIDs are no part of these files; {STATEMENT} shows how to set {relay.gtid_executed}"))
+        notes.append(Note(f"GTIDs are no part of these files; {STATEMENT} shows how to set {relay.gtid_executed}"))
     return contents, tuple(notes)
 
 

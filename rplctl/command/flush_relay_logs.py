@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rplctl.channel import Channel
-from rplctl.command.channel.context import RECEIVER, channels_stay, open_repositories, read_master_info, running
+from rplctl.command.channel.context import RECEIVER, channels_stay, open_repositories, running
 from rplctl.config import Config
 from rplctl.durable import replace_file
 from rplctl.own_process import signal_holder
@@ -21,8 +20,9 @@ def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
     """FLUSH RELAY LOGS: the running receiver begins a new file (SIGHUP); does nothing without one."""
     import signal
 
-    channel = Channel(channel_name, config.datadir)
-    read_master_info(open_repositories(config, channel_name), channel_name)
+    repositories = open_repositories(config, channel_name)
+    repositories.master()
+    channel = repositories.channel
     pid = running(channel).get(RECEIVER)
     if not pid:
         return FlushResult(channel_name, asked_receiver=False)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
-from rplctl.command.channel.context import one_engine, open_repositories, read_master_info
+from rplctl.command.channel.context import one_engine, open_repositories
 from rplctl.command.channel.true_lag import heartbeats
 from rplctl.command.process.thread_report import clock
 from rplctl.command.show_status import status_and_threads
@@ -170,7 +170,7 @@ def _with_way_out(error: SourceError, config: Config, info: MasterInfo) -> Sourc
 
 
 def _info(config: Config, name: str) -> MasterInfo:
-    info = read_master_info(open_repositories(config, name), name)
+    info = open_repositories(config, name).master()
     if info.master_binlog_dir:
         raise UsageError(
             f"channel '{name}' reads a folder of binary logs, which has no clock",

@@ -15,6 +15,7 @@ from pathlib import Path
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, check_channel_name
 from rplctl.command.channel.change_options import ignored_settings
+from rplctl.command.channel.change_plan import first_place
 from rplctl.command.channel.change_store import (
     CONNECTION,
     ChangeResult,
@@ -28,7 +29,6 @@ from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
 from rplctl.repository.exchange import servers, tools
 from rplctl.repository.exchange.rows import import_rows
 from rplctl.secret import protect
@@ -80,12 +80,11 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
     """Raises UsageError (1201, 1872: which file and line; 3081: threads run), RplError when a file cannot be read."""
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel, makes=True) as config:
+    with administer(config, channel_name, makes=True) as repositories:
+        config, channel = repositories.config, repositories.channel
         finish_pending_change(config, channel)
         refuse_while_running(channel)
         found = _read(kind, path, channel)
-        repositories = open_repositories(config, channel_name)
         created = not repositories.master_info.exists()
         if created and not found.is_connection:
             raise UsageError(
@@ -93,17 +92,17 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
                 channel=channel_name,
                 hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
             )
-        settle_position(config, channel, repositories, dry_run=dry_run)
-        master, relay = stored_records(config, repositories, channel_name)
+        settle_position(repositories, dry_run=dry_run)
+        master, relay = stored_records(repositories)
         new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
         ignored = (
-            Note(er.NOT_SUPPORTED_YET, f"{row.sql_name} is stored and has no effect here: {row.refused}")
+            Note(f"{row.sql_name} is stored and has no effect here: {row.refused}", er.NOT_SUPPORTED_YET)
             for row in ignored_settings(new_master, new_relay)
         )
         notes = (*found.notes, *gtid_notes, *ignored)
         if not dry_run:
             change = ChangeResult(channel_name, master, new_master, new_relay, created, True, dry_run, notes)
-            store_change(config, channel, repositories, change, f"IMPORT INFO {kind} {path}")
+            store_change(repositories, change, f"IMPORT INFO {kind} {path}")
         has_password = new_master.has_password
         return ImportResult(channel_name, kind, new_master, new_relay, has_password, created, dry_run, notes)
 
@@ -122,7 +121,7 @@ def _read(kind: str, path: Path, channel: Channel) -> _Found:
         master, relay = import_rows(text, channel.name)
         return _Found(master, relay, notes, True)
     imported = TOOLS[kind](text, channel.name)
-    return _Found(imported.master_info, imported.relay_log_info, tuple(Note(0, note) for note in imported.notes), False)
+    return _Found(imported.master_info, imported.relay_log_info, tuple(Note(note) for note in imported.notes), False)
 
 
 def _read_folder(folder: Path, channel: Channel) -> _Found:
@@ -154,7 +153,7 @@ def _load(path: Path) -> bytes:
 def _open_password_note(path: Path) -> tuple[Note, ...]:
     if not is_readable_by_others(path):
         return ()
-    return (Note(0, f"{path} may hold the password in clear text, and others than its owner can read it"),)
+    return (Note(f"{path} may hold the password in clear text, and others than its owner can read it"),)
 
 
 def _merge(
@@ -172,7 +171,7 @@ def _merge(
                 hint="add --gtid with the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL)",
             )
         master = replace(master, enabled_auto_position=False, using_gtid=0)
-        notes = (Note(0, "the replica went by GTID; without --gtid the channel goes on by file and position"),)
+        notes = (Note("the replica went by GTID; without --gtid the channel goes on by file and position"),)
     if found.is_connection:
         master = replace(master, user_password=protect(master.user_password, config.datadir))
     else:
@@ -186,6 +185,5 @@ def _merge(
         flushed_relay_log_pos=0,
     )
     base = relay if found.is_connection else stored[1]
-    first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
     base = replace(base, channel_name=channel.name, master_id=stored[1].master_id, gtid_executed=executed, left_at="")
-    return master, base.at(first, master.read_position), notes
+    return master, base.at(first_place(channel), master.read_position), notes

@@ -88,17 +88,14 @@ def _is_lake(config: Config) -> bool:
 
 def _notes(planned: Config, config: Config) -> Iterator[Note]:
     if _is_lake(planned):
-        yield Note(
-            0, "each table of a lake commits by itself, the position behind all of them (commit mode 'per-table')"
-        )
+        yield Note("each table of a lake commits by itself, the position behind all of them (commit mode 'per-table')")
     elif planned.relay_log_info_repository == "FILE" and planned.commit_mode == "auto":
         text = "RelayLogInfo is a FILE; a marker row in the target keeps it crash-safe (commit mode 'marker')"
-        yield Note(0, text)
+        yield Note(text)
     if config.commit_mode == "xa" and config.sync_relay_log_info != OPTIONS["sync_relay_log_info"].default:
         yield Note(
-            0,
             "sync_relay_log_info has no say in commit_mode=xa: the prepared position decides what becomes of the "
-            "transaction and is durable each time (commit_group_transactions makes fewer and larger ones)",
+            "transaction and is durable each time (commit_group_transactions makes fewer and larger ones)"
         )
 
 

@@ -20,10 +20,7 @@ from rplctl.command.channel.context import (
     APPLIER,
     Repositories,
     administer,
-    open_repositories,
-    read_master_info,
     refuse_while_it_runs,
-    target_has_table,
 )
 from rplctl.config import Config, split_list
 from rplctl.errors import SourceError, UsageError
@@ -68,13 +65,11 @@ def load_schema(
     """Raises UsageError 3085 while the applier runs, RplError for a statement that cannot be read, SourceError."""
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
-        refuse_while_it_runs(channel, APPLIER)
-        repositories = open_repositories(config, channel_name)
-        master = read_master_info(repositories, channel_name)
-        relay = repositories.relay_log_info
-        position = relay.read().exec_position if relay.exists() else master.read_position
+    with administer(config, channel_name) as repositories:
+        config = repositories.config
+        refuse_while_it_runs(repositories.channel, APPLIER)
+        master, has_begun = repositories.master(), repositories.relay_log_info.exists()
+        position = repositories.relay().exec_position if has_begun else master.read_position
         catalog = read_dump(dump) if dump is not None else _catalog_of_source(config, master)
         catalog = _as_replicated(config, catalog)
         names = tuple(model.qualified_name for model in catalog.tables.values())
@@ -94,12 +89,10 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
     """The operator has copied the rows of tables that were made empty (`DB.TABLE,…` or `all`): `check` tells of them no
     longer. Those it told of. Raises UsageError for a table that it did not tell of.
     """
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
-        repositories = open_repositories(config, channel_name)
-        read_master_info(repositories, channel_name)
-        has_models = may_have_table(config) and target_has_table(repositories, "rplctl_table_models")
-        known = _made_empty(repositories, channel_name) if has_models else {}
+    with administer(config, channel_name) as repositories:
+        repositories.master()
+        has_models = may_have_table(repositories.config) and repositories.target_has("rplctl_table_models")
+        known = _made_empty(repositories) if has_models else {}
         wanted = list(known) if names == "all" else split_list(names)
         if strange := [name for name in wanted if name not in known]:
             raise UsageError(
@@ -110,11 +103,11 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
         return RowsLoadedResult(tuple(wanted))
 
 
-def _made_empty(repositories: Repositories, channel: str) -> dict[str, TableName]:
+def _made_empty(repositories: Repositories) -> dict[str, TableName]:
     from rplctl.own_tables.models import tables_made_empty
     from rplctl.own_tables.tables import create_own_tables
 
-    engine = repositories.engine()
+    engine, channel = repositories.engine(), repositories.channel.name
     create_own_tables(engine)  # of an older rplctl: the mark has a column
     with engine.connect() as connection:
         return {f"{database}.{table}": (database, table) for database, table in tables_made_empty(connection, channel)}
@@ -195,14 +188,8 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
         return ()
     from rplctl.own_tables.initial_models import adopt_tables, needs_models
 
-    target = open_target(config.target_url)
-    try:
-        if dialect_of(target.kind).executes_statements or not needs_models(target.engine, channel.name):
-            return ()
-        return tuple(
-            adopt_tables(target, channel.name, position, _as_replicated(config, _catalog_of_source(config, master)))
-        )
-    except SourceError:
-        return ()
-    finally:
-        target.close()
+    with closing(open_target(config.target_url)) as target, suppress(SourceError):
+        if not dialect_of(target.kind).executes_statements and needs_models(target.engine, channel.name):
+            catalog = _as_replicated(config, _catalog_of_source(config, master))
+            return tuple(adopt_tables(target, channel.name, position, catalog))
+    return ()

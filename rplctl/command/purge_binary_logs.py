@@ -7,8 +7,7 @@ from datetime import datetime
 from rplctl import mysql_errors as er
 from rplctl.applied_log.files import binary_log_files
 from rplctl.applied_log.purge import logs_before, logs_older_than, remove_logs
-from rplctl.channel import Channel
-from rplctl.command.channel.context import administer, open_repositories, read_master_info
+from rplctl.command.channel.context import administer
 from rplctl.command.purge_relay_logs import RemovedLogs
 from rplctl.config import Config
 from rplctl.errors import UsageError
@@ -24,10 +23,9 @@ def purge_binary_logs(
     if bool(to) == bool(before):
         raise UsageError("purge-binary-logs: give --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
     moment = _moment(before) if before else 0.0
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
-        read_master_info(open_repositories(config, channel_name), channel_name)
-        files = binary_log_files(config, channel)
+    with administer(config, channel_name) as repositories:
+        repositories.master()
+        files = binary_log_files(repositories.config, repositories.channel)
         if files is None:
             raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING, hint="set log_bin")
         names = logs_before(files, to) if to else logs_older_than(files, moment)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rplctl.applied_log.files import binary_log_files
-from rplctl.channel import Channel
-from rplctl.command.channel.context import administer, open_repositories, read_master_info
+from rplctl.command.channel.context import administer
 from rplctl.config import Config
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_applied
@@ -25,17 +24,15 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
     """Remove the relay logs that are applied as a whole. Raises NotConfigured."""
     from rplctl.applied_log.end import logged_record
 
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
-        repositories = open_repositories(config, channel_name)
-        read_master_info(repositories, channel_name)
-        relay = repositories.relay_log_info
-        position = relay.read().relay_log_position if relay.exists() else None
-        record = logged_record(binary_log_files(config, channel))
-        if position is not None and record is not None and record.after.relay_log_position.is_before(position):
+    with administer(config, channel_name) as repositories:
+        channel = repositories.channel
+        repositories.master()
+        position = repositories.relay().relay_log_position
+        record = logged_record(binary_log_files(repositories.config, channel))
+        if record is not None and record.after.relay_log_position.is_before(position):
             position = record.after.relay_log_position  # the binary log lacks what is behind it
         names = RelayLogIndex(channel).names()
-        if position is None or position.log_name not in names:
+        if position.log_name not in names:
             return RemovedLogs(channel_name, (), dry_run)
         applied = names[: names.index(position.log_name)]
         removed = applied if dry_run else purge_applied(channel, position)

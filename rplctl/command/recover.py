@@ -6,15 +6,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.channel import Channel
 from rplctl.command.channel.change_store import settle_position
-from rplctl.command.channel.context import (
-    RECEIVER,
-    administer,
-    open_repositories,
-    read_master_info,
-    refuse_while_it_runs,
-    refuse_while_running,
-    stored_relay_log_info,
-)
+from rplctl.command.channel.context import RECEIVER, administer, refuse_while_it_runs, refuse_while_running
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.history import note_event
@@ -41,23 +33,20 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
     """
     from rplctl.recovery import recover_relay_log
 
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
+    with administer(config, channel_name) as repositories:
+        channel = repositories.channel
         if refetch and not dry_run:
             refuse_while_running(channel)
         if not dry_run:
             refuse_while_it_runs(channel, RECEIVER)
-        repositories = open_repositories(config, channel_name)
-        master = read_master_info(repositories, channel_name)
-        stored = repositories.relay_log_info
-        relay = stored_relay_log_info(repositories, channel_name)
+        master, relay = repositories.master(), repositories.relay()
         removed: list[str] = []
         if refetch:
             if not (relay.master_log_name or relay.gtid_executed or master.uses_gtid):
                 relay = _at_its_beginning(channel, relay)
                 if not dry_run:  # so that it is known when the relay logs are gone
-                    settle_position(config, channel, repositories, dry_run=False)
-                    stored.flush(relay, force=True)
+                    settle_position(repositories, dry_run=False)
+                    repositories.relay_log_info.flush(relay, force=True)
             removed = RelayLogIndex(channel).names() if dry_run else purge_all(channel)
         result = recover_relay_log(channel, master, relay, dry_run=dry_run)
         if refetch and dry_run:

@@ -19,7 +19,7 @@ from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
-from rplctl.command.channel.context import one_engine, open_repositories, read_master_info, refuse_lake
+from rplctl.command.channel.context import one_engine, open_repositories, refuse_lake
 from rplctl.command.show_clone import cloned
 from rplctl.command.verify import Applied, why_not
 from rplctl.commit.position_store import position_holder
@@ -92,18 +92,17 @@ def repair(
     """`report`: without, the last verify's. `dry_run`: nothing is written, and so many statements of each table told.
     Raises UsageError, SourceError, TargetError, NotRunning, LockBusy; WaitTimeout for an applier that stands still.
     """
-    channel = Channel(channel_name, config.datadir)
     refuse_lake(config, "rplctl show-changes --table DB.TABLE lists what the logs say of a table")
     repositories = open_repositories(config, channel_name)
-    master = read_master_info(repositories, channel_name)
+    channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no rows to repair from")
     with hold_lock(channel, "verify"), ExitStack() as opened:
         found = _report_of(channel, report)
-        applied = Applied(channel, repositories)
+        applied = Applied(repositories)
         if not applied.runs():
             raise NotRunning("rows are mended while the channel runs, and its threads do not", hint="rplctl start")
-        rows = cloned(repositories, channel_name)
+        rows = cloned(repositories)
         away = {row.name for row in rows if row.is_open or row.State == LEFT_OUT}
         try:
             source = opened.enter_context(open_source(config, master))

@@ -9,17 +9,8 @@ import shutil
 from dataclasses import dataclass, replace
 
 from rplctl import skip_list
-from rplctl.channel import Channel
 from rplctl.command.channel.change_store import finish_pending_change, settle_position
-from rplctl.command.channel.context import (
-    ROLES,
-    Repositories,
-    administer,
-    not_configured,
-    open_repositories,
-    refuse_while_running,
-    target_has_table,
-)
+from rplctl.command.channel.context import ROLES, Repositories, administer, not_configured, refuse_while_running
 from rplctl.command.check.sync_record import forget_sync
 from rplctl.config import Config
 from rplctl.durable import remove_file
@@ -45,19 +36,18 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
     """
     from rplctl.commit.resolve import settle_prepared
 
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
+    with administer(config, channel_name) as repositories:
+        config, channel = repositories.config, repositories.channel
         refuse_while_running(channel)
         finish_pending_change(config, channel)
-        repositories = open_repositories(config, channel_name)
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
-            raise not_configured(channel_name, config.datadir)
+            raise not_configured(channel)
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
         if dry_run:
             return ResetResult(channel_name, names, everything, dry_run=True)
         if not everything:  # a lake's batch that is in some tables only is finished while its position is known
-            settle_position(config, channel, repositories, dry_run=False)
+            settle_position(repositories, dry_run=False)
         if repositories.master_info.exists():
             master = repositories.master_info.read()
             cleared = replace(
@@ -73,7 +63,7 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         shutil.rmtree(channel.verify_folder, ignore_errors=True)
         channel.verify_report_path.unlink(missing_ok=True)
         settle_prepared(config, channel, repositories.engine)
-        if target_has_table(repositories, "rplctl_commit_marker"):
+        if repositories.target_has("rplctl_commit_marker"):
             from rplctl.commit.marker import remove_marker
 
             remove_marker(channel_name, repositories.engine())
@@ -83,16 +73,17 @@ def reset(config: Config, channel_name: str, *, everything: bool = False, dry_ru
         for role in ROLES:
             channel.status_path(role).unlink(missing_ok=True)
         if everything:
-            _forget_channel(channel, repositories)
+            _forget_channel(repositories)
         note_event(config.datadir, channel_name, "reset", "RESET SLAVE ALL" if everything else "RESET SLAVE")
         return ResetResult(channel_name, names, everything, dry_run=False)
 
 
-def _forget_channel(channel: Channel, repositories: Repositories) -> None:
+def _forget_channel(repositories: Repositories) -> None:
     """RESET SLAVE ALL: no record, no status, no log of the channel stays; replicated tables do."""
     from rplctl.own_tables.tables import forget_channel
     from rplctl.repository.table import is_file_missing
 
+    channel = repositories.channel
     if not is_file_missing(engine := repositories.engine()):
         with mapped_errors(engine.dialect.name), engine.begin() as connection:
             forget_channel(connection, channel.name)

@@ -163,8 +163,8 @@ def _notes(manifest: Manifest) -> list[Note]:
     notes = []
     if manifest.needs_dump:
         notes.append(
-            Note(0, "load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
+            Note("load the target's own dump before rplctl start; another server is named by target in rplctl.toml")
         )
     if manifest.key_left_out:
-        notes.append(Note(0, "the backup holds no rplctl.key: put the original's here, or set the passwords again"))
+        notes.append(Note("the backup holds no rplctl.key: put the original's here, or set the passwords again"))
     return notes

@@ -14,8 +14,7 @@ from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.changes import OPS, Changes, changes_of
-from rplctl.channel import Channel
-from rplctl.command.channel.context import open_repositories, read_master_info
+from rplctl.command.channel.context import open_repositories
 from rplctl.config import Config
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
@@ -52,9 +51,9 @@ def show_changes(  # noqa: PLR0913 - what is asked for
     reads; `more`: options of the data source. Raises UsageError, SourceError, BinlogFormatError, RplError.
     """
     if path is None:
-        channel = Channel(channel_name, config.datadir)
-        master = read_master_info(open_repositories(config, channel_name), channel_name)
-        path = Path(master.master_binlog_dir) if master.master_binlog_dir else channel.relay_log_index_path
+        repositories = open_repositories(config, channel_name)
+        folder = repositories.master().master_binlog_dir
+        path = Path(folder) if folder else repositories.channel.relay_log_index_path
         if path.is_file() and not path.stat().st_size or not path.exists():
             raise UsageError(f"channel '{channel_name}' has no relay logs", hint="--in FOLDER, or rplctl start")
     walk = Walk(Options.parse({**(more or {}), "path": str(path), "table": table, "statements": "skip"}))

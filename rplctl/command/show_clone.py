@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    Repositories,
-    one_engine,
-    open_repositories,
-    read_master_info,
-    target_has_table,
-)
+from rplctl.command.channel.context import Repositories, one_engine, open_repositories
 from rplctl.command.process.thread_report import clock, threads_of
 from rplctl.config import Config
 from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of, read_clones
@@ -39,8 +33,8 @@ class CloneProgress:
 def show_clone(config: Config, channel: str) -> list[ClonedTable]:
     """Those that are done, too. Raises NotConfigured, TargetError."""
     repositories = open_repositories(config, channel)
-    read_master_info(repositories, channel)
-    return cloned(repositories, channel)
+    repositories.master()
+    return cloned(repositories)
 
 
 def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> CloneProgress | None:
@@ -65,9 +59,9 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
     )
 
 
-def cloned(repositories: Repositories, channel: str) -> list[ClonedTable]:
+def cloned(repositories: Repositories) -> list[ClonedTable]:
     """What the ledger says; [] where there is none."""
-    if not target_has_table(repositories, "rplctl_clone"):
+    if not repositories.target_has("rplctl_clone"):
         return []
     with repositories.engine().connect() as connection:
-        return read_clones(connection, channel)
+        return read_clones(connection, repositories.channel.name)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rplctl import mysql_errors as er
-from rplctl.channel import Channel
-from rplctl.command.channel.context import open_repositories, read_master_info
+from rplctl.command.channel.context import open_repositories
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import FIRST_EVENT_POSITION
@@ -24,9 +23,9 @@ def show_relaylog_events(
     limit: int | None = None,
 ) -> Iterator[RelayLogEvent]:
     """Events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220, BinlogFormatError."""
-    channel = Channel(channel_name, config.datadir)
-    read_master_info(open_repositories(config, channel_name), channel_name)
-    index = RelayLogIndex(channel)
+    repositories = open_repositories(config, channel_name)
+    repositories.master()
+    index = RelayLogIndex(repositories.channel)
     names = index.names()
     if log_name and log_name not in names:
         raise UsageError(

@@ -13,13 +13,7 @@ from typing import Any
 
 from rplctl import skip_list
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    kinds_now,
-    one_engine,
-    open_repositories,
-    read_master_info,
-    stored_relay_log_info,
-)
+from rplctl.command.channel.context import kinds_now, one_engine, open_repositories
 from rplctl.command.channel.true_lag import purge_moment, true_lag
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record
 from rplctl.command.process.thread_report import ThreadReport, Threads, threads_of
@@ -176,10 +170,8 @@ def status_and_threads(config: Config, channel_name: str, now: float | None = No
 
 def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStatus, Threads]:
     """Of the repositories that `config` names."""
-    channel = Channel(channel_name, config.datadir)
     repositories = open_repositories(config, channel_name)
-    master = read_master_info(repositories, channel_name)
-    relay = stored_relay_log_info(repositories, channel_name)
+    channel, master, relay = repositories.channel, repositories.master(), repositories.relay()
     threads = threads_of(channel, now)
     said = threads.receiver.status
     if said.connected and said.read_log_name:

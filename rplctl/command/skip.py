@@ -6,15 +6,7 @@ from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
 from rplctl import skip_list
-from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    APPLIER,
-    Note,
-    administer,
-    open_repositories,
-    read_master_info,
-    refuse_while_it_runs,
-)
+from rplctl.command.channel.context import APPLIER, Note, administer, refuse_while_it_runs
 from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
@@ -35,23 +27,23 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     skipped), or over each GTID's when it is reached: both are committed as empty ones. Raises UsageError 3085, 1772,
     1941.
     """
-    channel = Channel(channel_name, config.datadir)
     if count is not None and count < 0:
         raise UsageError(f"skip {count}: a number of transactions, 0 to take it back")
     wanted = _parts(gtids)
-    with administer(config, channel) as config:
-        read_master_info(open_repositories(config, channel_name), channel_name)
-        refuse_while_it_runs(channel, APPLIER)
-        done, kept = _executed(config, channel_name, wanted), skip_list.read_gtids(channel.run_folder)
+    with administer(config, channel_name) as repositories:
+        folder = repositories.channel.run_folder
+        repositories.master()
+        refuse_while_it_runs(repositories.channel, APPLIER)
+        done, kept = _executed(repositories.relay().gtid_executed, wanted), skip_list.read_gtids(folder)
         kept = () if count == 0 else (*kept, *(g for g in wanted if g not in done and g not in kept))
-        left = skip_list.read_count(channel.run_folder) if count is None else count
+        left = skip_list.read_count(folder) if count is None else count
         if not dry_run:
             if count is not None:
-                skip_list.write_count(channel.run_folder, count)
-            skip_list.write_gtids(channel.run_folder, kept)
+                skip_list.write_count(folder, count)
+            skip_list.write_gtids(folder, kept)
             what = f"skip {count}" if count is not None else f"skip --gtid {gtids}"
             note_event(config.datadir, channel_name, "skip", what)
-    notes = tuple(Note(0, f"GTID {gtid} is executed already: there is nothing to skip") for gtid in done)
+    notes = tuple(Note(f"GTID {gtid} is executed already: there is nothing to skip") for gtid in done)
     return SkipResult(channel_name, left, kept, notes, dry_run)
 
 
@@ -63,10 +55,8 @@ def _parts(gtids: str) -> tuple[str, ...]:
     return tuple(str(MysqlGtidSet.parse(gtids)).split(","))
 
 
-def _executed(config: Config, channel: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
+def _executed(executed: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the GTIDs whose transactions are behind the applier. Raises UsageError for the other vendor's."""
-    stored = open_repositories(config, channel).relay_log_info
-    executed = stored.read().gtid_executed if stored.exists() else ""
     if executed and any((":" in gtid) != (":" in executed) for gtid in wanted):
         kind = "UUID:NUMBER" if ":" in executed else "DOMAIN-SERVER-NUMBER"
         raise UsageError(

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, administer
 from rplctl.command.check.sync_record import note_synced
 from rplctl.command.process.child import Child, leave_running, terminate, wait_until_it_runs
@@ -82,9 +81,8 @@ def _bring_up_in_time(
 
 def _bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple[Prepared, list[Child]]:
     """The threads that are to run and do not yet."""
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
-        ready = prepare(config, channel, request)
+    with administer(config, channel_name) as repositories:
+        ready = prepare(repositories.config, repositories.channel, request)
         started: list[Child] = []
         try:
             for role in ready.roles:
@@ -96,7 +94,7 @@ def _bring_up(config: Config, channel_name: str, request: StartRequest) -> tuple
                 terminate(child)
             ready.take_back()
             raise
-    note_started(config, ready.channel, request, [child.role for child in started])
+    note_started(ready.config, ready.channel, request, [child.role for child in started])
     return ready, started
 
 

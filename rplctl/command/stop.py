@@ -40,12 +40,12 @@ def stop(
     if stopped:
         note_event(config.datadir, channel_name, "stop", " and ".join(stopped) + (", killed" if killed else ""))
     notes = [
-        Note(0, f"the {role} did not stop within {timeout_s:g} s and was killed; the next start recovers")
+        Note(f"the {role} did not stop within {timeout_s:g} s and was killed; the next start recovers")
         for role in killed
     ]
     if not stopped:
         text = f"Replication thread(s) for channel '{channel_name}' are already stopped."
-        notes.append(Note(er.SLAVE_CHANNEL_WAS_NOT_RUNNING, text))
+        notes.append(Note(text, er.SLAVE_CHANNEL_WAS_NOT_RUNNING))
     return StopResult(channel_name, stopped, killed, tuple(notes))
 
 

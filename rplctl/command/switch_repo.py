@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rplctl.channel import Channel
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import administer, engine_of, refuse_unknown, refuse_while_running
 from rplctl.config import Config
@@ -39,9 +38,9 @@ def switch_repo(
         raise UsageError(f"--repository {repository}: write one of {', '.join(REPOSITORIES)}")
     kind = RepositoryKind(to.upper())
     names = ("master-info", "relay-log-info") if repository == "both" else (repository,)
-    channel = Channel(channel_name, config.datadir)
     engine = engine_of(config)
-    with administer(config, channel) as config:
+    with administer(config, channel_name) as repositories:
+        config, channel = repositories.config, repositories.channel
         if not dry_run:
             refuse_while_running(channel)  # what is prepared belongs to the applier then
         finish_pending_change(config, channel)

@@ -20,7 +20,7 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
-from rplctl.channel import Channel, hold_lock
+from rplctl.channel import hold_lock
 from rplctl.clone.received import Received
 from rplctl.clone.source_tables import read_source_tables
 from rplctl.clone.throttle import MAX_LOAD
@@ -30,14 +30,12 @@ from rplctl.command.channel.context import (
     Repositories,
     one_engine,
     open_repositories,
-    read_master_info,
     refuse_lake,
     running,
 )
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
 from rplctl.command.show_clone import cloned
-from rplctl.commit.marker import read_marker
 from rplctl.config import Config
 from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
@@ -127,25 +125,24 @@ def verify(
 ) -> VerifyResult:
     """Raises UsageError, SourceError, TargetError, NotRunning; WaitTimeout for an applier that stands still."""
     request = request or VerifyRequest()
-    channel = Channel(channel_name, config.datadir)
     refuse_lake(config, "rplctl show-changes --table DB.TABLE lists what the logs say of a table")
     repositories = open_repositories(config, channel_name)
-    master = read_master_info(repositories, channel_name)
+    channel, master = repositories.channel, repositories.master()
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no tables to compare")
     with hold_lock(channel, "verify"):
         if request.offline is None:
-            result = _Verify(config, channel, repositories, master, request, says).run()
+            result = _Verify(repositories, master, request, says).run()
         else:
             at = place_of(request.offline, request.at)
-            if not Applied(channel, repositories).has(at):
+            if not Applied(repositories).has(at):
                 raise NotRunning(
                     f"the target has not all up to {at}, the place that {request.offline} is of",
                     hint=f"rplctl start --until-master-log-file {at.log_name} --until-master-log-pos {at.log_pos}",
                 )
             with offline_source(request.offline, channel.verify_source_folder, master, config) as reached:
                 request = replace(request, at=at)
-                result = _Verify(config, channel, repositories, master, request, says, reached).run()
+                result = _Verify(repositories, master, request, says, reached).run()
     rows = sum(table.differences for table in result.totals)
     words = "equal" if result.is_equal else f"{rows} rows differ" if rows else "not all could be compared as equal"
     note_event(config.datadir, channel_name, "verify", f"{len(result.totals)} tables: {words}")
@@ -157,10 +154,8 @@ class Ahead(Exception):
 
 
 class _Verify:
-    def __init__(  # noqa: PLR0913 - what a verb knows of its channel
+    def __init__(
         self,
-        config: Config,
-        channel: Channel,
         repositories: Repositories,
         master: MasterInfo,
         request: VerifyRequest,
@@ -168,13 +163,13 @@ class _Verify:
         reached: MasterInfo | None = None,
     ) -> None:
         """`reached`: how the source is connected to, if not as the channel does."""
-        self._config, self._channel, self._repositories = config, channel, repositories
+        self._config, self._channel, self._repositories = repositories.config, repositories.channel, repositories
         self._master, self._request, self._says = master, request, says
         self._reached = reached or master
-        self._rules = ReplicationFilter.from_config(config)
+        self._rules = ReplicationFilter.from_config(self._config)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._rows, self._expected, self._waits = 0, 0, ""
-        self._applied = Applied(channel, repositories)
+        self._applied = Applied(repositories)
         self._applied.runs()  # or not: then nobody waits for one to come back
 
     def run(self) -> VerifyResult:
@@ -218,9 +213,7 @@ class _Verify:
         missing = [lacking for lacking in source.missing if lacking.right != "REPLICATION SLAVE"]
         if refusal := refusal_of_rights(missing):
             raise refusal
-        away = {
-            row.name for row in cloned(self._repositories, self._channel.name) if row.is_open or row.State == LEFT_OUT
-        }
+        away = {row.name for row in cloned(self._repositories) if row.is_open or row.State == LEFT_OUT}
         found, facts = {}, {}
         for name, model in source.catalog.tables.items():
             ours = moved(model, rules)
@@ -383,26 +376,24 @@ def why_not(pair: Pair) -> str:
 class Applied:
     """See settle.Applied."""
 
-    def __init__(self, channel: Channel, repositories: Repositories) -> None:
-        self._channel, self._repositories, self._ran_at = channel, repositories, float("-inf")
+    def __init__(self, repositories: Repositories) -> None:
+        self._repositories, self._ran_at = repositories, float("-inf")
 
     def has(self, position: BinlogPosition) -> bool:
-        return is_applied(self._channel, self._repositories, position)
+        return is_applied(self._repositories, position)
 
     def executed(self) -> BinlogPosition:
         """A marker in the target is never behind its rows, as a file may be."""
-        stored = self._repositories.relay_log_info
-        position = stored.read().exec_position if stored.exists() else BinlogPosition("", 0)
-        if stored.kind is RepositoryKind.TABLE:
+        position = self._repositories.relay().exec_position
+        if self._repositories.relay_log_info.kind is RepositoryKind.TABLE:
             return position
-        with self._repositories.engine().connect() as connection:
-            marker, _ = read_marker(connection, self._channel.name)
+        marker, _ = self._repositories.marker()
         return marker.exec_position if marker is not None else position
 
     def runs(self) -> bool:
         """Receiver and applier, or both did a moment ago."""
         now = time.monotonic()
-        if {RECEIVER, APPLIER}.issubset(running(self._channel)):
+        if {RECEIVER, APPLIER}.issubset(running(self._repositories.channel)):
             self._ran_at = now
         return now - self._ran_at < _RESTART_S
 
@@ -417,7 +408,7 @@ class Applied:
         """All, where the target is no server."""
         engine = self._repositories.engine()
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
-            return load_models(connection, self._channel.name, self.executed()).tables
+            return load_models(connection, self._repositories.channel.name, self.executed()).tables
 
 
 def first_differences(result: VerifyResult, count: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import Repositories, one_engine, open_repositories, read_master_info
+from rplctl.command.channel.context import Repositories, one_engine, open_repositories
 from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.process.thread_report import ThreadReport, Threads, clock, threads_of
 from rplctl.config import Config
@@ -58,19 +58,17 @@ def wait(
     """
     if (position is None) == (not state) or (state and state not in STATES):
         raise UsageError(f"wait needs --pos FILE:POS or --state {'|'.join(STATES)}")
-    channel, goal = Channel(channel_name, config.datadir), _Goal(state, position)
-    repositories = open_repositories(config, channel_name)
+    repositories, goal = open_repositories(config, channel_name), _Goal(state, position)
+    channel = repositories.channel
     begun = time.monotonic()
     executed, away = BinlogPosition("", 0), ""
     master: MasterInfo | None = None
     while True:
         threads = threads_of(channel)
         try:
-            master = master or read_master_info(repositories, channel_name)
-            stored = repositories.relay_log_info
-            executed = stored.read().exec_position if stored.exists() else BinlogPosition("", 0)
-            away = ""
-            if _is_there(channel, repositories, goal, threads):
+            master = master or repositories.master()
+            executed, away = repositories.relay().exec_position, ""
+            if _is_there(repositories, goal, threads):
                 return WaitResult(channel_name, executed, round(time.monotonic() - begun, 3))
         except TargetError as error:
             if not error.transient:
@@ -89,9 +87,9 @@ def wait(
         time.sleep(_POLL_S)
 
 
-def _is_there(channel: Channel, repositories: Repositories, goal: _Goal, threads: Threads) -> bool:
+def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool:
     if goal.position is not None:
-        return is_applied(channel, repositories, goal.position)
+        return is_applied(repositories, goal.position)
     if goal.state == "stopped":
         return not (threads.receiver.runs or threads.applier.runs)
     receiver, applier = threads.receiver, threads.applier
@@ -100,15 +98,15 @@ def _is_there(channel: Channel, repositories: Repositories, goal: _Goal, threads
     read = BinlogPosition(receiver.status.read_log_name, receiver.status.read_log_pos)
     # the receiver says that it waits only once it has taken everything the source had
     waits = receiver.status.state.startswith("Waiting for")
-    is_synced = waits and is_applied(channel, repositories, read)
-    return goal.state == "running" or (is_synced and _is_copied(repositories, channel.name))
+    is_synced = waits and is_applied(repositories, read)
+    return goal.state == "running" or (is_synced and _is_copied(repositories))
 
 
-def _is_copied(repositories: Repositories, channel: str) -> bool:
+def _is_copied(repositories: Repositories) -> bool:
     """No table is to come by rplctl clone."""
     from rplctl.command.show_clone import cloned  # loads SQLAlchemy
 
-    return not any(row.is_open for row in cloned(repositories, channel))
+    return not any(row.is_open for row in cloned(repositories))
 
 
 def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:

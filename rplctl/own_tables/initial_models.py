@@ -20,7 +20,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, CreateStep, DdlPlan
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors
-from rplctl.target.base import Target
+from rplctl.target.base import Target, committed
 
 
 def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[TableName]:
@@ -30,8 +30,7 @@ def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog
     """
     create_own_tables(target.engine)
     created: list[TableName] = []
-    target.begin(foreign_keys=False)
-    try:
+    with committed(target):
         for model in catalog.tables.values():
             if not model.is_sequence and not is_there(target, model):
                 plan = DdlPlan((), DdlContext(), (CreateStep(model),), {(model.database, model.name): model})
@@ -39,10 +38,6 @@ def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog
                 created.append((model.database, model.name))
         store_models(target.connection, channel, position, catalog.tables, catalog.databases)
         mark_made_empty(target.connection, channel, position, {name: catalog.tables[name] for name in created})
-    except BaseException:
-        target.rollback()
-        raise
-    target.commit()
     return created
 
 
@@ -58,15 +53,10 @@ def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog
     """Store the models of those tables that the target has already (restored from a backup of the source); their
     names.
     """
-    target.begin(foreign_keys=False)
-    try:
+    with committed(target):
         there = {name: model for name, model in catalog.tables.items() if is_there(target, model)}
         if there:
             store_models(target.connection, channel, position, there, catalog.databases)
-    except BaseException:
-        target.rollback()
-        raise
-    target.commit()
     return [model.qualified_name for model in there.values()]
 
 

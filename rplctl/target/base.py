@@ -39,6 +39,18 @@ _severed: WeakSet[Engine] = WeakSet()
 _MOST_SHOWN = 64  # characters of a value, in an error's position
 
 
+@contextlib.contextmanager
+def committed(target: Target) -> Iterator[None]:
+    """The block is one transaction, without foreign keys; what ends it early takes it back. Raises TargetError."""
+    target.begin(foreign_keys=False)
+    try:
+        yield
+    except BaseException:
+        target.rollback()
+        raise
+    target.commit()
+
+
 class ChangeKind(IntEnum):
     INSERT = 1
     UPDATE = 2

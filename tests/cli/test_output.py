@@ -114,7 +114,7 @@ def test_results_go_to_stdout_and_notes_to_stderr_and_quiet_drops_both(
     options, quiet = Globals(configured.datadir), Globals(configured.datadir, quiet=True)
     for chosen in (options, quiet):
         say(chosen, "done\x1b[2J", {})
-        say_notes(chosen, [Note(3083, "are already running."), Note(0, "no number")])
+        say_notes(chosen, [Note("are already running.", 3083), Note("no number")])
         shown = capsys.readouterr()
         if chosen is quiet:
             assert (shown.out, shown.err) == ("", "")

@@ -34,6 +34,11 @@ _SOURCE_OPTIONS = ("master_host", "master_port", "master_binlog_dir")
 _RECEIVED_BY = ("ignore_server_ids", "do_domain_ids", "ignore_domain_ids")  # what the receiver leaves out
 
 
+def first_place(channel: Channel) -> RelayLogPosition:
+    """Where the first relay log begins."""
+    return RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+
+
 def default_heartbeat(config: Config) -> float:
     return float(min(MAX_HEARTBEAT_PERIOD, config.replica_net_timeout / 2))
 
@@ -250,7 +255,7 @@ def new_relay_log_info(
         moves |= {"privilege_checks_username": user or None, "privilege_checks_hostname": host or None}
     if changes.assign_gtids_to_anonymous_transactions is not None:
         moves |= _assigned_gtids(changes.assign_gtids_to_anonymous_transactions)
-    first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
+    first = first_place(channel)
     if purges and master.uses_gtid and not names_other_source(changes, before):
         relay = relay.at(first, relay.exec_position)  # GTIDs lead on from here; without them again, this does
     elif purges:
@@ -298,57 +303,56 @@ def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLog
     after, executed = any(_ways(changes, previous)), relay.exec_position
     if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
         yield Note(
-            0,
             f"the position {executed} is of the source before and is forgotten: all that the new one has is "
             "fetched and applied. If it is the same server, or a copy, at another address: change-master "
-            f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}",
+            f"--master-log-file {executed.log_name} --master-log-pos {executed.log_pos}"
         )
     given = [name.upper() for name in _RECEIVED_BY if getattr(changes, name) is not None]
     if given and not purges and relay.relay_log_name:
         text = f"{', '.join(given)}: what is in the relay logs already is applied; recover --refetch receives it again"
-        yield Note(0, text)
+        yield Note(text)
 
 
 def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> Iterator[Note]:
     """`master` is what will be stored in place of `previous`."""
     if changes.master_log_file is not None and changes.master_log_pos is None:
         yield Note(
-            er.WARN_ONLY_MASTER_LOG_FILE_NO_POS,
             "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "
             "The old position value may not be valid for the new binary log file.",
+            er.WARN_ONLY_MASTER_LOG_FILE_NO_POS,
         )
     period = changes.master_heartbeat_period
     if period is not None and period > config.replica_net_timeout:
         yield Note(
-            er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX,
             "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' seconds. "
             "A sensible value for the period should be less than the timeout.",
+            er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX,
         )
     if period is not None and 0 < period < 0.001:
         yield Note(
-            er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MIN,
             "The requested value for the heartbeat period is less than 1 millisecond. The value is reset to 0, "
             "meaning that heartbeating will effectively be disabled.",
+            er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MIN,
         )
     if changes.master_use_gtid in ("current_pos", "slave_pos"):
         given = [n for n in ("master_log_file", "master_log_pos") if getattr(changes, n) is not None]
-        yield from (Note(er.WARN_OPTION_IGNORED, f"<{name.upper()}> option ignored") for name in given)
+        yield from (Note(f"<{name.upper()}> option ignored", er.WARN_OPTION_IGNORED) for name in given)
     if previous.using_gtid and not master.using_gtid and changes.master_use_gtid is None:
         word = USE_GTID[previous.using_gtid].title()
         yield Note(
-            er.WARN_OPTION_CHANGING,
             f"CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{word}' to 'No'",
+            er.WARN_OPTION_CHANGING,
         )
     if (changes.assign_gtids_to_anonymous_transactions or "OFF").upper() != "OFF":
         yield Note(
-            er.USING_ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS,
             "Using ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS creates limitations on the replication topology - you "
             "cannot fail over between downstream and upstream servers. Only use this option if it is not possible "
             "to enable GTIDs on the source, for instance, because of lack of permissions. If possible, use the "
             "procedure for enabling GTID transactions online instead, as described in the documentation.",
+            er.USING_ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS,
         )
     if (changes.password or changes.password_reference) and not master.enabled_ssl and not master.master_binlog_dir:
-        yield Note(er.INSECURE_PLAIN_TEXT, "Sending passwords in plain text without SSL/TLS is extremely insecure.")
+        yield Note("Sending passwords in plain text without SSL/TLS is extremely insecure.", er.INSECURE_PLAIN_TEXT)
     unused = [row.sql_name for row in changes.given() if row.sql_name.startswith(("MASTER_SSL_", "MASTER_TLS_"))]
     if unused and not master.enabled_ssl and not master.master_binlog_dir:
-        yield Note(0, f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1")
+        yield Note(f"{', '.join(unused)}: not used, and nothing encrypted or checked, until --master-ssl 1")

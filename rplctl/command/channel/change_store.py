@@ -25,7 +25,6 @@ from rplctl.command.channel.context import (
     engine_of,
     open_repositories,
     running,
-    target_has_table,
 )
 from rplctl.command.check.sync_record import forget_sync
 from rplctl.config import Config
@@ -63,15 +62,16 @@ class ChangeResult:
     untouched: frozenset[str] = field(default=frozenset(), metadata={"column": ""})
 
 
-def settle_position(config: Config, channel: Channel, repositories: Repositories, *, dry_run: bool) -> bool:
+def settle_position(repositories: Repositories, *, dry_run: bool) -> bool:
     """Before a stopped applier's position is read to be moved: the target may know of transactions that a crash kept
     out of a file (mode marker and xa). True when the record may be another now. Raises TargetError.
     """
+    config, channel = repositories.config, repositories.channel
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
         return False
     if not may_have_table(config):  # looking would make the target's file
         return False
-    if not target_has_table(repositories, "rplctl_commit_marker") or dry_run:
+    if not repositories.target_has("rplctl_commit_marker") or dry_run:
         return False
     from rplctl.commit.position_store import settle
 
@@ -79,12 +79,13 @@ def settle_position(config: Config, channel: Channel, repositories: Repositories
     return True
 
 
-def stored_records(config: Config, repositories: Repositories, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
+def stored_records(repositories: Repositories) -> tuple[MasterInfo, RelayLogInfo]:
     """What is stored, or fresh records of a new channel with a Master_id of its own (WL#2775 REQ-2)."""
+    config, channel = repositories.config, repositories.channel.name
     if repositories.master_info.exists():
         master = repositories.master_info.read()
     else:
-        _refuse_a_second_record(config, repositories, channel)
+        _refuse_a_second_record(repositories)
         channels = list_channels(config, engine_of)
         if len(channels) >= MAX_CHANNELS:
             raise UsageError(
@@ -104,16 +105,16 @@ def stored_records(config: Config, repositories: Repositories, channel: str) -> 
     return master, RelayLogInfo(channel_name=channel, master_id=master.master_id)
 
 
-def _refuse_a_second_record(config: Config, repositories: Repositories, channel: str) -> None:
+def _refuse_a_second_record(repositories: Repositories) -> None:
     """The channel is not new when the other kind of repository holds it: a switch came between, or an option changed.
     A record here, too, would be what REQ-6 cannot decide.
     """
-    here = repositories.master_info
+    config, name, here = repositories.config, repositories.channel.name, repositories.master_info
     other = RepositoryKind.FILE if here.kind is RepositoryKind.TABLE else RepositoryKind.TABLE
     if other is RepositoryKind.TABLE and not may_have_table(config):
         return
     place = replace(config, master_info_repository=str(other))
-    there = open_master_info(place, Channel(channel, config.datadir), repositories.engine)
+    there = open_master_info(place, repositories.channel, repositories.engine)
     try:
         is_there = there.exists()
     except TargetError as error:
@@ -122,56 +123,71 @@ def _refuse_a_second_record(config: Config, repositories: Repositories, channel:
         return  # a target that is away: `start` looks at both again, and refuses to choose (REQ-6)
     if is_there:
         raise RepositoryConflict(
-            f"MasterInfo of channel '{channel}' is in {there.where}, and master_info_repository names {here.where}",
-            channel=channel,
+            f"MasterInfo of channel '{name}' is in {there.where}, and master_info_repository names {here.where}",
+            channel=name,
             hint=f"rplctl switch-repo --to {str(here.kind).lower()}",
         )
 
 
-def store_change(
-    config: Config, channel: Channel, repositories: Repositories, result: ChangeResult, statement: str
-) -> None:
+def store_change(repositories: Repositories, result: ChangeResult, statement: str) -> None:
     """Both records durably, through the pending file. Caller holds the admin lock, has settled the position and refused
     what may not be.
     """
-    if APPLIER not in result.untouched:
-        _keep_models(channel, repositories, result)
-    _write_pending(channel, result)
-    if result.purges_relay_logs:
-        purge_all(channel)
-        shutil.rmtree(channel.clone_folder, ignore_errors=True)  # its places may be another source's
-    if RECEIVER not in result.untouched:
-        repositories.master_info.flush(result.master_info, force=True)
-    if APPLIER not in result.untouched:
-        repositories.relay_log_info.flush(result.relay_log_info, force=True)
-    remove_file(_pending_path(channel))
+    channel = repositories.channel
+    master = None if RECEIVER in result.untouched else result.master_info
+    relay = None if APPLIER in result.untouched else result.relay_log_info
+    if relay:
+        _keep_models(repositories, result)
+    record = {
+        "purge": result.purges_relay_logs,
+        "master_info": asdict(master) if master else None,
+        "relay_log_info": asdict(relay) if relay else None,
+    }
+    private_folder(channel.run_folder)
+    replace_file(_pending_path(channel), json.dumps(record).encode())
+    _carry_out(repositories, master, relay, purges=result.purges_relay_logs)
     for role in ROLES:
         if role not in result.untouched:
             channel.status_path(role).unlink(missing_ok=True)  # Last_*_Error, too
     if _is_other_source(result.previous, result.master_info):
         forget_sync(channel)
-    note_event(config.datadir, channel.name, "change-master", _in_words(result, statement))
+    note_event(channel.datadir, channel.name, "change-master", _in_words(result, statement))
+
+
+def _carry_out(
+    repositories: Repositories, master: MasterInfo | None, relay: RelayLogInfo | None, *, purges: bool
+) -> None:
+    """What the pending file says; None: that record stays."""
+    channel = repositories.channel
+    if purges:
+        purge_all(channel)
+        shutil.rmtree(channel.clone_folder, ignore_errors=True)  # its places may be another source's
+    if master:
+        repositories.master_info.flush(master, force=True)
+    if relay:
+        repositories.relay_log_info.flush(relay, force=True)
+    remove_file(_pending_path(channel))
 
 
 def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
     return (old.host, old.port, old.master_binlog_dir) != (new.host, new.port, new.master_binlog_dir)
 
 
-def _keep_models(channel: Channel, repositories: Repositories, result: ChangeResult) -> None:
+def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
     """Another source, or positions to be found by GTID: what the tables look like now holds there from the start."""
-    stored = repositories.relay_log_info.read() if repositories.relay_log_info.exists() else RelayLogInfo()
+    stored = repositories.relay()
     old, new = result.previous, result.master_info
     is_other = _is_other_source(old, new)
     is_known = stored.gtid_executed if new.uses_gtid else is_other and new.master_log_name
     wanted = result.relay_log_info.exec_position
     if not is_known or not stored.master_log_name or not wanted.is_before(stored.exec_position):
         return
-    if target_has_table(repositories, "rplctl_table_models"):
+    if repositories.target_has("rplctl_table_models"):
         from rplctl.own_tables.models import load_models, rebase_models
 
         with repositories.engine().begin() as connection:
-            catalog = load_models(connection, channel.name, stored.exec_position)
-            rebase_models(connection, channel.name, catalog)
+            catalog = load_models(connection, result.channel, stored.exec_position)
+            rebase_models(connection, result.channel, catalog)
 
 
 def _in_words(result: ChangeResult, verb: str) -> str:
@@ -192,16 +208,6 @@ def _state(info: MasterInfo) -> str:
 
 def _pending_path(channel: Channel) -> Path:
     return channel.run_folder / "change_master.pending"
-
-
-def _write_pending(channel: Channel, result: ChangeResult) -> None:
-    record = {
-        "purge": result.purges_relay_logs,
-        "master_info": None if RECEIVER in result.untouched else asdict(result.master_info),
-        "relay_log_info": None if APPLIER in result.untouched else asdict(result.relay_log_info),
-    }
-    private_folder(channel.run_folder)
-    replace_file(_pending_path(channel), json.dumps(record).encode())
 
 
 def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
@@ -230,15 +236,12 @@ def finish_pending_change(config: Config, channel: Channel) -> bool:
     threads = running(channel)
     if (master and RECEIVER in threads) or (relay and APPLIER in threads):
         return False
-    repositories = open_repositories(config, channel.name)
-    if record["purge"]:
-        purge_all(channel)
-        shutil.rmtree(channel.clone_folder, ignore_errors=True)
-    if master:
-        repositories.master_info.flush(_record(MasterInfo, master), force=True)
-    if relay:
-        repositories.relay_log_info.flush(_record(RelayLogInfo, relay), force=True)
-    remove_file(path)
+    _carry_out(
+        open_repositories(config, channel.name),
+        _record(MasterInfo, master) if master else None,
+        _record(RelayLogInfo, relay) if relay else None,
+        purges=bool(record["purge"]),
+    )
     return True
 
 

@@ -37,35 +37,71 @@ BACKUP_PATIENCE_S = 0.5  # for a backup lock to go away: a command is not to han
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning or note in MySQL's words: the command did its work."""
+    """A warning or note, in MySQL's words where it has a number: the command did its work."""
 
-    errno: int
     text: str
+    errno: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Repositories:
-    """Both repositories of one channel; `engine` connects to the target at its first call."""
+    """Both repositories of one channel, and whose they are; `engine` connects to the target at its first call."""
 
+    config: Config
+    channel: Channel
     master_info: InfoRepository[MasterInfo]
     relay_log_info: InfoRepository[RelayLogInfo]
     engine: Callable[[], Engine]
-    datadir: Path
+
+    def master(self) -> MasterInfo:
+        """Raises NotConfigured 3074 or 1200."""
+        info = self.master_info.read() if self.master_info.exists() else MasterInfo()
+        if not info.is_configured:
+            raise not_configured(self.channel)
+        return info
+
+    def relay(self) -> RelayLogInfo:
+        """A fresh one when there is none."""
+        stored = self.relay_log_info
+        return stored.read() if stored.exists() else RelayLogInfo(channel_name=self.channel.name)
+
+    def target_has(self, table: str) -> bool:
+        """Whether the target holds one of our own tables: none before the applier's first start."""
+        from sqlalchemy import inspect
+
+        from rplctl.repository.table import is_file_missing, mapped_errors
+
+        engine = self.engine()
+        if is_file_missing(engine):
+            return False
+        with mapped_errors(table, None):
+            return inspect(engine).has_table(table, schema=dialect_of(engine.dialect.name).own_schema)
+
+    def marker(self) -> tuple[RelayLogInfo | None, bool]:
+        """The position that the transactions themselves moved; see commit.marker.read_marker. Raises TargetError."""
+        if not self.target_has("rplctl_commit_marker"):
+            return None, False
+        from rplctl.commit.marker import read_marker
+
+        engine = self.engine()
+        with dialect_of(engine.dialect.name).mapped_errors(), engine.connect() as connection:
+            return read_marker(connection, self.channel.name)
 
 
 @contextmanager
-def administer(config: Config, channel: Channel, *, makes: bool = False) -> Iterator[Config]:
-    """The channel is ours to change for the block, by the options that are yielded; with `makes` its instance folder
+def administer(config: Config, channel_name: str, *, makes: bool = False) -> Iterator[Repositories]:
+    """The channel is ours to change for the block, by the options of what is yielded; with `makes` its instance folder
     need not be there. Raises LockBusy, 1205 while the instance is locked for a backup; NotConfigured; a file that the
     system refuses as RplError.
     """
+    channel, datadir = Channel(channel_name, config.datadir), config.datadir
     try:
-        if not makes and not channel.datadir.exists():
-            raise not_configured(channel.name, channel.datadir)
-        with files_may_change(channel.datadir), channels_stay(channel.datadir), hold_lock(channel, ADMIN):
-            yield kinds_now(config, channel.name)
+        if not makes and not datadir.exists():
+            raise not_configured(channel)
+        with files_may_change(datadir), channels_stay(datadir), hold_lock(channel, ADMIN):
+            yield open_repositories(kinds_now(config, channel_name), channel_name)
     except OSError as error:
-        raise file_error(error, channel.name) from error
+        raise file_error(error, channel_name) from error
 
 
 def kinds_now(config: Config, channel: str) -> Config:
@@ -153,20 +189,7 @@ def open_repositories(config: Config, name: str) -> Repositories:
     engine = engine_of(config)
     channel = Channel(name, config.datadir)
     master, relay = open_master_info(config, channel, engine), open_relay_log_info(config, channel, engine)
-    return Repositories(master, relay, engine, config.datadir)
-
-
-def target_has_table(repositories: Repositories, name: str) -> bool:
-    """Whether the target holds one of our own tables: none before the applier's first start."""
-    from sqlalchemy import inspect
-
-    from rplctl.repository.table import is_file_missing, mapped_errors
-
-    engine = repositories.engine()
-    if is_file_missing(engine):
-        return False
-    with mapped_errors(name, None):
-        return inspect(engine).has_table(name, schema=dialect_of(engine.dialect.name).own_schema)
+    return Repositories(config, channel, master, relay, engine)
 
 
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
@@ -179,8 +202,7 @@ def known_channels(config: Config, says: Callable[[Note], None] = lambda note: N
         if not names or (found.is_one and not isinstance(error, TargetError)):
             raise error
         which = "the target" if found.is_one else f"the target {target}"
-        text = f"{which} cannot be asked which channels there are ({error.message}): those known here follow"
-        says(Note(0, text))
+        says(Note(f"{which} cannot be asked which channels there are ({error.message}): those known here follow"))
     return names
 
 
@@ -198,31 +220,15 @@ def one_channel(config: Config, given: str | None) -> str:
     return channels[0] if channels else ""
 
 
-def read_master_info(repositories: Repositories, channel: str) -> MasterInfo:
-    """Raises NotConfigured 3074 or 1200."""
-    if not repositories.master_info.exists():
-        raise not_configured(channel, repositories.datadir)
-    info = repositories.master_info.read()
-    if not info.is_configured:
-        raise not_configured(channel, repositories.datadir)
-    return info
-
-
-def not_configured(channel: str, datadir: Path) -> NotConfigured:
-    missing = "" if datadir.exists() else f"there is no {datadir}: rplctl init, or name it with --datadir"
-    if channel:
-        return NotConfigured(
-            f"Slave channel '{channel}' does not exist.",
-            errno=er.SLAVE_CHANNEL_DOES_NOT_EXIST,
-            channel=channel,
-            hint=missing or "rplctl show-channels",
-        )
-    return NotConfigured(
-        er.BAD_SLAVE_TEXT,
-        errno=er.BAD_SLAVE,
-        channel=channel,
-        hint=missing or "rplctl change-master --master-host HOST --master-user USER --ask-password",
-    )
+def not_configured(channel: Channel) -> NotConfigured:
+    name, hint = channel.name, "rplctl show-channels"
+    text, errno = f"Slave channel '{name}' does not exist.", er.SLAVE_CHANNEL_DOES_NOT_EXIST
+    if not name:
+        text, errno = er.BAD_SLAVE_TEXT, er.BAD_SLAVE
+        hint = "rplctl change-master --master-host HOST --master-user USER --ask-password"
+    if not channel.datadir.exists():
+        hint = f"there is no {channel.datadir}: rplctl init, or name it with --datadir"
+    return NotConfigured(text, errno=errno, channel=name, hint=hint)
 
 
 def refuse_unknown(config: Config, channel: str) -> None:
@@ -234,7 +240,7 @@ def refuse_unknown(config: Config, channel: str) -> None:
         repositories = open_repositories(places, channel)
         if repositories.master_info.exists() or repositories.relay_log_info.exists():
             return
-    raise not_configured(channel, config.datadir)
+    raise not_configured(Channel(channel, config.datadir))
 
 
 def running(channel: Channel) -> dict[str, int]:
@@ -253,9 +259,3 @@ def refuse_while_it_runs(channel: Channel, role: str) -> None:
     """Raises UsageError while that thread runs: 3021 for the receiver, 3085 for the applier."""
     if role in running(channel):
         raise must_stop(channel.name, role)
-
-
-def stored_relay_log_info(repositories: Repositories, channel: str) -> RelayLogInfo:
-    """A fresh one when there is none."""
-    stored = repositories.relay_log_info
-    return stored.read() if stored.exists() else RelayLogInfo(channel_name=channel)

@@ -10,35 +10,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.channel import Channel
-from rplctl.command.channel.context import APPLIER, Repositories, target_has_table
-from rplctl.config import Config
+from rplctl.command.channel.context import APPLIER, Repositories
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository.switch import may_have_table
 from rplctl.status import read_status
-from rplctl.target import mapped_errors
 
 
-def is_lost(repositories: Repositories, channel: Channel, master: MasterInfo) -> bool:
+def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
     """RelayLogInfo is not there, and something was received: neither a new channel nor one after RESET SLAVE."""
-    received = master.flushed_relay_log_name or RelayLogIndex(channel).names()
+    received = master.flushed_relay_log_name or RelayLogIndex(repositories.channel).names()
     return bool(received) and not repositories.relay_log_info.exists()
 
 
-def made_again(
-    config: Config, repositories: Repositories, channel: Channel, master: MasterInfo, *, dry_run: bool = False
-) -> RelayLogInfo | None:
+def made_again(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
     """The record from the target's marker, stored; None without a marker. Raises TargetError."""
-    if not may_have_table(config) or not target_has_table(repositories, "rplctl_commit_marker"):
+    if not may_have_table(repositories.config):
         return None
-    from rplctl.commit.marker import read_marker
-
-    engine = repositories.engine()
-    with mapped_errors(engine.dialect.name), engine.connect() as connection:
-        marker, _ = read_marker(connection, channel.name)
+    marker, _ = repositories.marker()
     if marker is None:
         return None
     info = replace(marker, master_id=master.master_id)
@@ -47,8 +38,9 @@ def made_again(
     return info
 
 
-def lost_record(repositories: Repositories, channel: Channel, master: MasterInfo) -> RplError:
+def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
     """Error 1201: what is known of the position, and the command."""
+    channel = repositories.channel
     status = read_status(channel.status_path(APPLIER))
     last = BinlogPosition(status.exec_log_name, status.exec_log_pos)
     index = RelayLogIndex(channel)

@@ -22,12 +22,11 @@ LOOK_BYTES = 1 << 20
 IDLE = "Slave has read all relay log"
 
 
-def is_applied(channel: Channel, repositories: Repositories, position: BinlogPosition) -> bool:
+def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
     """Whether everything up to `position` of the source that is read now is in the target."""
-    relay_log_info = repositories.relay_log_info
-    if not relay_log_info.exists():
+    if not repositories.relay_log_info.exists():
         return False
-    relay, master = relay_log_info.read(), repositories.master_info.read()
+    channel, relay, master = repositories.channel, repositories.relay(), repositories.master_info.read()
     is_past = bool(relay.master_log_name) and not relay.exec_position.is_before(position)
     if not master.uses_gtid or (is_past and not RelayLogIndex(channel).names()):
         return is_past

@@ -28,7 +28,7 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
     """Nothing when the target does not answer: that is said already."""
     try:
         with one_engine():
-            rows = cloned(open_repositories(config, channel.name), channel.name)
+            rows = cloned(open_repositories(config, channel.name))
     except RplError:
         return
     if left_out := [".".join(row.name) for row in rows if row.State == LEFT_OUT]:

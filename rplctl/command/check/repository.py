@@ -11,7 +11,7 @@ from typing import Any
 
 from rplctl.channel import Channel
 from rplctl.command.channel.change_options import ignored_settings
-from rplctl.command.channel.context import APPLIER, Repositories, open_repositories, running, target_has_table
+from rplctl.command.channel.context import APPLIER, Repositories, open_repositories, running
 from rplctl.command.channel.lost_record import lost_record, made_again
 from rplctl.command.check.findings import Finding, found
 from rplctl.config import Config
@@ -41,7 +41,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
     damaged = False
     for record in (MASTER_INFO, RELAY_LOG_INFO):
         info = None
-        for item in _one_record(record, config, channel, repositories):
+        for item in _one_record(record, repositories):
             if isinstance(item, Finding):
                 damaged = damaged or item.code in ("repository_damaged", "repository_both", "repository_old_layout")
                 yield item
@@ -53,11 +53,11 @@ def check_repositories(config: Config, channel: Channel, stored: Stored) -> Iter
             stored.relay = info
     yield from _ignored(channel, stored)
     if stored.relay is not None and not damaged and may_have_table(config):
-        yield from _marker(channel, repositories, stored.relay)
+        yield from _marker(repositories, stored.relay)
     if stored.master is None and stored.relay is not None and not damaged and stored.relay.master_log_name:
         yield _no_master_info(repositories, stored.relay)
     if stored.master is not None and stored.relay is None and stored.master.master_log_name and not damaged:
-        yield _missing(config, channel, repositories, stored.master)
+        yield _missing(repositories, stored.master)
 
 
 def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
@@ -67,17 +67,17 @@ def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
     return found("repository_missing", text, f"rplctl change-master --master-host HOST --master-user USER {where}")
 
 
-def _missing(config: Config, channel: Channel, repositories: Repositories, master: MasterInfo) -> Finding:
+def _missing(repositories: Repositories, master: MasterInfo) -> Finding:
     text = f"there is no RelayLogInfo in {repositories.relay_log_info.where}"
     try:
-        marker = made_again(config, repositories, channel, master, dry_run=True)
+        marker = made_again(repositories, master, dry_run=True)
     except TargetError:  # check_target names it
         marker = None
     if marker is not None:
         return found(
             "repository_missing", f"{text}; the target is at {marker.exec_position}", "rplctl start (makes it)"
         )
-    error = lost_record(repositories, channel, master)
+    error = lost_record(repositories, master)
     return found("repository_missing", f"{text}{error.message.partition(text)[2]}", error.hint)
 
 
@@ -101,10 +101,9 @@ def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
         )
 
 
-def _one_record(
-    record: Record[Any], config: Config, channel: Channel, repositories: Repositories
-) -> Iterator[Finding | Any]:
+def _one_record(record: Record[Any], repositories: Repositories) -> Iterator[Finding | Any]:
     """Findings, then the record that the options name, when it can be read."""
+    config, channel = repositories.config, repositories.channel
     wanted = record.kind(config)
     places = {kind: open_repository(record, kind, config, channel, repositories.engine) for kind in RepositoryKind}
     infos: dict[RepositoryKind, Any] = {}
@@ -160,18 +159,16 @@ def _engine(record: Record[Any], place: Any, repositories: Repositories) -> Iter
         yield found("repository_not_transactional", text, command)
 
 
-def _marker(channel: Channel, repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
+def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
     """File and marker of commit mode `marker`, while no applier moves them."""
-    from rplctl.commit.marker import file_counts, read_marker
+    from rplctl.commit.marker import file_counts
 
+    if APPLIER in running(repositories.channel):
+        return
     try:
-        if APPLIER in running(channel) or not target_has_table(repositories, "rplctl_commit_marker"):
-            return
+        marker, in_step = repositories.marker()
     except TargetError:  # check_target names it
         return
-
-    with repositories.engine().connect() as connection:
-        marker, in_step = read_marker(connection, channel.name)
     if marker is None or marker.exec_position == relay.exec_position:
         return
     where = repositories.relay_log_info.where

@@ -9,17 +9,12 @@ and another cancel ends what this one began.
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    administer,
-    one_engine,
-    open_repositories,
-    read_master_info,
-    refuse_while_running,
-)
+from rplctl.command.channel.context import administer, one_engine, refuse_while_running
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config
 from rplctl.failpoint import crash_point
@@ -31,6 +26,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import DdlPlan, DropStep
 from rplctl.status import read_status
 from rplctl.target import open_target, statement_target
+from rplctl.target.base import committed
 
 if TYPE_CHECKING:
     from rplctl.target.base import Target
@@ -49,22 +45,16 @@ class CancelResult:
 @one_engine()
 def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> CancelResult:
     """Raises UsageError 3081 while a thread runs, NotConfigured, TargetError."""
-    channel = Channel(channel_name, config.datadir)
-    with administer(config, channel) as config:
+    with administer(config, channel_name) as repositories:
+        channel = repositories.channel
         refuse_while_running(channel)
-        repositories = open_repositories(config, channel_name)
-        read_master_info(repositories, channel_name)
-        rows = cloned(repositories, channel_name)
+        repositories.master()
+        rows = cloned(repositories)
         taken = [row for row in rows if row.is_open]
         if taken and not dry_run:
-            relay = repositories.relay_log_info
-            position = relay.read().exec_position if relay.exists() else BinlogPosition("", 0)
             shutil.rmtree(channel.clone_folder, ignore_errors=True)
-            target = open_target(config.target_url)
-            try:
-                _take_back(target, channel_name, position, taken)
-            finally:
-                target.close()
+            with closing(open_target(repositories.config.target_url)) as target:
+                _take_back(target, channel_name, repositories.relay().exec_position, taken)
             _forget_progress(channel)
     kept = sum(row.State == DONE for row in rows)
     return CancelResult(channel_name, kept, tuple(".".join(row.name) for row in taken), dry_run)
@@ -83,8 +73,7 @@ def _take_back(target: Target, channel: str, position: BinlogPosition, taken: li
     server = statement_target(target)
     if server is not None:
         server.make_tables([f"DROP TABLE IF EXISTS {'.'.join(map(quote, row.name))}" for row in made])
-    target.begin(foreign_keys=False)
-    try:
+    with committed(target):
         if server is None:
             catalog = load_models(target.connection, channel, position)
             models = {row.name: model for row in made if (model := catalog.tables.get(row.name)) is not None}
@@ -96,7 +85,3 @@ def _take_back(target: Target, channel: str, position: BinlogPosition, taken: li
             gone = ClonedTable(row.Database_name, row.Table_name, row.Source_database, row.Family, LEFT_OUT)
             left = replace(gone, Expected_rows=row.Expected_rows, Expected_bytes=row.Expected_bytes)
             move_clone(target.connection, channel, row, left)
-    except BaseException:
-        target.rollback()
-        raise
-    target.commit()

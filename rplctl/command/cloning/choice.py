@@ -8,6 +8,7 @@ the GRANT that shows it, not left out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
@@ -100,16 +101,15 @@ class _Found:
         return self.ours.database, self.ours.name
 
 
-def make_plan(  # noqa: PLR0913 - what a verb knows of its channel
-    config: Config, repositories: Repositories, channel: str, master: MasterInfo, choice: Choice, *, is_new: bool
-) -> ClonePlan:
+def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *, is_new: bool) -> ClonePlan:
     """Raises SourceError, TargetError; UsageError for a table that cannot be meant."""
+    config = repositories.config
     rules = ReplicationFilter.from_config(config)
     source = read_source_tables(config, master, wanted(rules, choice), is_new=is_new)
     found = [_Found(model, moved(model, rules), source.facts.get(name, TableFacts("InnoDB", 0, 0)))
              for name, model in source.catalog.tables.items()]  # fmt: skip
     tables = {each.name: each for each in found if not each.model.is_sequence}
-    begun = {row.name for row in cloned(repositories, channel) if row.is_open}
+    begun = {row.name for row in cloned(repositories) if row.is_open}
     there = _those_there(config, (each.ours for name, each in tables.items() if name not in begun))
     taken = {
         name: each
@@ -160,16 +160,13 @@ def _sources(database: str, rules: ReplicationFilter) -> list[str]:
 
 
 def _those_there(config: Config, models: Iterable[TableModel]) -> set[TableName]:
-    target = open_target(config.target_url)
-    try:
+    with closing(open_target(config.target_url)) as target:
         server = statement_target(target)
         return {
             (model.database, model.name)
             for model in models
             if (server.table_model(model.database, model.name) is not None if server else stands(target, model))
         }
-    finally:
-        target.close()
 
 
 def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:

@@ -16,6 +16,7 @@ from rplctl import skip_list
 from rplctl.applier.options import StartOptions
 from rplctl.applier.spark.cluster import given_settings, protection
 from rplctl.channel import Channel
+from rplctl.command.channel.change_plan import first_place
 from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.channel.context import (
     APPLIER,
@@ -23,10 +24,8 @@ from rplctl.command.channel.context import (
     Note,
     engine_of,
     open_repositories,
-    read_master_info,
     refuse_unknown,
     running,
-    target_has_table,
 )
 from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
 from rplctl.command.check.source_end import SourceEnd, source_end
@@ -40,7 +39,6 @@ from rplctl.durable import remove_leftovers
 from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import FIRST_EVENT_POSITION, RelayLogPosition, numbered_log_name
 from rplctl.repository.switch import settle_repositories, upgrade_tables
 
 
@@ -162,17 +160,16 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
         refuse_unknown(config, channel.name)  # settling would fill in records of a channel that nobody made
         config = settle_repositories(config, channel, engine_of(config))
     repositories = open_repositories(config, channel.name)
-    master = read_master_info(repositories, channel.name)
+    master = repositories.master()
     if not repositories.relay_log_info.exists():
-        if made_again(config, repositories, channel, master) is not None:
+        if made_again(repositories, master) is not None:
             text = f"{repositories.relay_log_info.where} had no record: it was made again from the target's marker"
             note_event(config.datadir, channel.name, "position", text)
-        elif is_lost(repositories, channel, master) or master.master_log_name:
-            raise lost_record(repositories, channel, master)
+        elif is_lost(repositories, master) or master.master_log_name:
+            raise lost_record(repositories, master)
         else:  # after RESET SLAVE: from the first log there is
-            first = RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
             fresh = RelayLogInfo(channel_name=channel.name, master_id=master.master_id)
-            repositories.relay_log_info.flush(fresh.at(first, master.read_position), force=True)
+            repositories.relay_log_info.flush(fresh.at(first_place(channel), master.read_position), force=True)
     return master
 
 
@@ -180,7 +177,7 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
     """Before the receiver asks for what follows a position that the target no longer has: it would fetch too little."""
     repositories = open_repositories(config, channel.name)
     stored = repositories.relay_log_info
-    if not target_has_table(repositories, "rplctl_commit_marker"):
+    if not repositories.target_has("rplctl_commit_marker"):
         return ()
     from rplctl.commit.marker import has_gone_back
 
@@ -195,12 +192,12 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
         "restored from a backup, and the channel goes on from the target's position"
     )
     note_event(config.datadir, channel.name, "position", text)
-    return (Note(0, text),)
+    return (Note(text),)
 
 
 def _notes(channel: str, request: StartRequest, already: dict[str, int], until: dict[str, Any]) -> Iterator[Note]:
     if any(role in already for role in request.roles):
         text = f"Replication thread(s) for channel '{channel}' are already running."
-        yield Note(er.SLAVE_CHANNEL_WAS_RUNNING, text)
+        yield Note(text, er.SLAVE_CHANNEL_WAS_RUNNING)
     if until["kind"] != "none" and (request.roles == (RECEIVER,) or APPLIER in already):
-        yield Note(er.UNTIL_COND_IGNORED, "SQL thread is not to be started so UNTIL options are ignored")
+        yield Note("SQL thread is not to be started so UNTIL options are ignored", er.UNTIL_COND_IGNORED)

@@ -191,10 +191,8 @@ def _is_synced(run: Run, wanted: SourceEnd) -> bool:
     """By the repository, the authority."""
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
-        return is_applied(run.channel, repositories, wanted.position)
-
-    stored = repositories.relay_log_info
-    return is_executed(wanted.gtids, stored.read().gtid_executed if stored.exists() else "")
+        return is_applied(repositories, wanted.position)
+    return is_executed(wanted.gtids, repositories.relay().gtid_executed)
 
 
 def waits_for(status: ThreadStatus) -> str:
@@ -214,6 +212,5 @@ def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
     if at.log_name:
         return at
     with suppress(RplError):  # a target that is away says nothing
-        stored = open_repositories(config, channel.name).relay_log_info
-        return stored.read().exec_position if stored.exists() else at
+        return open_repositories(config, channel.name).relay().exec_position
     return at

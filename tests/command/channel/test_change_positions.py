@@ -16,8 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
-from rplctl.command import change_master as module
-from rplctl.command.channel import change_store
+from rplctl.command.channel import change_store, context
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, MasterChanges
 from rplctl.command.channel.context import open_repositories
 from rplctl.errors import UsageError
@@ -248,7 +247,7 @@ def killed_at_flush(record: str, kill: Any) -> Any:
         object.__setattr__(opened, "master_info" if record == "MASTER_INFO" else "relay_log_info", Deadly(place, kill))
         return opened
 
-    return patch.object(module, "open_repositories", flush)
+    return patch.object(context, "open_repositories", flush)
 
 
 class Deadly:

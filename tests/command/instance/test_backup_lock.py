@@ -91,7 +91,7 @@ def test_a_locked_instance_refuses_commands_that_change_files_and_lets_stop_thro
 
 
 def test_the_lock_is_not_given_while_a_command_changes_files(config: Config) -> None:
-    with administer(config, Channel("", config.datadir)), pytest.raises(LockBusy) as raised:
+    with administer(config, ""), pytest.raises(LockBusy) as raised:
         lock_detached(config, INSTANCE, 0.1)
     assert raised.value.errno == 1205
     lock_detached(config, INSTANCE, 60)
