@@ -34,6 +34,10 @@ class _LogPosition:
     def __str__(self) -> str:
         return f"{self.log_name}:{self.log_pos}"
 
+    def or_else(self, nothing: str) -> str:
+        """As text; `nothing` where none is known."""
+        return str(self) if self.log_name else nothing
+
     def is_before(self, other: Self) -> bool:
         return self.order_key() < other.order_key()
 

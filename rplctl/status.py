@@ -26,6 +26,7 @@ from pathlib import Path
 from rplctl.durable import replace_file, write_all
 from rplctl.errors import RplError
 from rplctl.plain_file import closing_descriptor, parsed_json, read_plain
+from rplctl.position import BinlogPosition
 
 log = logging.getLogger(__name__)
 _told: set[Path] = set()  # files that could not be written last time
@@ -107,6 +108,14 @@ class ThreadStatus:
         if not self.clone_tables:
             return ""
         return f"Cloning: {self.clone_done} of {self.clone_tables} tables, {self.clone_percent} %"
+
+    @property
+    def read_position(self) -> BinlogPosition:
+        return BinlogPosition(self.read_log_name, self.read_log_pos)
+
+    @property
+    def exec_position(self) -> BinlogPosition:
+        return BinlogPosition(self.exec_log_name, self.exec_log_pos)
 
     def write(self, path: Path) -> None:
         self.updated = time.time()

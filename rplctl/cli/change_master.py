@@ -60,6 +60,6 @@ def change_master(context: typer.Context, channel: str | None, dry_run: bool, **
     result = run(options.config(name), name, changes, dry_run=dry_run)
     where = result.master_info.master_binlog_dir or f"{result.master_info.host}:{result.master_info.port}"
     start = result.master_info.read_position
-    text = f"channel '{name}' reads from {where}, {start if start.log_name else 'the first binary log'}"
+    text = f"channel '{name}' reads from {where}, {start.or_else('the first binary log')}"
     purge = "; relay logs are removed" if result.purges_relay_logs and not result.created else ""
     say(options, f"{'would change: ' if dry_run else ''}{text}{purge}", result)

@@ -28,7 +28,7 @@ def progress_unless(silent: bool) -> Iterator[Report | None]:
 
 
 def _text(executed: BinlogPosition, wanted: BinlogPosition) -> str:
-    return f"applied to {executed if executed.log_name else 'nothing yet'} of {wanted}"
+    return f"applied to {executed.or_else('nothing yet')} of {wanted}"
 
 
 def _lines() -> Report:

@@ -141,7 +141,6 @@ def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetErro
         raise TargetError(
             f"{error.message.rstrip('.')}: only the target knows up to where its rows go, and {what} moves the applier",
             errno=error.errno,
-            channel=channel,
             hint="when the target is there again; without it: connection options, or with GTIDs another source",
         ) from None
     return Note(f"the target cannot be asked ({error.message}): relay logs are kept, the applier goes on in them")

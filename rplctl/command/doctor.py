@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from rplctl.applied_log.files import binary_log_files
 from rplctl.applier.spark.java import find_java
 from rplctl.channel import Channel
-from rplctl.command.channel.context import engine_of, known_channels, open_repositories, running
+from rplctl.command.channel.context import ask_source, engine_of, known_channels, open_repositories, running
 from rplctl.command.check.findings import Finding
 from rplctl.command.check.verb import LEAST_FREE_BYTES, UNKNOWN, Scope, check, limits_of
 from rplctl.config import INSTANCE_FILE, Config
@@ -33,7 +33,7 @@ from rplctl.errors import RplError, TargetError, told
 from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
-from rplctl.secret import KEY_FILE, reveal
+from rplctl.secret import KEY_FILE
 from rplctl.target import mapped_errors
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, WARN, DoctorLine
 from rplctl.target.registry import dialect_of
@@ -261,9 +261,8 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         return
     from rplctl.source.rights import read_rights
     from rplctl.source.snapshot import step_of
-    from rplctl.source.survey import survey
 
-    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+    with ask_source(config, master) as query:
         rights, step = read_rights(query), step_of(query)
         variables = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE '%bin%'")}
         ids = {str(name): str(value) for name, value in query("SHOW GLOBAL VARIABLES LIKE 'server\\_id'")}

@@ -63,16 +63,13 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
         if master.master_binlog_dir:
             raise UsageError(
                 f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that",
-                channel=channel_name,
             )
         settle_position(repositories, dry_run=dry_run)  # design D3: the newer position is exported
         relay = repositories.relay()
         contents, notes = _contents(config, channel, (master, relay), Server(server), folder)
         existing = [name for name in contents if (folder / name).exists() and name != CONNECTIONS]
         if existing and not destination.overwrite:
-            raise UsageError(
-                f"{folder / existing[0]} exists", channel=channel_name, hint="name another folder, or add --yes"
-            )
+            raise UsageError(f"{folder / existing[0]} exists", hint="name another folder, or add --yes")
         if not dry_run:
             _write(folder, contents)
             note_event(config.datadir, channel_name, "export-info", f"export-info --server {server} {folder}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
-from rplctl.command.channel.context import one_engine, open_repositories
+from rplctl.command.channel.context import ask_source, one_engine, open_repositories
 from rplctl.command.channel.true_lag import heartbeats
 from rplctl.command.process.thread_report import clock
 from rplctl.command.show_status import status_and_threads
@@ -23,7 +23,6 @@ from rplctl.config import Config
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.secret import reveal
 
 if TYPE_CHECKING:
     from rplctl.source.survey import Query
@@ -60,11 +59,10 @@ class Heartbeat:
 def heartbeat(config: Config, name: str) -> Heartbeat:
     """Ask the source now. Raises SourceError; UsageError for a channel that reads a folder."""
     from rplctl.source.keeps import look
-    from rplctl.source.survey import survey
 
     info = _info(config, name)
     try:
-        with survey(info, reveal(info.user_password, config.datadir), config) as ask:
+        with ask_source(config, info) as ask:
             kept = look(ask)
     except SourceError as error:
         raise _with_way_out(error, config, info) from None
@@ -88,8 +86,8 @@ def heartbeat(config: Config, name: str) -> Heartbeat:
         server,
         round(kept.clock.difference, 3) + 0.0,  # no -0.0
         round(kept.clock.error, 3),
-        str(kept.end) if kept.end.log_name else "",
-        str(applied) if applied.log_name else "",
+        kept.end.or_else(""),
+        applied.or_else(""),
         clock(last) if last else "",
     )
 
@@ -116,10 +114,8 @@ def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]
 
 
 def _write(info: MasterInfo, config: Config, *, creates: bool, beat: Callable[[], bool]) -> None:
-    from rplctl.source.survey import survey
-
     database, table = _place(config)
-    with survey(info, reveal(info.user_password, config.datadir), config) as ask:
+    with ask_source(config, info) as ask:
         ask("SET SESSION autocommit=1")
         if creates:
             ask(f"CREATE DATABASE IF NOT EXISTS {database}")

@@ -89,7 +89,6 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
         if created and not found.is_connection:
             raise UsageError(
                 f"{kind} knows the position only: channel '{channel_name}' must be configured first",
-                channel=channel_name,
                 hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
             )
         settle_position(repositories, dry_run=dry_run)
@@ -131,7 +130,6 @@ def _read_folder(folder: Path, channel: Channel) -> _Found:
     if not folder.is_dir() or not present:
         raise UsageError(
             f"{folder} holds no {names[0][0]}",
-            channel=channel.name,
             hint="name the server's data folder; servers that keep tables instead: import-info --mysql-tables FILE",
         )
     master_path, relay_path = (folder / name for name in present[0])
@@ -167,7 +165,6 @@ def _merge(
             raise UsageError(
                 f"channel '{channel.name}' goes by GTID, and the files do not say which are applied",
                 errno=er.BAD_SLAVE_AUTO_POSITION,
-                channel=channel.name,
                 hint="add --gtid with the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL)",
             )
         master = replace(master, enabled_auto_position=False, using_gtid=0)

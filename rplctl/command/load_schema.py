@@ -20,6 +20,7 @@ from rplctl.command.channel.context import (
     APPLIER,
     Repositories,
     administer,
+    ask_source,
     refuse_while_it_runs,
 )
 from rplctl.config import Config, split_list
@@ -29,7 +30,6 @@ from rplctl.position import BinlogPosition
 from rplctl.repository.switch import may_have_table
 from rplctl.schema.dump import load_catalog
 from rplctl.schema.source_catalog import read_catalog
-from rplctl.secret import reveal
 from rplctl.target import dialect_of, open_target
 
 if TYPE_CHECKING:
@@ -125,10 +125,8 @@ def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> li
     """Those that the source has rows in, or may have: it lets us look or not. One that is empty now ends up empty."""
     if not names or not master.host:
         return names
-    from rplctl.source.survey import survey
-
     found = []
-    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+    with ask_source(config, master) as query:
         for name in names:
             quoted = ".".join(f"`{part.replace('`', '``')}`" for part in name)
             with suppress(SourceError):
@@ -167,9 +165,7 @@ def _names_in(table: TableModel) -> Iterator[str]:
 def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
     if master.master_binlog_dir:
         raise UsageError("a folder of binary logs has no schema to ask for", hint="rplctl load-schema FILE")
-    from rplctl.source.survey import survey
-
-    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+    with ask_source(config, master) as query:
         return read_catalog(query)
 
 

@@ -58,7 +58,7 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
     return RecoverResult(
         channel_name,
         str(result.next_event),
-        str(result.relay_end) if result.relay_end.log_name else "",
+        result.relay_end.or_else(""),
         result.truncated_bytes,
         "; ".join([*notes, *result.notes]),
     )
@@ -73,7 +73,6 @@ def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
     if begun is None:
         raise UsageError(
             "nothing is executed yet: where to fetch again is not known",
-            channel=channel.name,
             hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
         )
     return relay.at(relay.relay_log_position, begun)

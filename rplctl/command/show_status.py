@@ -20,7 +20,6 @@ from rplctl.command.process.thread_report import ThreadReport, Threads, threads_
 from rplctl.config import Config, split_list
 from rplctl.errors import NotConfigured, UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import BinlogPosition
 from rplctl.relay_log.purge import relay_log_space
 from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.status import AWAY, ThreadStatus, read_status
@@ -175,7 +174,7 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     threads = threads_of(channel, now)
     said = threads.receiver.status
     if said.connected and said.read_log_name:
-        master = master.with_read_position(BinlogPosition(said.read_log_name, said.read_log_pos))
+        master = master.with_read_position(said.read_position)
     applier = threads.applier
     reader = read_status(channel.status_path("cloner")) if applier.status.clone_tables else ThreadStatus()
     sources = {"master": master, "relay": relay, "config": config, "io": said, "sql": applier.status, "clone": reader}

@@ -95,7 +95,7 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
     receiver, applier = threads.receiver, threads.applier
     if not (applier.runs and applier.silent_since is None and receiver.is_connected):
         return False
-    read = BinlogPosition(receiver.status.read_log_name, receiver.status.read_log_pos)
+    read = receiver.status.read_position
     # the receiver says that it waits only once it has taken everything the source had
     waits = receiver.status.state.startswith("Waiting for")
     is_synced = waits and is_applied(repositories, read)
@@ -116,7 +116,7 @@ def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> 
     if goal.state == "stopped":
         return None
     status, needed = threads.receiver.status, [threads.receiver, threads.applier]
-    received = BinlogPosition(status.read_log_name, status.read_log_pos)
+    received = status.read_position
     if not received.log_name and master is not None:
         received = master.read_position
     if goal.position is not None and received.log_name and not received.is_before(goal.position):

@@ -114,7 +114,6 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
         raise UsageError(
             f"{relay.gtid_executed} is applied, and where that is in the source's binary logs is not known",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            channel=relay.channel_name,
             hint="add --master-log-file FILE --master-log-pos POS",
         )
 
@@ -126,7 +125,6 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
         raise UsageError(
             f"the channel is at {executed}, and {missing}: the source would send what is applied already",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            channel=relay.channel_name,
             hint=f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET: "
             f"{_asked_for(executed, by_mysql=by_mysql)}; while nothing is applied: rplctl reset",
         )
@@ -282,7 +280,6 @@ def _given_relay_position(channel: Channel, changes: MasterChanges, relay: Relay
         raise UsageError(
             f"Failed initializing relay log position: {why} during relay log initialization",
             errno=er.RELAY_LOG_INIT,
-            channel=channel.name,
             hint="rplctl show-relaylog-events",
         )
     return relay.at(RelayLogPosition(name, offset), boundary.source)

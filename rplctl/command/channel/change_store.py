@@ -91,7 +91,6 @@ def stored_records(repositories: Repositories) -> tuple[MasterInfo, RelayLogInfo
             raise UsageError(
                 "Maximum number of replication channels allowed exceeded.",
                 errno=er.SLAVE_MAX_CHANNELS_EXCEEDED,
-                channel=channel,
             )
         if RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
             create_tables(repositories.engine(), config.rep_engine)  # `init` may not have run
@@ -124,7 +123,6 @@ def _refuse_a_second_record(repositories: Repositories) -> None:
     if is_there:
         raise RepositoryConflict(
             f"MasterInfo of channel '{name}' is in {there.where}, and master_info_repository names {here.where}",
-            channel=name,
             hint=f"rplctl switch-repo --to {str(here.kind).lower()}",
         )
 
@@ -220,7 +218,6 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
     if not is_whole:
         raise RplError(
             f"{path} is no record of an unfinished change-master",
-            channel=channel.name,
             hint=f"rm {path}, then give the options of that change-master again",
         )
     return dict(record)

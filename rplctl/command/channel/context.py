@@ -7,7 +7,7 @@ BACKUP), nobody collects the state of the logs (WL#9452 F-2.3), and the channel'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
-from rplctl.errors import NotConfigured, TargetError, UsageError, file_error, must_stop
+from rplctl.errors import NotConfigured, RplError, TargetError, UsageError, file_error, must_stop
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository
 from rplctl.repository.channels import find_channels
 from rplctl.repository.switch import may_have_table
+from rplctl.secret import reveal
 from rplctl.target import dialect_of, open_engine, target_kind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+
+    from rplctl.source.survey import Query
 
 RECEIVER = "receiver"
 APPLIER = "applier"
@@ -100,6 +103,9 @@ def administer(config: Config, channel_name: str, *, makes: bool = False) -> Ite
             raise not_configured(channel)
         with files_may_change(datadir), channels_stay(datadir), hold_lock(channel, ADMIN):
             yield open_repositories(kinds_now(config, channel_name), channel_name)
+    except RplError as error:
+        error.channel = error.channel or channel_name
+        raise
     except OSError as error:
         raise file_error(error, channel_name) from error
 
@@ -153,6 +159,13 @@ def engine_of(config: Config) -> Callable[[], Engine]:
         return opened[url]
 
     return engine
+
+
+def ask_source(config: Config, master: MasterInfo) -> AbstractContextManager[Query]:
+    """A function that asks the source's server, as the channel's account. Raises SourceError, also from it."""
+    from rplctl.source.survey import survey
+
+    return survey(master, reveal(master.user_password, config.datadir), config)
 
 
 def refuse_lake(config: Config, hint: str) -> None:

@@ -13,7 +13,6 @@ from rplctl import mysql_errors as er
 from rplctl.command.channel.context import APPLIER, Repositories
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository.switch import may_have_table
 from rplctl.status import read_status
@@ -42,7 +41,7 @@ def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
     """Error 1201: what is known of the position, and the command."""
     channel = repositories.channel
     status = read_status(channel.status_path(APPLIER))
-    last = BinlogPosition(status.exec_log_name, status.exec_log_pos)
+    last = status.exec_position
     index = RelayLogIndex(channel)
     names = index.names()
     from rplctl.relay_log.log_file import start_of  # loads numpy: stop and show-status pass by here (design D16)
@@ -61,7 +60,6 @@ def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
         f"Could not initialize master info structure for '{channel.name}': there is no RelayLogInfo in "
         f"{repositories.relay_log_info.where}; known: {', '.join(known) or 'nothing'}",
         errno=er.MASTER_INFO,
-        channel=channel.name,
         hint=f"rplctl change-master{name}{off} --master-log-file {where}: "
         + (checked if last.log_name else "right if nothing was applied or purged; else the target's rows tell"),
     )

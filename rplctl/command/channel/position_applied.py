@@ -44,7 +44,7 @@ def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:
     """Of the source that is read now; log_name '' until it has answered for the first time."""
     receiver = read_status(channel.status_path(RECEIVER))
     is_live = master.master_log_name and receiver.connected and receiver.read_log_name and RECEIVER in running(channel)
-    return BinlogPosition(receiver.read_log_name, receiver.read_log_pos) if is_live else master.read_position
+    return receiver.read_position if is_live else master.read_position
 
 
 def _look(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> tuple[bool, bool]:

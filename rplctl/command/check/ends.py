@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.command.channel.context import engine_of
+from rplctl.command.channel.context import ask_source, engine_of
 from rplctl.command.check.ahead import judge_purge, judge_skew
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.repository import Stored
@@ -17,7 +17,6 @@ from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
-from rplctl.secret import reveal
 from rplctl.status import read_status
 from rplctl.target import dialect_of, open_target
 
@@ -145,9 +144,8 @@ def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
 
 def _look(config: Config, master: MasterInfo) -> Kept:
     from rplctl.source.keeps import look
-    from rplctl.source.survey import survey
 
-    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+    with ask_source(config, master) as query:
         return look(query)
 
 

@@ -49,8 +49,7 @@ def check_progress(config: Config, channel: Channel, stored: Stored) -> Iterator
 
 
 def _read(receiver: ThreadReport, master: MasterInfo) -> BinlogPosition:
-    said = receiver.status
-    return BinlogPosition(said.read_log_name, said.read_log_pos) if receiver.is_connected else master.read_position
+    return receiver.status.read_position if receiver.is_connected else master.read_position
 
 
 def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, end: SourceEnd) -> bool:
@@ -67,17 +66,15 @@ def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
     return is_executed(gtids, str(MariadbGtidState.parse(retrieved).union(MariadbGtidState.parse(executed))))
 
 
-def _shown(position: BinlogPosition) -> str:
-    return str(position) if position.log_name else "nothing"
-
-
 def _behind(
     receiver: ThreadReport, before: BinlogPosition, now: BinlogPosition, relay: RelayLogInfo, end: SourceEnd
 ) -> Finding:
     same = now.log_name == end.position.log_name and not end.gtids
     by = f", {end.position.log_pos - now.log_pos} bytes behind" if same else ""
-    executed = _shown(relay.exec_position)
-    text = f"the source's binary log ends at {end.position}, read is {_shown(now)}{by}, executed is {executed}"
+    executed = relay.exec_position.or_else("nothing")
+    text = (
+        f"the source's binary log ends at {end.position}, read is {now.or_else('nothing')}{by}, executed is {executed}"
+    )
     if not receiver.runs:
         return found("source_ahead", f"{text}; the receiver does not run", "rplctl start")
     if now == before:

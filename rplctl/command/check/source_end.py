@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rplctl.channel import Channel
+from rplctl.command.channel.context import ask_source
 from rplctl.config import Config
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
-from rplctl.secret import reveal
 from rplctl.source.replica_id import replica_identity
 
 
@@ -34,9 +34,9 @@ def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> Sourc
     """Raises SourceError when the source is away, has no binary log or may not be asked."""
     if master.master_binlog_dir:
         return _end_of_folder(config, master, relay)
-    from rplctl.source.survey import executed_gtids, log_end, survey
+    from rplctl.source.survey import executed_gtids, log_end
 
-    with survey(master, reveal(master.user_password, config.datadir), config) as query:
+    with ask_source(config, master) as query:
         gtids = ""
         if master.uses_gtid and not master.ignored_server_ids:  # a set does not say which server wrote what
             gtids = _taken(executed_gtids(query, of_mysql=master.enabled_auto_position), master)

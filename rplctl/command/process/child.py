@@ -28,9 +28,8 @@ from rplctl.locks import FileLock
 from rplctl.log_file import turn_over
 from rplctl.own_process import ended_how, signal_holder
 from rplctl.plain_file import UnfitFile, open_plain
-from rplctl.position import BinlogPosition
 from rplctl.secret import PASSWORD_VARIABLE
-from rplctl.status import ThreadStatus, read_status
+from rplctl.status import read_status
 
 START_TIMEOUT_S = 120.0  # until a child holds its lock: imports and the first compilation of the kernels
 STOP_TIMEOUT_S = 60.0  # until SIGTERM is followed by SIGKILL
@@ -191,15 +190,9 @@ def error_of(child: Child, code: int) -> RplError:
             name = child.channel.name
             return RplError(f"{thread} {how}: {said or full.message}", errno=full.errno, channel=name, hint=full.hint)
         message, errno = f"{thread} {how}: {said or 'it said nothing'}", 0
-    at = _position(child.role, status) if status.updated >= child.started - 1 else ""
+    place = status.exec_position if child.role == APPLIER else status.read_position
+    at = place.or_else("") if status.updated >= child.started - 1 else ""
     return kind(message, errno=errno, channel=child.channel.name, position=at, hint=f"see {log}")
-
-
-def _position(role: str, status: ThreadStatus) -> str:
-    """How far the thread came, in the source's logs; '' before it said so."""
-    executed = BinlogPosition(status.exec_log_name, status.exec_log_pos)
-    at = executed if role == APPLIER else BinlogPosition(status.read_log_name, status.read_log_pos)
-    return str(at) if at.log_name else ""
 
 
 def _lack_of_room(folder: Path) -> RplError | None:

@@ -141,7 +141,6 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
             "The SQL_AFTER_GTIDS or SQL_BEFORE_GTIDS clauses for START SLAVE cannot be used when the replication "
             "channel is configured with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID>.",
             errno=er.CANT_SET_SQL_AFTER_OR_BEFORE_GTIDS_WITH_ANONYMOUS_TO_GTID,
-            channel=channel,
             hint="name a position: --until-master-log-file with --until-master-log-pos",
         )
 

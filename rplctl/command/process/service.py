@@ -17,7 +17,6 @@ from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, RECEIVER
 from rplctl.command.process.child import Child
 from rplctl.command.process.thread_report import report_of
-from rplctl.position import BinlogPosition
 from rplctl.status import read_status
 
 _TELL_S = 5.0
@@ -64,9 +63,6 @@ class Service:
 def _shown(channel: Channel) -> str:
     """`applied to b.000001:4, read to b.000001:4`, and what is wrong."""
     receiver, applier = (read_status(channel.status_path(role)) for role in (RECEIVER, APPLIER))
-    places = {
-        "applied to": BinlogPosition(applier.exec_log_name, applier.exec_log_pos),
-        "read to": BinlogPosition(receiver.read_log_name, receiver.read_log_pos),
-    }
+    places = {"applied to": applier.exec_position, "read to": receiver.read_position}
     known = ", ".join(f"{word} {place}" for word, place in places.items() if place.log_name)
     return "; ".join(filter(None, [known or "begins", receiver.last_error, applier.last_error]))

@@ -103,9 +103,10 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
         if deadline is not None and time.monotonic() > deadline:
             return Ending.TIME_UP
         run.service.look(run.channel, run.children)
-        run.held_up = waits_for(read_status(run.channel.status_path(APPLIER)))
+        applier = read_status(run.channel.status_path(APPLIER))
+        run.held_up = waits_for(applier)
         if progress and run.wanted is not None:
-            progress(executed_position(run.channel), run.wanted.position)
+            progress(applier.exec_position, run.wanted.position)  # its own word: asked ten times a second
         time.sleep(_POLL_S)
     return Ending.SIGNALLED
 
@@ -200,15 +201,9 @@ def waits_for(status: ThreadStatus) -> str:
     return f"; the applier: {status.state}: {status.last_error}" if status.state.startswith(AWAY) else ""
 
 
-def executed_position(channel: Channel) -> BinlogPosition:
-    """The applier's own word, cheap enough to ask ten times a second: for progress only."""
-    status = read_status(channel.status_path(APPLIER))
-    return BinlogPosition(status.exec_log_name, status.exec_log_pos)
-
-
 def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
     """Where a run left the applier: its own word, or the repository's when it ended before it said one."""
-    at = executed_position(channel)
+    at = read_status(channel.status_path(APPLIER)).exec_position
     if at.log_name:
         return at
     with suppress(RplError):  # a target that is away says nothing

@@ -24,7 +24,7 @@ from rplctl.channel import Channel
 from rplctl.command.channel.context import open_repositories, running
 from rplctl.command.check.sync_record import read_sync_record
 from rplctl.command.check.verb import Limits, check
-from rplctl.command.process.supervise import executed_position, position_at_end
+from rplctl.command.process.supervise import position_at_end
 from rplctl.command.stop import stop
 from rplctl.config import load_config
 from rplctl.info import RelayLogInfo
@@ -101,7 +101,7 @@ def test_a_run_that_ends_before_the_applier_says_a_word_gives_the_position_that_
     channel.status_path("applier").unlink(missing_ok=True)
     relay = open_repositories(config, "").relay_log_info
     relay.flush(RelayLogInfo(master_log_name="binlog.000003", master_log_pos=4), force=True)
-    assert str(executed_position(channel)) == ":0"
+    assert str(read_status(channel.status_path("applier")).exec_position) == ":0"
     assert str(position_at_end(config, channel)) == "binlog.000003:4"
 
 
