@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def _built(verbs: Iterable[str]) -> Any:
     )
     app.callback()(_global_options)
     for name in verbs:
-        function = function_of(name)
+        function = _as_typer_calls_it(function_of(name))
         app.command(name)(function)
         for alias in VERBS[name]:
             app.command(alias, hidden=True)(function)
@@ -168,6 +169,19 @@ def function_of(verb: str) -> Callable[..., None]:
     name = verb.replace("-", "_")
     function: Callable[..., None] = getattr(import_module(f"rplctl.cli.{name}"), name)
     return function
+
+
+def _as_typer_calls_it(verb: Callable[..., None]) -> Callable[..., None]:
+    """With a context in the place of the options of every command, which it holds."""
+
+    def call(context: typer.Context, **given: Any) -> None:
+        verb(context.obj, **given)
+
+    _, *parameters = signature(verb, eval_str=True).parameters.values()
+    context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    call.__signature__ = Signature([context, *parameters])  # type: ignore[attr-defined]
+    call.__annotations__, call.__doc__ = {}, verb.__doc__
+    return call
 
 
 def _version(wanted: bool) -> None:

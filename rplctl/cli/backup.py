@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import options_of, switch
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import argument, switch
 from rplctl.cli.output import many, say
 
 
 def backup(
-    context: typer.Context,
-    folder: Path = typer.Argument(..., metavar="DIR", help="A folder that is empty, or not there yet."),
+    options: Globals,
+    folder: Path = argument("DIR", "A folder that is empty, or not there yet.", ...),
     without_key: bool = switch("--without-key", "Leave out rplctl.key: stored passwords cannot be read then."),
 ) -> None:
     """Copy the instance while it runs.
@@ -22,7 +21,6 @@ def backup(
     """
     from rplctl.command.backup import backup as run
 
-    options = options_of(context)
     result = run(options.config, folder.absolute(), with_key=not without_key)
     channels = result.log_status["CHANNELS"]["channels"]
     where = ", ".join(

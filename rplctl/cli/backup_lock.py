@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import typer
-
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import option, seconds
+from rplctl.cli.options import argument, end, option, seconds
 from rplctl.cli.output import say
 from rplctl.command.instance.backup_lock import (
     HOLDER_TIMEOUT_S,
@@ -18,7 +16,7 @@ from rplctl.errors import UsageError
 
 WAIT = option("--wait", "S", "Wait for the lock at most so many seconds.", "50")
 TIMEOUT = option("--timeout", "S", "Give it back after so many seconds; 1h without it.")
-COMMAND = typer.Argument(None, metavar="[-- COMMAND ...]", help="Run this, and hold the lock as long as it runs.")
+COMMAND = argument("[-- COMMAND ...]", "Run this, and hold the lock as long as it runs.")
 
 
 def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: str, timeout: str | None) -> None:
@@ -26,7 +24,7 @@ def lock(options: Globals, chosen: BackupLock, command: list[str] | None, wait: 
     if command:
         if timeout is not None:
             raise UsageError("--timeout goes with no COMMAND: the lock is held as long as it runs")
-        raise typer.Exit(run_under_lock(options.config(), chosen, wait_s, command))
+        return end(run_under_lock(options.config(), chosen, wait_s, command))
     held = lock_detached(options.config(), chosen, wait_s, seconds(timeout, "--timeout") or HOLDER_TIMEOUT_S)
     text = f"held by process {held.pid} for {held.timeout_s:g} s at most; rplctl unlock-{held.kind} ends it"
     say(options, text, held)

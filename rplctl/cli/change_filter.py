@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
+from rplctl.cli.globals import Globals
 from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import CHANNEL, DRY_RUN, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, the_channel
 from rplctl.cli.output import say
 from rplctl.config import OPTIONS
 
@@ -17,14 +16,13 @@ from rplctl.config import OPTIONS
     *(option_parameter(o) for o in OPTIONS.values() if o.is_filter),
     parameter("dry_run", bool, DRY_RUN),
 )
-def change_filter(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
+def change_filter(options: Globals, channel: str | None, dry_run: bool, **given: Any) -> None:
     """Set which databases and tables a channel applies.
 
     CHANGE REPLICATION FILTER: a list that is given replaces the one before.
     """
     from rplctl.command.change_filter import change_filter as run
 
-    options = options_of(context)
     name, config = the_channel(options, channel)
     rules = {name: given[name] for name in OPTIONS if given.get(name) is not None}
     result = run(config, name, rules, dry_run=dry_run)

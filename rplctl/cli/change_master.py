@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from rplctl.channel import check_channel_name
+from rplctl.cli.globals import Globals
 from rplctl.cli.option_rows import parameter, sentence, takes
-from rplctl.cli.options import CHANNEL, DRY_RUN, option, options_of, switch
+from rplctl.cli.options import CHANNEL, DRY_RUN, option, switch
 from rplctl.cli.output import say
 from rplctl.cli.passwords import PASSWORD_ON_ARGV, password_sources, refuse_password_on_argv
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
@@ -33,7 +32,7 @@ _REFERENCE = "Store env:NAME or file:/PATH instead of a password; read when need
     parameter("password_on_argv", str | None, PASSWORD_ON_ARGV),
     parameter("dry_run", bool, DRY_RUN),
 )
-def change_master(context: typer.Context, channel: str | None, dry_run: bool, **given: Any) -> None:
+def change_master(options: Globals, channel: str | None, dry_run: bool, **given: Any) -> None:
     """Set where a channel reads from (CHANGE MASTER TO)."""
     from rplctl.command.change_master import change_master as run
     from rplctl.command.channel.context import one_channel
@@ -55,7 +54,6 @@ def change_master(context: typer.Context, channel: str | None, dry_run: bool, **
     is_wanted = not sources.reference and (sources.is_given or "master_user" in texts)
     password = find_password(sources, user) if is_wanted else None
     changes = parse_changes(texts, password, sources.reference or None)
-    options = options_of(context)
     name = one_channel(options.config(), channel)  # the default one unless several exist (3079)
     result = run(options.config(name), name, changes, dry_run=dry_run)
     where = result.master_info.master_binlog_dir or f"{result.master_info.host}:{result.master_info.port}"

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from rplctl.cli.options import CHANNELS, each_channel, option, options_of, seconds, switch
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, each_channel, end, option, seconds, switch
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.errors import RplError, UsageError, told
@@ -20,7 +19,7 @@ _MOST_NAMED: Final = 5  # channels that are in order
 
 
 def check(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     lag_warning: str = option("--lag-warning", "SECONDS", "Lag that is a warning.", "60"),
     lag_critical: str = option("--lag-critical", "SECONDS", "Lag that is critical.", "300"),
@@ -41,7 +40,6 @@ def check(
     from rplctl.command.check.verb import WORDS, Scope, limits_of, worst, worst_first
     from rplctl.command.check.verb import check as run
 
-    options = options_of(context)
     if offline and online:
         raise UsageError("--offline and --online exclude each other")
     scope = Scope.OFFLINE if offline else Scope.ONLINE if online else Scope.LOCAL
@@ -60,7 +58,7 @@ def check(
         raise
     except (RplError, OSError) as error:  # its exit code is a verdict: 1 would be a warning
         write(clean(f"RPLCTL UNKNOWN - {told(error).message}") + "\n")
-        raise typer.Exit(3) from None
+        return end(3)
     level = worst(v.level for v in verdicts)
     if options.format == "json":
         rows: list[dict[str, Any]] = [
@@ -72,7 +70,7 @@ def check(
             for v in verdicts
         ]
         show_rows(options, tuple(rows[0]), rows)
-        raise typer.Exit(level)
+        return end(level)
     verdicts.sort(key=lambda v: -worst_first(v.level))
     details = _details(verdicts)
     data = " ".join(
@@ -88,7 +86,7 @@ def check(
             repair = f"; repair: {f.repair}" if f.repair else ""
             lines.append(f"{where}{WORDS[f.level]} {f.code}: {f.text}{repair}")
     write("".join(clean(line.replace("|", "/") if number else line) + "\n" for number, line in enumerate(lines)))
-    raise typer.Exit(level)
+    end(level)
 
 
 def _details(verdicts: Sequence[Verdict]) -> str:

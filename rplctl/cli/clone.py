@@ -6,10 +6,8 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import typer
-
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, switch, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, switch, the_channel
 from rplctl.cli.output import confirm, many, say, say_notes, show_rows, write
 from rplctl.cli.text import clean, clock_time, short
 from rplctl.command.channel.context import Note
@@ -24,7 +22,7 @@ _MOST_THREADS = 8  # an engine has 15 connections
 
 
 def clone(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNEL,
     databases: str = option("--databases", "DB,...", "Only tables of these databases.", ""),
     tables: str = option("--tables", "DB.TABLE,...", "Only these tables.", ""),
@@ -44,7 +42,6 @@ def clone(
     from rplctl.command.clone import Choice, CloneRequest
     from rplctl.command.clone import clone as run
 
-    options = options_of(context)
     name, config = the_channel(options, channel)
     if cancel:
         limits = (max_load, max_rate, load_threads, read_from)

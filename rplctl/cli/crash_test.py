@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import CHANNEL, option, options_of, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, end, option, the_channel
 from rplctl.cli.output import say, show_records
 from rplctl.errors import UsageError
 from rplctl.target_url import has_password
 
 
 def crash_test(
-    context: typer.Context,
+    options: Globals,
     target: str = option("--target", "URL", "A server for a scratch database, not a SQLite file.", ""),
     target_password_file: Path | None = option("--target-password-file", "FILE", "Read the target's password here."),
     points: str = option("--points", "NAME,...", "Only these crash points.", ""),
@@ -30,7 +29,6 @@ def crash_test(
     batch, ddl, keyless, non-transactional and statement; besides there are receiver, recovery, purge, to table and to
     file. Exit code 1 when an outcome is not the expected one.
     """
-    options = options_of(context)
     if arm is not None:
         from rplctl.command.crash_test import arm as run_arm
 
@@ -44,7 +42,7 @@ def crash_test(
     password = f"file:{target_password_file.resolve()}" if target_password_file else ""
     lines = run(target, password, points=_words(points), modes=_words(mode), kinds=_words(kinds))
     show_records(options, lines, CrashLine)
-    raise typer.Exit(1 if any(line.Result == "FAIL" for line in lines) else 0)
+    end(1 if any(line.Result == "FAIL" for line in lines) else 0)
 
 
 def _words(text: str) -> list[str]:

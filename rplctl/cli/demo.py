@@ -7,9 +7,8 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import argument
 from rplctl.cli.output import show_records, show_rows, write
 from rplctl.cli.progress import progress_unless
 from rplctl.cli.text import to_json
@@ -17,17 +16,14 @@ from rplctl.errors import RplError
 
 
 def demo(
-    context: typer.Context,
-    folder: Path | None = typer.Argument(
-        None, metavar="DIR", help="Instance folder to make; without it a temporary one."
-    ),
+    options: Globals,
+    folder: Path | None = argument("DIR", "Instance folder to make; without it a temporary one."),
 ) -> None:
     """Replicate recorded binary logs, and compare."""
     from rplctl.command.demo import DemoTable
     from rplctl.command.demo import demo as run
     from rplctl.command.show_status import WORKLOG_COLUMNS
 
-    options = options_of(context)
     with progress_unless(options.quiet) as progress:
         result = run(folder, progress)
     status = asdict(result.status)

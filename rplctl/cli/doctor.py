@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
 from rplctl.channel import check_channel_name
-from rplctl.cli.options import CHANNEL, options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, end
 from rplctl.cli.output import show_records
 from rplctl.errors import RplError, told
 
 
-def doctor(context: typer.Context, channel: str | None = CHANNEL) -> None:
+def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
     """Look whether all that replication needs is there.
 
     Says, too, what a power cut would take. Exit code 1 with a warning, 2 with a failure.
@@ -18,7 +17,6 @@ def doctor(context: typer.Context, channel: str | None = CHANNEL) -> None:
     from rplctl.command.doctor import FAIL, WARN, DoctorLine
     from rplctl.command.doctor import doctor as run
 
-    options = options_of(context)
     if channel is not None:
         check_channel_name(channel)
     try:
@@ -27,4 +25,4 @@ def doctor(context: typer.Context, channel: str | None = CHANNEL) -> None:
         findings = [DoctorLine("options", FAIL, told(error).message, told(error).hint)]
     show_records(options, findings, DoctorLine)
     results = {finding.Result for finding in findings}
-    raise typer.Exit(2 if FAIL in results else 1 if WARN in results else 0)
+    end(2 if FAIL in results else 1 if WARN in results else 0)

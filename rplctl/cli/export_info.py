@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, argument, option, the_channel
 from rplctl.cli.output import say
 
 
 def export_info(
-    context: typer.Context,
-    folder: Path = typer.Argument(..., metavar="DIR", help="Folder to write the files into."),
+    options: Globals,
+    folder: Path = argument("DIR", "Folder to write the files into.", ...),
     server: str = option("--server", "mysql-5.6|mysql-5.7|mysql-8.0|mariadb", "Whose files to write.", ...),
     channel: str | None = CHANNEL,
     dry_run: bool = DRY_RUN,
@@ -25,7 +24,6 @@ def export_info(
     from rplctl.command.export_info import Destination
     from rplctl.command.export_info import export_info as run
 
-    options = options_of(context)
     name, config = the_channel(options, channel)
     result = run(config, name, Destination(server, folder, yes), dry_run=dry_run)
     done = "would be written to" if dry_run else "written to"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNELS, end, for_each, options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, end, for_each
 from rplctl.cli.output import say
 from rplctl.config import Config
 
 
-def flush_relay_logs(context: typer.Context, channel: str | None = CHANNELS) -> None:
+def flush_relay_logs(options: Globals, channel: str | None = CHANNELS) -> None:
     """Begin a new relay log (FLUSH RELAY LOGS)."""
     from rplctl.command.flush_relay_logs import flush_relay_logs as run
-
-    options = options_of(context)
 
     def flush(name: str, config: Config) -> None:
         result = run(config, name)

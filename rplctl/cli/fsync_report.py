@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import option, options_of, switch
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import end, option, switch
 from rplctl.cli.output import show_records
 
 
 def fsync_report(
-    context: typer.Context,
+    options: Globals,
     transactions: int = option("--transactions", "N", "Transactions per variant.", 50),
     on_target: bool = switch("--on-target", "Measure on the configured target, not on a SQLite file of its own."),
 ) -> None:
@@ -20,7 +19,6 @@ def fsync_report(
     from rplctl.command.fsync_report import FsyncLine
     from rplctl.command.fsync_report import fsync_report as run
 
-    options = options_of(context)
     lines = run(options.config(), transactions, on_target=on_target)
     show_records(options, lines, FsyncLine)
-    raise typer.Exit(1 if any(line.Result == "FAIL" for line in lines) else 0)
+    end(1 if any(line.Result == "FAIL" for line in lines) else 0)

@@ -9,16 +9,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-import typer
-
-from rplctl.cli.options import CHANNELS, end, for_each, option, options_of, seconds, switch, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, end, for_each, option, seconds, switch, the_channel
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean
 from rplctl.errors import UsageError
 
 
 def heartbeat(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     update: bool = switch("--update", "Write the time at the source until Ctrl-C, of one channel."),
     create_table: bool = switch("--create-table", "With --update: make the table when it is missing."),
@@ -31,7 +30,6 @@ def heartbeat(
     from rplctl.command.heartbeat import heartbeat as look
     from rplctl.command.heartbeat import update as beat_at_source
 
-    options = options_of(context)
     pause, limit = seconds(interval, "--interval") or 1.0, seconds(run_time, "--run-time")
     if update and monitor or create_table and not update:
         raise UsageError("--update writes and --monitor reads; --create-table goes with --update")
@@ -49,8 +47,7 @@ def heartbeat(
             show_rows(options, columns, rows)
         rows.clear()
         if not monitor or not beat():
-            end(failed)
-            return
+            return end(failed)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-import typer
-
-from rplctl.cli.options import CHANNELS, names_of, option, options_of, seconds
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, names_of, option, seconds
 from rplctl.cli.output import show_records, write
 from rplctl.cli.text import fitted
 from rplctl.errors import UsageError
@@ -14,7 +13,7 @@ from rplctl.history import Event
 
 
 def history(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     since: str | None = option("--since", "SECONDS", "Only what is not older: 90, 30m, 12h, 7d."),
     last: int = option("--last", "N", "Only the last so many; 0: all that is kept.", 25),
@@ -23,7 +22,6 @@ def history(
     from rplctl.command.history import HistoryRequest
     from rplctl.command.history import history as run
 
-    options = options_of(context)
     if last < 0:
         raise UsageError(f"--last {last}: a number of events, 0 for all")
     if channel is not None:

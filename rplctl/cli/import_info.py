@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from rplctl.channel import check_channel_name
-from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, argument, option, the_channel
 from rplctl.cli.output import confirm, say
 from rplctl.errors import UsageError
 
 
 def import_info(
-    context: typer.Context,
-    folder: Path | None = typer.Argument(
-        None, metavar="DIR", help="Data folder of a server, or a copy of its two info files."
-    ),
+    options: Globals,
+    folder: Path | None = argument("DIR", "Data folder of a server, or a copy of its two info files."),
     channel: str | None = CHANNEL,
     mysql_tables: Path | None = option(
         "--mysql-tables", "FILE", "Rows of MySQL's two tables, as its client prints them with -E or -B."
@@ -41,7 +38,6 @@ def import_info(
     given = [(kind, path) for kind, path in places.items() if path is not None]
     if len(given) != 1:
         raise UsageError("give one thing to import: DIR, or one of the FILE options", hint="rplctl import-info --help")
-    options = options_of(context)
     check_channel_name(channel or "")
     name, config = the_channel(options, channel)
     if not dry_run and is_configured(config, name):

@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
+from rplctl.cli.globals import Globals
 from rplctl.cli.option_rows import option_parameter, parameter, takes
-from rplctl.cli.options import option, options_of, switch
+from rplctl.cli.options import option, switch
 from rplctl.cli.output import say, write
 from rplctl.cli.passwords import password_sources, refuse_password_on_argv
 from rplctl.config import OPTIONS
@@ -29,12 +30,11 @@ _SYSTEMD = switch("--systemd", "Write units and timers for systemd, and tell wha
     parameter("force", bool, switch("--force", "Write over units that somebody changed.")),
     parameter("password_on_argv", str | None, typer.Option(None, "--target-password", hidden=True)),
 )
-def init(context: typer.Context, **given: Any) -> None:
+def init(options: Globals, **given: Any) -> None:
     """Make an instance folder, or change its options."""
     from rplctl.command.init import init as run
     from rplctl.command.instance.units import unit_folder, write_units
 
-    options = options_of(context)
     refuse_password_on_argv(given.pop("password_on_argv"))
     sources = password_sources(given["target_password_file"], given["target_password_stdin"], False, "", "")
     password = find_password(sources, "") if sources.is_given else None

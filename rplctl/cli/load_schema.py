@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import CHANNEL, DRY_RUN, option, options_of, switch, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, DRY_RUN, argument, option, switch, the_channel
 from rplctl.cli.output import many, say
 from rplctl.errors import UsageError
 
 
 def load_schema(
-    context: typer.Context,
-    file: Path | None = typer.Argument(None, metavar="FILE", help="Output of mysqldump --no-data."),
+    options: Globals,
+    file: Path | None = argument("FILE", "Output of mysqldump --no-data."),
     channel: str | None = CHANNEL,
     from_source: bool = switch("--from-source", "Ask the source instead of reading a file."),
     loaded: str | None = option("--rows-loaded", "DB.TABLE,...|all", "Instead: say that the rows are copied by now."),
@@ -27,7 +26,6 @@ def load_schema(
     from rplctl.command.load_schema import load_schema as run
     from rplctl.command.load_schema import rows_loaded
 
-    options = options_of(context)
     name, config = the_channel(options, channel)
     if loaded is not None:
         if file is not None or from_source or dry_run:

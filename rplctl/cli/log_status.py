@@ -6,14 +6,13 @@ import json
 import sys
 from typing import Any
 
-import typer
-
-from rplctl.cli.options import option, options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import option
 from rplctl.cli.output import show_rows
 
 
 def log_status(
-    context: typer.Context,
+    options: Globals,
     layout: str = option("--format", "seed|mysql8", "Names of columns and keys: WL#9452's text, or MySQL 8's.", ""),
 ) -> None:
     """Show where a backup would begin (WL#9452).
@@ -22,7 +21,6 @@ def log_status(
     """
     from rplctl.command.log_status import log_status as run
 
-    options = options_of(context)
     found = run(options.config, layout)
     row = found.row if options.format == "json" else {name: _as_text(value) for name, value in found.row.items()}
     show_rows(options, tuple(row), [row], prefer_vertical=True)

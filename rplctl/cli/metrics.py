@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import CHANNELS, end, names_of, option, options_of, switch
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, end, names_of, option, switch
 from rplctl.cli.output import report, write
 from rplctl.cli.text import to_json
 
 
 def metrics(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     textfile: Path | None = option("--textfile", "FILE.prom", "Replace this file at once instead of printing."),
     alerts: bool = switch("--alerts", "Print rules that alert on these metrics instead."),
@@ -24,7 +23,6 @@ def metrics(
     from rplctl.command.metrics import metrics as run
     from rplctl.command.watching.seen import seen
 
-    options = options_of(context)
     if alerts:
         return write(alert_rules())
     names = names_of(options, channel)

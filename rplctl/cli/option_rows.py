@@ -6,8 +6,6 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-import typer
-
 from rplctl.cli.options import option
 from rplctl.config import Option
 
@@ -15,12 +13,11 @@ Verb = Callable[..., None]
 
 
 def takes(*parameters: Parameter) -> Callable[[Verb], Verb]:
-    """The function, of a context and keywords, takes these and no others."""
+    """The function, of the options of every command and keywords, takes these and no others."""
 
     def decorate(function: Verb) -> Verb:
-        context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-        function.__signature__ = Signature([context, *parameters])  # type: ignore[attr-defined]
-        function.__annotations__ = {}
+        options = Parameter("options", Parameter.POSITIONAL_OR_KEYWORD)
+        function.__signature__ = Signature([options, *parameters])  # type: ignore[attr-defined]
         return function
 
     return decorate

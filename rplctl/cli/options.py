@@ -23,6 +23,11 @@ def option(flags: Flags, metavar: str, help: str, default: Any = None) -> Any:
     return typer.Option(default, *([flags] if isinstance(flags, str) else flags), metavar=metavar, help=help)
 
 
+def argument(metavar: str, help: str, default: Any = None) -> Any:
+    """What Typer is told of a word that is no option."""
+    return typer.Argument(default, metavar=metavar, help=help)
+
+
 def switch(flags: Flags, help: str, default: Any = False) -> Any:
     """What Typer is told of one without."""
     return typer.Option(default, *([flags] if isinstance(flags, str) else flags), help=help)
@@ -40,12 +45,6 @@ DRY_RUN = switch("--dry-run", "Check and show what would be done; change nothing
 YES = switch(("--yes", "-y"), "Do not ask for confirmation.")
 ONLY_RECEIVER = switch(("--receiver", "--io-thread"), "Only the receiver (I/O thread).")
 ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Only the applier (SQL thread).")
-
-
-def options_of(context: typer.Context) -> Globals:
-    found = context.obj
-    assert isinstance(found, Globals)
-    return found
 
 
 def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool = False) -> list[str]:
@@ -88,7 +87,7 @@ def for_each(
 
 
 def end(exit_code: int) -> None:
-    """What `for_each` returned becomes the command's exit code."""
+    """Another exit code than 0 ends the verb here."""
     if exit_code:
         raise typer.Exit(exit_code)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, option, options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, option
 from rplctl.cli.output import many, say
 from rplctl.config import Config
 
 
 def purge_binary_logs(
-    context: typer.Context,
+    options: Globals,
     to: str = option("--to", "LOG", "Remove the logs before this one.", ""),
     before: str = option("--before", "TIME", "Remove the logs last written before this time.", ""),
     channel: str | None = CHANNELS,
@@ -18,8 +17,6 @@ def purge_binary_logs(
 ) -> None:
     """Remove old binary logs (PURGE BINARY LOGS)."""
     from rplctl.command.purge_binary_logs import purge_binary_logs as run
-
-    options = options_of(context)
 
     def purge(name: str, config: Config) -> None:
         result = run(config, name, to=to, before=before, dry_run=dry_run)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each
 from rplctl.cli.output import many, say
 from rplctl.config import Config
 
 
-def purge_relay_logs(context: typer.Context, channel: str | None = CHANNELS, dry_run: bool = DRY_RUN) -> None:
+def purge_relay_logs(options: Globals, channel: str | None = CHANNELS, dry_run: bool = DRY_RUN) -> None:
     """Remove relay logs that are applied as a whole."""
     from rplctl.command.purge_relay_logs import purge_relay_logs as run
-
-    options = options_of(context)
 
     def purge(name: str, config: Config) -> None:
         result = run(config, name, dry_run=dry_run)

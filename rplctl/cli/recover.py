@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, options_of, switch
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, switch
 from rplctl.cli.output import show_records
 
 
 def recover(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     refetch: bool = switch("--refetch", "Remove all relay logs: the next start fetches what is not executed."),
     dry_run: bool = DRY_RUN,
@@ -21,7 +20,6 @@ def recover(
     from rplctl.command.recover import RecoverResult
     from rplctl.command.recover import recover as run
 
-    options = options_of(context)
     results: list[RecoverResult] = []
     failed = for_each(
         options, channel, lambda name, config: results.append(run(config, name, refetch=refetch, dry_run=dry_run))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import CHANNEL, DRY_RUN, number, option, options_of, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, DRY_RUN, end, number, option, the_channel
 from rplctl.cli.output import say_notes, show_rows
 from rplctl.cli.progress import live_text
 from rplctl.command.channel.context import Note
@@ -15,7 +14,7 @@ from rplctl.errors import for_channel
 
 
 def repair(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNEL,
     report: Path | None = option("--report", "FILE", "What verify --report wrote; without it what it wrote last."),
     dry_run: bool = DRY_RUN,
@@ -28,7 +27,7 @@ def repair(
     from rplctl.command.repair import RepairedTable
     from rplctl.command.repair import repair as run
 
-    options, most = options_of(context), number(show, "--show", 0, 10**6)
+    most = number(show, "--show", 0, 10**6)
     name, config = the_channel(options, channel)
     with live_text(silent=options.quiet or options.format == "json") as shows:
 
@@ -48,4 +47,4 @@ def repair(
         notes.append(Note(f"what it was is in {result.undo}: its files take it back, in the order of their names"))
     say_notes(options, notes)
     if not result.is_whole:
-        raise typer.Exit(1)
+        end(1)

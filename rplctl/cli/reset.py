@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNELS, DRY_RUN, YES, end, for_each, options_of, switch
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, DRY_RUN, YES, end, for_each, switch
 from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
 
 
 def reset(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     everything: bool = switch("--all", "Forget the connection and the channel, too."),
     dry_run: bool = DRY_RUN,
@@ -21,8 +20,6 @@ def reset(
     The replicated tables stay.
     """
     from rplctl.command.reset import reset as run
-
-    options = options_of(context)
 
     def reset_one(name: str, config: Config) -> None:
         if not dry_run:

@@ -6,16 +6,15 @@ import signal
 import sys
 from pathlib import Path
 
-import typer
-
-from rplctl.cli.options import CHANNELS, each_channel, option, options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, each_channel, option
 from rplctl.cli.output import say_notes
 from rplctl.command.channel.context import Note
 from rplctl.secret import read_secret_file
 
 
 def serve(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     listen: str = option("--listen", "HOST:PORT", "Where to answer.", "127.0.0.1:9104"),
     token_file: Path | None = option(
@@ -29,7 +28,6 @@ def serve(
     from rplctl.command.serve import serve as run
     from rplctl.command.watching.watch import Watch
 
-    options = options_of(context)
     each_channel(options, channel)  # what is mistyped is told before anything is begun
     token = read_secret_file(token_file) if token_file else ""
     if not token and not is_local(listen):

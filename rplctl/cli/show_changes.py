@@ -7,9 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rplctl.cli.options import CHANNEL, number, option, options_of, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, number, option, the_channel
 from rplctl.cli.output import show_rows
 from rplctl.errors import UsageError
 
@@ -20,7 +19,7 @@ _COLUMNS = ("Time", "Op", "Gtid", "Log_name", "Pos", "Change")
 
 
 def show_changes(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNEL,
     table: str = option("--table", "DB.TABLE", "The table, as the source names it.", ""),
     key: str = option("--key", "COLUMN=VALUE,...", "Only rows that have these values.", ""),
@@ -34,7 +33,6 @@ def show_changes(
     from rplctl.command.show_changes import ShownChange
     from rplctl.command.show_changes import show_changes as run
 
-    options = options_of(context)
     if not table:
         raise UsageError("--table DB.TABLE says whose changes are wanted")
     wanted = {}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNEL, options_of, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, the_channel
 from rplctl.cli.output import say_notes, show_rows
 from rplctl.cli.text import clock_time, short
 from rplctl.command.channel.context import Note
@@ -12,13 +11,12 @@ from rplctl.command.channel.context import Note
 _SHORT = ("Database_name", "Table_name", "State", "Row_count", "Byte_count", "Expected_rows", "Expected_bytes")
 
 
-def show_clone(context: typer.Context, channel: str | None = CHANNEL) -> None:
+def show_clone(options: Globals, channel: str | None = CHANNEL) -> None:
     """Show how far the copy of each table is."""
     from rplctl.command.show_clone import progress
     from rplctl.command.show_clone import show_clone as run
     from rplctl.own_tables.clones import ClonedTable
 
-    options = options_of(context)
     name, config = the_channel(options, channel)
     rows = run(config, name)
     is_table = options.is_terminal and options.format in ("", "table") and not options.verbose

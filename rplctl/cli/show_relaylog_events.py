@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNEL, option, options_of, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, option, the_channel
 from rplctl.cli.output import show_records
 from rplctl.errors import UsageError
 
 
 def show_relaylog_events(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNEL,
     log: str = option("--in", "FILE", "Relay log; without it the oldest.", ""),
     position: int = option("--from", "POS", "Begin with the event at this position.", 4),
@@ -20,7 +19,6 @@ def show_relaylog_events(
     from rplctl.command.show_relaylog_events import RelayLogEvent
     from rplctl.command.show_relaylog_events import show_relaylog_events as run
 
-    options = options_of(context)
     if limit is not None and limit < 0:
         raise UsageError("--limit: write a number of events")
     if position < 0:

@@ -8,19 +8,8 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 
-import typer
-
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import (
-    ALL_CHANNELS,
-    CHANNELS,
-    end,
-    for_each,
-    option,
-    options_of,
-    seconds,
-    switch,
-)
+from rplctl.cli.options import ALL_CHANNELS, CHANNELS, end, for_each, option, seconds, switch
 from rplctl.cli.output import show_rows, write
 from rplctl.cli.text import clean, short, shown
 from rplctl.errors import NotRunning, UsageError
@@ -31,7 +20,7 @@ _TEXT_COLUMNS = frozenset({"Slave_IO_State", "Slave_SQL_Running_State", "Until_C
 
 
 def show_status(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     every: bool = ALL_CHANNELS,
     terminology: str = option(
@@ -43,7 +32,6 @@ def show_status(
     watch: str | None = option("--watch", "SECONDS", "Show again every so many seconds until Ctrl-C."),
 ) -> None:
     """Show the state of each channel (SHOW SLAVE STATUS)."""
-    options = options_of(context)
     if terminology not in ("master", "source"):
         raise UsageError(f"--terminology {terminology}: write master or source")
     interval = seconds(watch, "--watch")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import typer
-
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNEL, DRY_RUN, YES, option, options_of, the_channel
+from rplctl.cli.options import CHANNEL, DRY_RUN, YES, argument, option, the_channel
 from rplctl.cli.output import confirm, many, say
 from rplctl.config import Config
 from rplctl.errors import UsageError
 
 
 def skip(
-    context: typer.Context,
-    number: int | None = typer.Argument(None, metavar="N", help="Transactions, 1 if not given; 0: none."),
+    options: Globals,
+    number: int | None = argument("N", "Transactions, 1 if not given; 0: none."),
     count: int | None = option("--count", "N", "The same as N."),
     gtid: str = option("--gtid", "GTID,...", "Instead: the transactions with these GTIDs.", ""),
     channel: str | None = CHANNEL,
@@ -27,7 +25,6 @@ def skip(
     """
     from rplctl.command.skip import skip as run
 
-    options = options_of(context)
     if (number is not None) + (count is not None) + bool(gtid) > 1:
         raise UsageError("give a number of transactions or GTIDs, and either once")
     wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import typer
-
 from rplctl import mysql_errors as er
 from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
@@ -21,7 +19,6 @@ from rplctl.cli.options import (
     for_each,
     names_of,
     option,
-    options_of,
     roles_of,
     seconds,
     switch,
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def start(
-    context: typer.Context,
+    options: Globals,
     channel: list[str] | None = SEVERAL_CHANNELS,
     every: bool = ALL_CHANNELS,
     receiver: bool = ONLY_RECEIVER,
@@ -67,7 +64,6 @@ def start(
     from rplctl.command.process.start_request import StartRequest, Until
     from rplctl.command.start import start as run
 
-    options = options_of(context)
     until = Until(
         until_master_log_file,
         until_master_log_pos,

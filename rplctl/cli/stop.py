@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from rplctl.cli.globals import Globals
 from rplctl.cli.options import (
     ALL_CHANNELS,
     ONLY_APPLIER,
@@ -13,7 +12,6 @@ from rplctl.cli.options import (
     for_each,
     names_of,
     option,
-    options_of,
     roles_of,
     seconds,
 )
@@ -22,7 +20,7 @@ from rplctl.config import Config
 
 
 def stop(
-    context: typer.Context,
+    options: Globals,
     channel: list[str] | None = SEVERAL_CHANNELS,
     every: bool = ALL_CHANNELS,
     receiver: bool = ONLY_RECEIVER,
@@ -33,7 +31,6 @@ def stop(
     from rplctl.command.process.child import ServesOthers
     from rplctl.command.stop import stop as run
 
-    options = options_of(context)
     limit = seconds(timeout, "--timeout") or 0.0
     left: list[str] = []  # in a process that others keep alive: again once those have ended
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, option, options_of
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, DRY_RUN, end, for_each, option
 from rplctl.cli.output import show_records
 
 
 def switch_repo(
-    context: typer.Context,
+    options: Globals,
     to: str = option("--to", "table|file", "Where the records are to be kept.", ...),
     channel: str | None = CHANNELS,
     repository: str = option("--repository", "master-info|relay-log-info|both", "Which of the two.", "both"),
@@ -19,7 +18,6 @@ def switch_repo(
     from rplctl.command.switch_repo import SwitchStep
     from rplctl.command.switch_repo import switch_repo as run
 
-    options = options_of(context)
     steps: list[SwitchStep] = []
     failed = for_each(
         options, channel, lambda name, config: steps.extend(run(config, name, to, repository, dry_run=dry_run))

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import typer
-
 from rplctl.cli.color import has_color, is_dumb
-from rplctl.cli.options import CHANNELS, each_channel, option, options_of, seconds
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNELS, each_channel, option, seconds
 from rplctl.cli.output import write
 from rplctl.cli.text import clean, short, to_json
 from rplctl.errors import UsageError
@@ -37,7 +36,7 @@ _NUMBERS = {"LAG", "ROWS/S", "RELAY"}
 
 
 def top(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNELS,
     interval: str = option("--interval", "SECONDS", "Draw again so often.", "1"),
     sort: str = option("--sort", "state|lag|rows|name", "What comes first.", "state"),
@@ -49,7 +48,6 @@ def top(
     from rplctl.command.top import ORDERS, lines
     from rplctl.command.watching.watch import Watch
 
-    options = options_of(context)
     pause = seconds(interval, "--interval") or 0.1
     if sort not in ORDERS:
         raise UsageError(f"--sort {sort}: write one of {', '.join(ORDERS)}")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from rplctl.cli.backup_lock import say_unlocked
-from rplctl.cli.options import options_of
+from rplctl.cli.globals import Globals
 
 
-def unlock_tables(context: typer.Context) -> None:
+def unlock_tables(options: Globals) -> None:
     """Give back what lock-tables took (UNLOCK TABLES)."""
     from rplctl.command.unlock_tables import unlock_tables as run
 
-    options = options_of(context)
     say_unlocked(options, run(options.config()))

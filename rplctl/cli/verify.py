@@ -7,9 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from rplctl.cli.options import CHANNEL, number, option, options_of, switch, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, end, number, option, switch, the_channel
 from rplctl.cli.output import many, say_notes, show_rows
 from rplctl.cli.progress import live_text
 from rplctl.cli.text import clean, clock_time, short
@@ -26,7 +25,7 @@ _MOST_THREADS = 64
 
 
 def verify(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNEL,
     databases: str = option("--databases", "DB,...", "Only tables of these databases.", ""),
     tables: str = option("--tables", "DB.TABLE,...", "Only these tables.", ""),
@@ -50,7 +49,6 @@ def verify(
     from rplctl.command.verify import VerifyRequest, first_differences
     from rplctl.command.verify import verify as run
 
-    options = options_of(context)
     name, config = the_channel(options, channel)
     count = number(show, "--show", 0, 10**6)
     if at and offline_source is None:
@@ -83,7 +81,7 @@ def verify(
             notes.append(Note(f"{many(result.resumed, 'table')} had been compared before it was interrupted"))
         say_notes(options, [*notes, Note(f"the report is {result.path}")])
     if not result.is_equal:
-        raise typer.Exit(1)
+        end(1)
 
 
 def _figures(totals: Totals) -> tuple[object, ...]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
-from rplctl.cli.options import CHANNEL, option, options_of, seconds, the_channel
+from rplctl.cli.globals import Globals
+from rplctl.cli.options import CHANNEL, option, seconds, the_channel
 from rplctl.cli.output import say
 from rplctl.position import BinlogPosition
 
 
 def wait(
-    context: typer.Context,
+    options: Globals,
     channel: str | None = CHANNEL,
     state: str = option("--state", "running|synced|stopped", "State to wait for.", ""),
     pos: str | None = option("--pos", "FILE:POS", "Source position that must be applied."),
@@ -19,7 +18,6 @@ def wait(
     """Wait for a state or a position (MASTER_POS_WAIT)."""
     from rplctl.command.wait import wait as run
 
-    options = options_of(context)
     position = BinlogPosition.parse(pos) if pos is not None else None
     limit = seconds(timeout, "--timeout")
     name, config = the_channel(options, channel)
