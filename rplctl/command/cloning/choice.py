@@ -101,6 +101,24 @@ class _Found:
         return self.ours.database, self.ours.name
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """By the target's names: what the source has, and what of it is copied."""
+
+    choice: Choice
+    tables: Mapping[TableName, _Found]
+    taken: Mapping[TableName, _Found]
+    there: Collection[TableName]  # in the target
+    begun: Collection[TableName]  # those that are being copied already
+    names: Collection[TableName]  # of all, sequences too
+    is_new: bool  # a channel that has not begun
+
+    @property
+    def stay(self) -> set[TableName]:
+        """Those that have rows without this copy."""
+        return {*self.there, *self.begun}
+
+
 def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *, is_new: bool) -> ClonePlan:
     """Raises SourceError, TargetError; UsageError for a table that cannot be meant."""
     config = repositories.config
@@ -116,19 +134,11 @@ def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *,
         for name, each in tables.items()
         if choice.takes(name) and name not in begun and (name not in there or choice.replace)
     }
-    refusal = (
-        _of_filters(choice, rules)
-        or refusal_of_rights(source.missing)
-        or _of_choice(choice, [each.name for each in found])
-        or _of_those_there(choice, there, is_new=is_new)
-        or _of_engines(taken)
-        or _of_children(taken, tables, there | begun)
-        or (_of_the_rest(tables, taken, there, begun) if is_new else None)
-    )
-    listed = [*_of_missing(source.missing, rules), *_listed(choice, found, taken, there, begun)]
-    return ClonePlan(
-        source, {(e.model.database, e.model.name): e.model for e in taken.values()}, tuple(listed), refusal
-    )
+    chosen = _Chosen(choice, tables, taken, there, begun, {each.name for each in found}, is_new)
+    refusal = _of_filters(choice, rules) or refusal_of_rights(source.missing) or next(_refusals(chosen), None)
+    listed = [*_of_missing(source.missing, rules), *_listed(chosen, found)]
+    models = {(each.model.database, each.model.name): each.model for each in taken.values()}
+    return ClonePlan(source, models, tuple(listed), refusal)
 
 
 def wanted(rules: ReplicationFilter, choice: Choice) -> Wanted:
@@ -193,75 +203,48 @@ def _of_filters(choice: Choice, rules: ReplicationFilter) -> RplError | None:
     return None
 
 
-def _of_choice(choice: Choice, tables: Collection[TableName]) -> RplError | None:
-    """What was named and is not there."""
-    for name in choice.tables:
-        if name not in tables:
-            return SourceError(f"the source has no table {_shown(name)}", errno=er.NO_SUCH_TABLE, hint="SHOW TABLES")
-    for database in choice.databases:
-        if all(name[0] != database for name in tables):
-            text = f"the source has no table in {database} that the channel's filters let through"
-            return SourceError(text, errno=er.BAD_DB_ERROR, hint="rplctl show-status shows the filters")
-    return None
-
-
-def _of_those_there(choice: Choice, there: Collection[TableName], *, is_new: bool) -> RplError | None:
-    if choice.replace:
-        return None
-    names = sorted(_shown(name) for name in there if choice.takes(name))
-    if names and choice.is_made:
-        return UsageError(
-            f"the target has {some(names)} already",
-            hint="add --replace: it is dropped and copied again, and what the target alone has in it is lost",
-        )
-    if names and is_new:
-        return UsageError(
-            f"the target has tables of the source already: {some(names)}",
+def _refusals(chosen: _Chosen) -> Iterator[RplError]:
+    """What is in the way of the copy, the first to be told first; behind the rights that are missing."""
+    choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
+    if gone := [name for name in choice.tables if name not in chosen.names]:
+        yield SourceError(f"the source has no table {_shown(gone[0])}", errno=er.NO_SUCH_TABLE, hint="SHOW TABLES")
+    databases = {database for database, _ in chosen.names}
+    if empty := [name for name in choice.databases if name not in databases]:
+        text = f"the source has no table in {empty[0]} that the channel's filters let through"
+        yield SourceError(text, errno=er.BAD_DB_ERROR, hint="rplctl show-status shows the filters")
+    if there and choice.is_made and not choice.replace:
+        hint = "add --replace: it is dropped and copied again, and what the target alone has in it is lost"
+        yield UsageError(f"the target has {some(there)} already", hint=hint)
+    if there and chosen.is_new and not choice.replace:
+        yield UsageError(
+            f"the target has tables of the source already: {some(there)}",
             hint="drop them, or leave them out with rplctl change-filter; if their rows are of a known position, "
             "name it to rplctl change-master, and clone copies what is missing",
         )
-    return None
-
-
-def _of_engines(taken: Mapping[TableName, _Found]) -> RplError | None:
     known = (SNAPSHOT_ENGINE, *_LOCKED_ENGINES)
-    strange = [_shown(name) for name, each in taken.items() if each.facts.engine.lower() not in known]
-    if not strange:
-        return None
-    return SourceError(
-        f"tables of an engine that is not known to be copied exactly: {some(strange)}",
-        hint="ALTER TABLE … ENGINE=InnoDB on the source, or leave them out with rplctl change-filter",
-    )
+    if strange := [_shown(name) for name, each in chosen.taken.items() if each.facts.engine.lower() not in known]:
+        yield SourceError(
+            f"tables of an engine that is not known to be copied exactly: {some(strange)}",
+            hint="ALTER TABLE … ENGINE=InnoDB on the source, or leave them out with rplctl change-filter",
+        )
+    yield from _of_children(chosen)
+    rest = [_shown(name) for name in chosen.tables if name not in chosen.taken and name not in chosen.stay]
+    if rest and chosen.is_new:  # a channel that begins here would stop at their first event
+        yield UsageError(
+            f"the channel replicates {some(rest)}, too, which would be neither copied nor there",
+            hint="rplctl change-filter leaves tables out; or name all of them",
+        )
 
 
-def _of_children(
-    taken: Collection[TableName], tables: Mapping[TableName, _Found], rest: Collection[TableName]
-) -> RplError | None:
+def _of_children(chosen: _Chosen) -> Iterator[RplError]:
     """Also those that are being copied: in another snapshot."""
-    for name in sorted(rest):
-        for key in tables[name].ours.foreign_keys if name in tables and name not in taken else ():
-            if (parent := (key.ref_database, key.ref_table)) in taken:
-                return UsageError(
+    for name in sorted(chosen.stay):
+        for key in chosen.tables[name].ours.foreign_keys if name in chosen.tables and name not in chosen.taken else ():
+            if (parent := (key.ref_database, key.ref_table)) in chosen.taken:
+                yield UsageError(
                     f"{_shown(name)} references {_shown(parent)}, and would miss what its foreign key does meanwhile",
                     hint=f"name both: --tables {_shown(parent)},{_shown(name)}",
                 )
-    return None
-
-
-def _of_the_rest(
-    tables: Mapping[TableName, _Found],
-    taken: Collection[TableName],
-    there: Collection[TableName],
-    begun: Collection[TableName],
-) -> RplError | None:
-    """A channel that begins here would stop at their first event."""
-    rest = [_shown(name) for name in tables if not any(name in known for known in (taken, there, begun))]
-    if not rest:
-        return None
-    return UsageError(
-        f"the channel replicates {some(rest)}, too, which would be neither copied nor there",
-        hint="rplctl change-filter leaves tables out; or name all of them",
-    )
 
 
 def _of_missing(missing: Iterable[Missing], rules: ReplicationFilter) -> Iterator[TableToClone]:
@@ -273,13 +256,8 @@ def _of_missing(missing: Iterable[Missing], rules: ReplicationFilter) -> Iterato
         yield TableToClone(database, each.table or "*", None, None, text, Missing_Grant=each.grant)
 
 
-def _listed(
-    choice: Choice,
-    found: Iterable[_Found],
-    taken: Mapping[TableName, _Found],
-    there: Collection[TableName],
-    begun: Collection[TableName],
-) -> Iterator[TableToClone]:
+def _listed(chosen: _Chosen, found: Iterable[_Found]) -> Iterator[TableToClone]:
+    choice, taken = chosen.choice, chosen.taken
     together = {name: members for members in families({n: e.ours for n, e in taken.items()}) for name in members}
     for each in found:
         if not choice.takes(each.name) or (
@@ -287,9 +265,9 @@ def _listed(
         ):
             continue
         notes = [*_notes(each, [name for name in together.get(each.name, ()) if name != each.name])]
-        if each.name in begun:
+        if each.name in chosen.begun:
             notes.append("is being copied")
-        elif each.name in there:
+        elif each.name in chosen.there:
             notes.append("is dropped and copied again" if choice.replace else "is there: --replace copies it again")
         rows, size = each.facts.rows, each.facts.bytes
         if each.model.is_sequence:
