@@ -16,8 +16,7 @@ from rplctl.errors import RplError
 
 
 def demo(
-    options: Globals,
-    folder: Path | None = argument("DIR", "Instance folder to make; without it a temporary one."),
+    options: Globals, folder: Path | None = argument("DIR", "Instance folder to make; without it a temporary one.")
 ) -> None:
     """Replicate recorded binary logs, and compare."""
     from rplctl.command.demo import DemoTable

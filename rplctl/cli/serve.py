@@ -32,8 +32,7 @@ def serve(
     token = read_secret_file(token_file) if token_file else ""
     if not token and not is_local(listen):
         say_notes(
-            options,
-            [Note(f"whoever reaches {listen} reads the state of the channels: --token-file asks for a token")],
+            options, [Note(f"whoever reaches {listen} reads the state of the channels: --token-file asks for a token")]
         )
     with run(
         Request(listen, token, tls_cert, tls_key), Watch(lambda: each_channel(options, channel), checks=True)

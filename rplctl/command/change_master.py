@@ -37,15 +37,7 @@ from rplctl.command.channel.change_store import (
     store_change,
     stored_records,
 )
-from rplctl.command.channel.context import (
-    APPLIER,
-    RECEIVER,
-    ROLES,
-    Note,
-    Repositories,
-    administer,
-    running,
-)
+from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, Note, Repositories, administer, running
 from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
 from rplctl.config import Config
 from rplctl.errors import TargetError, must_stop

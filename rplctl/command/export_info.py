@@ -62,7 +62,7 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
         master = repositories.master()
         if master.master_binlog_dir:
             raise UsageError(
-                f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that",
+                f"channel '{channel_name}' reads the folder {master.master_binlog_dir}: no server can do that"
             )
         settle_position(repositories, dry_run=dry_run)  # design D3: the newer position is exported
         relay = repositories.relay()

@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
-from rplctl.command.channel.context import (
-    APPLIER,
-    Repositories,
-    administer,
-    ask_source,
-    refuse_while_it_runs,
-)
+from rplctl.command.channel.context import APPLIER, Repositories, administer, ask_source, refuse_while_it_runs
 from rplctl.config import Config, split_list
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, cast
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, UntypedMetricFamily
@@ -23,7 +24,7 @@ from prometheus_client.metrics_core import Metric
 
 from rplctl import __version__
 from rplctl.command.channel.true_lag import heartbeats
-from rplctl.command.process.thread_report import ThreadReport
+from rplctl.command.process.thread_report import ThreadReport, Threads
 from rplctl.command.show_status import WORKLOG_COLUMNS, SlaveStatus
 from rplctl.command.watching.seen import STATES, Seen, state_of
 from rplctl.durable import replacing, write_all
@@ -38,24 +39,18 @@ _OTHERS_MAY_READ = 0o644
 
 def metrics(channels: Sequence[Seen], at: float) -> bytes:
     """Of all channels, as they were seen at that time (Unix seconds), in the text format that Prometheus reads."""
-    return generate_latest(_registry(channels, at))
+    return generate_latest(_Families(channels, at))
 
 
 def samples(channels: Sequence[Seen], at: float) -> list[dict[str, object]]:
     """The same as rows: Name, Labels (a mapping), Value."""
-    families = _registry(channels, at).collect()
-    return [{"Name": s.name, "Labels": s.labels, "Value": s.value} for family in families for s in family.samples]
+    found = (sample for family in _families(channels, at) for sample in family.samples)
+    return [{"Name": s.name, "Labels": s.labels, "Value": s.value} for s in found]
 
 
 def alert_rules() -> str:
     """Rules for Prometheus over these samples, as YAML."""
     return files("rplctl.command.watching").joinpath("alerts.yml").read_text()
-
-
-def _registry(channels: Sequence[Seen], at: float) -> CollectorRegistry:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(channels, at))
-    return registry
 
 
 def write_textfile(path: Path, text: bytes) -> None:
@@ -70,35 +65,39 @@ def write_textfile(path: Path, text: bytes) -> None:
         write_all(descriptor, text)
 
 
-class _Collector:
+class _Families(CollectorRegistry):
+    """As `generate_latest` asks for them: made now, not registered once."""
+
     def __init__(self, channels: Sequence[Seen], at: float) -> None:
-        self._channels, self._at = channels, at
+        self._found = _families(channels, at)
 
     def collect(self) -> Iterator[Metric]:
-        there = [each for each in self._channels if each.status and each.threads]
-        yield GaugeMetricFamily("mysql_up", "Whether every channel's state could be read.", self._is_up())
-        for column in WORKLOG_COLUMNS:
-            yield from _server_family(column, there)
-        info = GaugeMetricFamily("rplctl_info", "The program.", labels=["version"])
-        info.add_metric([__version__], 1)
-        yield info
-        yield GaugeMetricFamily("rplctl_seen_timestamp_seconds", "When the channels were looked at.", self._at)
-        up = GaugeMetricFamily("rplctl_channel_up", "Whether the channel's state could be read.", labels=[_CHANNEL])
-        for each in self._channels:
-            up.add_metric([each.channel], float(each.status is not None))
-        yield up
-        for name, help, value in _COUNTERS:
-            yield _filled(CounterMetricFamily(name, help, labels=[_CHANNEL]), there, value)
-        for name, help, gauge in _GAUGES:
-            yield _filled(GaugeMetricFamily(name, help, labels=[_CHANNEL]), there, gauge)
-        yield from _heartbeat_families(there)
-        yield from _thread_families([(each, thread) for each in there for thread in _threads(each)])
+        return self._found
 
-    def _is_up(self) -> float:
-        return float(bool(self._channels) and all(each.status is not None for each in self._channels))
+
+def _families(channels: Sequence[Seen], at: float) -> Iterator[Metric]:
+    there = [(each, each.status, each.threads) for each in channels if each.status and each.threads]
+    is_up = bool(there) and len(there) == len(channels)
+    yield GaugeMetricFamily("mysql_up", "Whether every channel's state could be read.", float(is_up))
+    for column in WORKLOG_COLUMNS:
+        yield from _server_family(column, [status for _, status, _ in there])
+    info = GaugeMetricFamily("rplctl_info", "The program.", labels=["version"])
+    info.add_metric([__version__], 1)
+    yield info
+    yield GaugeMetricFamily("rplctl_seen_timestamp_seconds", "When the channels were looked at.", at)
+    up = GaugeMetricFamily("rplctl_channel_up", "Whether the channel's state could be read.", labels=[_CHANNEL])
+    for each in channels:
+        up.add_metric([each.channel], float(each.status is not None))
+    yield up
+    for kind, rows in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
+        for name, help, value in rows:
+            yield _filled(kind(name, help, labels=[_CHANNEL]), there, value)
+    yield from _heartbeat_families([(each.at, threads) for each, _, threads in there])
+    yield from _thread_families([(each, t) for each, _, threads in there for t in (threads.receiver, threads.applier)])
 
 
 _CHANNEL = "channel_name"
+_There = tuple[Seen, SlaveStatus, Threads]
 _Value = Callable[[Seen, SlaveStatus], float | None]
 _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
     ("rplctl_transactions_applied", "Since the applier's start.", lambda _, s: s.Transactions_Applied),
@@ -127,12 +126,11 @@ _GAUGES: tuple[tuple[str, str, _Value], ...] = (
 )
 
 
-def _filled(family: Metric, there: Iterable[Seen], value: _Value) -> Metric:
-    for each in there:
-        assert each.status
-        if (found := value(each, each.status)) is not None:
-            family.add_metric([each.channel], found)  # type: ignore[attr-defined]
-    return family
+def _filled(family: Any, there: Iterable[_There], value: _Value) -> Metric:
+    for each, status, _ in there:
+        if (found := value(each, status)) is not None:
+            family.add_metric([each.channel], found)
+    return cast(Metric, family)
 
 
 def _moment(text: str) -> float | None:
@@ -143,12 +141,10 @@ def _of_verify(status: SlaveStatus, value: int) -> float | None:
     return value if status.Verify_Timestamp else None
 
 
-def _server_family(column: str, there: Iterable[Seen]) -> Iterator[Metric]:
+def _server_family(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric]:
     name = f"mysql_slave_status_{column.lower()}"
     family = UntypedMetricFamily(name, "Generic metric from SHOW SLAVE STATUS.", labels=_SERVER_LABELS)
-    for each in there:
-        status = each.status
-        assert status
+    for status in there:
         value = as_number(getattr(status, column))
         if value is not None:
             family.add_metric([status.Master_Host, status.Master_UUID, status.Channel_Name, ""], value)
@@ -164,7 +160,7 @@ def as_number(value: object) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def _heartbeat_families(there: Iterable[Seen]) -> Iterator[Metric]:
+def _heartbeat_families(there: Iterable[tuple[float, Threads]]) -> Iterator[Metric]:
     """As mysqld_exporter has them of pt-heartbeat's table; now is by the source's clock."""
     labels = ["server_id"]
     now = GaugeMetricFamily("mysql_heartbeat_now_timestamp_seconds", "Timestamp of the current server.", labels=labels)
@@ -172,21 +168,15 @@ def _heartbeat_families(there: Iterable[Seen]) -> Iterator[Metric]:
         "mysql_heartbeat_stored_timestamp_seconds", "Timestamp stored in the heartbeat table.", labels=labels
     )
     rows: dict[int, tuple[float, float]] = {}  # the channel that is furthest behind, where several have a server's
-    for each in there:
-        assert each.threads
-        clock = each.at + each.threads.receiver.status.clock_difference
-        for server, beat in heartbeats(each.threads.applier.status.heartbeats).items():
+    for seen_at, threads in there:
+        clock = seen_at + threads.receiver.status.clock_difference
+        for server, beat in heartbeats(threads.applier.status.heartbeats).items():
             rows[server] = min(rows.get(server, (beat, clock)), (beat, clock))
     for server, (beat, clock) in rows.items():
         now.add_metric([str(server)], max(clock, beat))
         stored.add_metric([str(server)], beat)
     if rows:
         yield from (now, stored)
-
-
-def _threads(each: Seen) -> tuple[ThreadReport, ThreadReport]:
-    assert each.threads
-    return each.threads.receiver, each.threads.applier
 
 
 def _thread_families(threads: Sequence[tuple[Seen, ThreadReport]]) -> Iterator[Metric]:

@@ -35,7 +35,7 @@ from urllib.parse import parse_qs, urlsplit
 from rplctl import __version__
 from rplctl.command.metrics import metrics
 from rplctl.command.watching.document import document
-from rplctl.command.watching.seen import Seen, state_of
+from rplctl.command.watching.seen import Seen
 from rplctl.command.watching.watch import LOOK_S, Moment, Watch
 from rplctl.errors import RplError, UsageError, file_error
 
@@ -243,9 +243,7 @@ def _health(trouble: str) -> _Answer:
 
 
 def _is_ready(each: Seen, most_lag_s: int | None) -> bool:
-    if not each.status or not each.threads:
-        return False
-    if {state_of(each.threads.receiver), state_of(each.threads.applier)} != {"running"}:
+    if not each.status or set(each.states) != {"running"}:
         return False
     lag = each.status.Seconds_Behind_Master
     return most_lag_s is None or lag is not None and lag <= most_lag_s

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rplctl.command.check.verb import WORDS, Verdict, worst_first
-from rplctl.command.watching.seen import Seen, state_of
+from rplctl.command.check.verb import UNKNOWN, Verdict, worst_first
+from rplctl.command.watching.seen import Seen
 from rplctl.command.watching.watch import Moment, Point
 
 
@@ -19,12 +19,12 @@ class Line:
     level: int  # index of check's WORDS
     receiver: str
     applier: str
-    lag_s: int | None
-    lags: tuple[int | None, ...]
-    rows_per_s: float
-    relay_log_bytes: int
-    doing: str
     trouble: str
+    lag_s: int | None = None
+    lags: tuple[int | None, ...] = ()
+    rows_per_s: float = 0.0
+    relay_log_bytes: int = 0
+    doing: str = ""
 
 
 _Order = Callable[[Line], tuple[object, ...]]
@@ -46,24 +46,20 @@ def lines(moment: Moment, order: str = "state") -> list[Line]:
 
 
 def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line:
-    level = verdict.level if verdict else WORDS.index("UNKNOWN")
-    status, threads = each.status, each.threads
-    if status is None or threads is None:
-        assert each.error
-        return Line(
-            each.channel, level, "unknown", "unknown", None, (), 0.0, 0, "", _said(each.error.message, each.error.hint)
-        )
+    level = verdict.level if verdict else UNKNOWN
+    status, error = each.status, each.error
+    if status is None:
+        return Line(each.channel, level, *each.states, _said(error.message, error.hint) if error else "")
     return Line(
         each.channel,
         level,
-        state_of(threads.receiver),
-        state_of(threads.applier),
+        *each.states,
+        _trouble(status.Last_SQL_Error or status.Last_IO_Error, verdict),
         status.Seconds_Behind_Master,
         tuple(point.lag_s for point in history),
         history[-1].rows_per_s if history else 0.0,
         status.Relay_Log_Space,
         status.Slave_SQL_Running_State or status.Slave_IO_State,
-        _trouble(status.Last_SQL_Error or status.Last_IO_Error, verdict),
     )
 
 

@@ -89,8 +89,7 @@ def stored_records(repositories: Repositories) -> tuple[MasterInfo, RelayLogInfo
         channels = list_channels(config, engine_of)
         if len(channels) >= MAX_CHANNELS:
             raise UsageError(
-                "Maximum number of replication channels allowed exceeded.",
-                errno=er.SLAVE_MAX_CHANNELS_EXCEEDED,
+                "Maximum number of replication channels allowed exceeded.", errno=er.SLAVE_MAX_CHANNELS_EXCEEDED
             )
         if RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
             create_tables(repositories.engine(), config.rep_engine)  # `init` may not have run

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rplctl.command.check.verb import WORDS, Verdict
-from rplctl.command.watching.seen import Seen, state_of
+from rplctl.command.watching.seen import Seen
 from rplctl.command.watching.watch import Moment, Point
 
 
@@ -27,14 +27,14 @@ def document(moment: Moment, version: str) -> dict[str, Any]:
 
 
 def _channel(each: Seen, verdict: Verdict | None, history: tuple[Point, ...]) -> dict[str, Any]:
-    threads = each.threads
+    receiver, applier = each.states
     return {
         "channel": each.channel,
         "level": WORDS[verdict.level] if verdict else "UNKNOWN",
         "text": verdict.text if verdict else each.error.message if each.error else "",
         "findings": [{**asdict(f), "level": WORDS[f.level]} for f in verdict.findings] if verdict else [],
-        "receiver": state_of(threads.receiver) if threads else "unknown",
-        "applier": state_of(threads.applier) if threads else "unknown",
+        "receiver": receiver,
+        "applier": applier,
         "status": asdict(each.status) if each.status else None,
         "error": {"errno": each.error.errno, "text": each.error.message, "hint": each.error.hint}
         if each.error

@@ -28,6 +28,12 @@ class Seen:
     is_from_cron: bool = False
     error: RplError | None = None
 
+    @property
+    def states(self) -> tuple[str, str]:
+        """Of receiver and applier: of STATES, or 'unknown'."""
+        threads = self.threads
+        return (state_of(threads.receiver), state_of(threads.applier)) if threads else ("unknown", "unknown")
+
 
 def seen(config: Config, channel: str) -> Seen:
     now = time.time()
